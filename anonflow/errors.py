@@ -1,0 +1,104 @@
+"""The errors of anonflow: one line each that a person can act on, and never a cell's value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "AnonflowError",
+    "DataError",
+    "FlowError",
+    "HierarchyError",
+    "InfeasibleError",
+    "ParameterError",
+    "SchemaError",
+    "VerificationError",
+]
+
+
+class AnonflowError(Exception):
+    """The base of every error that anonflow raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, where, and what to do, in one line.
+    problems : sequence of str, optional
+        All problems, one line each, where several were found at once.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        The problems; the message alone when there is only one.
+    exit_status : int
+        What a shell command ends with when this error reaches it.
+    """
+
+    exit_status = 3
+
+    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
+        super().__init__(message, tuple(problems))
+        self.message = message
+        self.problems: tuple[str, ...] = tuple(problems) or (message,)
+
+    def __str__(self) -> str:
+        if self.problems == (self.message,):
+            return self.message
+        return "\n".join([self.message, *(f"  {problem}" for problem in self.problems)])
+
+    @classmethod
+    def collected(cls, what: str, problems: Sequence[str]) -> AnonflowError:
+        """One error for all `problems`; a single one is its own message.
+
+        Raises
+        ------
+        ValueError
+            If there are no problems.
+        """
+        if not problems:
+            raise ValueError("an error needs at least one problem")
+        if len(problems) == 1:
+            return cls(problems[0])
+        return cls(f"{what}: {len(problems)} problems", problems)
+
+
+class SchemaError(AnonflowError):
+    """A schema that contradicts itself or the table."""
+
+    exit_status = 2
+
+
+class HierarchyError(AnonflowError):
+    """A value generalization hierarchy that is no tree over the values."""
+
+    exit_status = 2
+
+
+class FlowError(AnonflowError):
+    """A flow file that cannot be read or asks for something that does not exist."""
+
+    exit_status = 2
+
+
+class DataError(AnonflowError):
+    """A table or a file that cannot be used as it is."""
+
+    exit_status = 2
+
+
+class ParameterError(AnonflowError):
+    """A parameter outside its domain, or a name that nothing has."""
+
+    exit_status = 2
+
+
+class InfeasibleError(AnonflowError):
+    """A request that no release can meet, with what to change."""
+
+    exit_status = 1
+
+
+class VerificationError(AnonflowError):
+    """A release that does not keep what it promises."""
+
+    exit_status = 1

@@ -1,0 +1,1 @@
+"""Brute-force references that import nothing from anonflow."""
