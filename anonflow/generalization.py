@@ -1,0 +1,466 @@
+"""Generalized records: join, covers, and what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.table.domain import WHOLE, Domain, number_text
+from anonflow.table.records import Records, equal_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Generalization", "Layout", "Records"]
+
+_ONE = np.uint64(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which rows of ``lo, hi`` and of ``bits`` belong to which QI.
+
+    Attributes
+    ----------
+    ranges : numpy.ndarray, shape (r,), intp
+        The QIs of shape range, in schema order: row t of ``lo, hi`` belongs to QI ``ranges[t]``.
+    sets : numpy.ndarray, shape (s,), intp
+        The QIs of shape set: rows ``offset[t]:offset[t + 1]`` of ``bits`` belong to QI ``sets[t]``.
+    offset : numpy.ndarray, shape (s + 1,), intp
+    """
+
+    ranges: np.ndarray
+    sets: np.ndarray
+    offset: np.ndarray
+
+    @classmethod
+    def of(cls, domains: Sequence[Domain]) -> Layout:
+        """The layout of some domains.
+
+        Raises
+        ------
+        None
+        """
+        ranges = [a for a, domain in enumerate(domains) if domain.shape == "range"]
+        sets = [a for a, domain in enumerate(domains) if domain.shape == "set"]
+        offset = np.concatenate([[0], np.cumsum([domains[a].words for a in sets])])
+        return cls(np.array(ranges, np.intp), np.array(sets, np.intp), offset.astype(np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class Generalization:
+    """Generalized records: a closed run for each range QI, a set for each set QI.
+
+    Attributes
+    ----------
+    domains : tuple of Domain, length q
+    lo, hi : numpy.ndarray, shape (r, n), int32, C-contiguous
+        First and last code of each run; a row per QI of shape range, in schema order.
+    bits : numpy.ndarray, shape (w, n), uint64, C-contiguous
+        The sets, 64 codes a word, lowest code in the lowest bit; the words of one QI in consecutive rows.
+
+    Notes
+    -----
+    Invariant: ``0 <= lo <= hi < D``; on a hierarchy QI, ``lo, hi`` is the run of a node; every set has a
+    member. A text that covers no value of the domain is read as ``lo = D, hi = -1`` and covers nothing.
+    """
+
+    domains: tuple[Domain, ...]
+    lo: np.ndarray
+    hi: np.ndarray
+    bits: np.ndarray
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Which rows belong to which QI."""
+        return Layout.of(self.domains)
+
+    @property
+    def n(self) -> int:
+        """Number of generalized records."""
+        return int(self.lo.shape[1])
+
+    @classmethod
+    def of(cls, records: Records) -> Generalization:
+        """Each record as its own generalized record, O(nq).
+
+        Raises
+        ------
+        None
+        """
+        return cls.join_of(records, np.arange(records.n, dtype=np.int64)[:, None])
+
+    @classmethod
+    def join_of(cls, records: Records, matches: np.ndarray) -> Generalization:
+        """Row j covers exactly what it must: the closure of ``records[matches[j]]``.
+
+        Parameters
+        ----------
+        records : Records
+            n originals.
+        matches : numpy.ndarray, shape (m, d), integer
+            Positions of originals; -1 is no original. Every row has at least one.
+
+        Returns
+        -------
+        Generalization
+            m generalized records. O(m d q) time, O(m q) memory.
+
+        Raises
+        ------
+        None
+        """
+        layout = Layout.of(records.domains)
+        m = len(matches)
+        lo = np.empty((len(layout.ranges), m), np.int32)
+        hi = np.empty_like(lo)
+        bits = np.zeros((int(layout.offset[-1]), m), np.uint64)
+        columns = [np.ascontiguousarray(matches[:, d]) for d in range(matches.shape[1])]
+        first = columns[0]
+        for t, a in enumerate(layout.ranges):
+            low, high = records.ends(a)
+            lo[t], hi[t] = low[first], high[first]
+            for column in columns[1:]:
+                given = column >= 0
+                np.minimum(lo[t], low[column], out=lo[t], where=given)
+                np.maximum(hi[t], high[column], out=hi[t], where=given)
+        rows = np.arange(m)
+        for t, a in enumerate(layout.sets):
+            codes = records.codes[:, a]
+            for column in columns:
+                given = column >= 0
+                member = codes[column[given]]
+                # one record sets one bit per column, so no two updates meet in a cell
+                at = (layout.offset[t] + (member >> 6), rows[given])
+                bits[at] |= _ONE << (member & 63).astype(np.uint64)
+        return cls(records.domains, lo, hi, bits).closure()
+
+    @classmethod
+    def join_by_class(cls, records: Records, labels: np.ndarray) -> Generalization:
+        """Each record's generalized record covers exactly its class.
+
+        Parameters
+        ----------
+        records : Records
+            n originals.
+        labels : numpy.ndarray, shape (n,), integer
+            Equal labels, one class.
+
+        Returns
+        -------
+        Generalization
+            n generalized records, equal within a class. O(n log n + nq).
+
+        Raises
+        ------
+        None
+        """
+        if not records.n:
+            return cls.of(records)
+        _, member = np.unique(labels, return_inverse=True)
+        order = np.argsort(member, kind="stable")
+        starts = np.flatnonzero(np.diff(member[order], prepend=-1))
+        own = cls.of(records)
+        ordered = own.take(order)
+        joined = cls(
+            records.domains,
+            np.minimum.reduceat(ordered.lo, starts, axis=1),
+            np.maximum.reduceat(ordered.hi, starts, axis=1),
+            np.bitwise_or.reduceat(ordered.bits, starts, axis=1),
+        )
+        return joined.closure().take(member)
+
+    @classmethod
+    def gathered(cls, parts: Sequence[Generalization], index: Sequence[np.ndarray], n: int) -> Generalization:
+        """Put the generalized records of partitions back into the table's order.
+
+        Parameters
+        ----------
+        parts : sequence of Generalization
+        index : sequence of numpy.ndarray, integer
+            For each part the table positions of its records; together each of ``range(n)`` once.
+        n : int
+
+        Raises
+        ------
+        None
+        """
+        model = parts[0]
+        lo = np.empty((model.lo.shape[0], n), np.int32)
+        hi = np.empty_like(lo)
+        bits = np.empty((model.bits.shape[0], n), np.uint64)
+        for part, at in zip(parts, index, strict=True):
+            lo[:, at], hi[:, at], bits[:, at] = part.lo, part.hi, part.bits
+        return cls(model.domains, lo, hi, bits)
+
+    def take(self, index: np.ndarray) -> Generalization:
+        """The generalized records at some positions (repeats allowed).
+
+        Raises
+        ------
+        IndexError
+            If a position does not exist.
+        """
+        parts = (np.ascontiguousarray(part[:, index]) for part in (self.lo, self.hi, self.bits))
+        return Generalization(self.domains, *parts)
+
+    def closure(self) -> Generalization:
+        """The runs of hierarchy QIs widened to the run of the lowest node that covers them.
+
+        Raises
+        ------
+        None
+        """
+        lo, hi = self.lo.copy(), self.hi.copy()
+        for t, a in enumerate(self.layout.ranges):
+            tree = self.domains[a].hierarchy
+            if tree is not None:
+                lo[t], hi[t] = tree.closure(lo[t], hi[t])
+        return Generalization(self.domains, lo, hi, self.bits)
+
+    def join(self, other: Generalization) -> Generalization:
+        """The least generalized records that cover both, record by record.
+
+        Raises
+        ------
+        ValueError
+            If the two have different numbers of records.
+        """
+        lo, hi = np.minimum(self.lo, other.lo), np.maximum(self.hi, other.hi)
+        return Generalization(self.domains, lo, hi, self.bits | other.bits).closure()
+
+    def covers(self, other: Generalization) -> np.ndarray:
+        """Whether each generalized record covers the one at the same position in `other`.
+
+        Returns
+        -------
+        numpy.ndarray, shape (n,), bool
+
+        Raises
+        ------
+        ValueError
+            If the two have different numbers of records.
+        """
+        runs = ((self.lo <= other.lo) & (self.hi >= other.hi)).all(axis=0)
+        return runs & ((other.bits & ~self.bits) == 0).all(axis=0)
+
+    def counts(self) -> np.ndarray:
+        """Members of each set, shape (s, n), int64.
+
+        Raises
+        ------
+        None
+        """
+        layout = self.layout
+        ones = np.bitwise_count(self.bits).astype(np.int64)
+        ends = zip(layout.offset[:-1], layout.offset[1:], strict=True)
+        rows = [ones[start:stop].sum(axis=0) for start, stop in ends]
+        return np.array(rows, np.int64).reshape(len(layout.sets), self.n)
+
+    def whole(self) -> np.ndarray:
+        """Which cells are the whole domain, shape (q, n), bool; domains of one value always are.
+
+        Raises
+        ------
+        None
+        """
+        cells = np.empty((len(self.domains), self.n), bool)
+        for t, a in enumerate(self.layout.ranges):
+            cells[a] = (self.lo[t] <= 0) & (self.hi[t] >= self.domains[a].size - 1)
+        counts = self.counts()
+        for t, a in enumerate(self.layout.sets):
+            cells[a] = counts[t] >= self.domains[a].size
+        return cells
+
+    def suppressed_rows(self) -> np.ndarray:
+        """Which generalized records cover everything, shape (n,), bool.
+
+        Raises
+        ------
+        None
+        """
+        return self.whole().all(axis=0)
+
+    def with_suppressed(self, mask: np.ndarray) -> Generalization:
+        """The same with the records of `mask` (n,) bool widened to every whole domain.
+
+        Raises
+        ------
+        None
+        """
+        if not mask.any():
+            return self
+        lo, hi, bits = self.lo.copy(), self.hi.copy(), self.bits.copy()
+        layout = self.layout
+        for t, a in enumerate(layout.ranges):
+            lo[t, mask], hi[t, mask] = 0, self.domains[a].size - 1
+        for t, a in enumerate(layout.sets):
+            bits[layout.offset[t] : layout.offset[t + 1], mask] = _full(self.domains[a].size)[:, None]
+        return Generalization(self.domains, lo, hi, bits)
+
+    def classes(self) -> np.ndarray:
+        """Labels of equal generalized records, shape (n,), int64.
+
+        Raises
+        ------
+        None
+        """
+        return equal_columns([*self.lo, *self.hi, *self.bits], self.n)
+
+    def decode(self, index: pd.Index | None = None, suppressed: np.ndarray | None = None) -> pd.DataFrame:
+        """What is published: one column of text per QI column.
+
+        Parameters
+        ----------
+        index : pandas.Index, optional
+            The frame's index; a RangeIndex without it.
+        suppressed : numpy.ndarray, shape (n,), bool, optional
+            Records whose every cell is ``*``, also where a domain has a single value.
+
+        Returns
+        -------
+        pandas.DataFrame, shape (n, QI columns), text
+
+        Raises
+        ------
+        None
+        """
+        import pandas as pd
+
+        cells = self._texts()
+        columns: dict[str, list[np.ndarray]] = {}
+        for domain, texts in zip(self.domains, cells, strict=True):
+            columns.setdefault(domain.column, []).append(texts)
+        frame = {}
+        for name, texts in columns.items():
+            text = texts[0] if len(texts) == 1 else _joined(texts)
+            if suppressed is not None:
+                text = np.where(suppressed, WHOLE, text)
+            frame[name] = pd.array(text, dtype="str")
+        return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
+
+    def _texts(self) -> list[np.ndarray]:
+        cells: list[np.ndarray] = [np.empty(0, object)] * len(self.domains)
+        layout = self.layout
+        for t, a in enumerate(layout.ranges):
+            domain = self.domains[a]
+            key = self.lo[t].astype(np.int64) * domain.size + self.hi[t]
+            distinct, at = np.unique(key, return_inverse=True)
+            lo, hi = distinct // domain.size, distinct % domain.size
+            cells[a] = np.array(domain.run_texts(lo, hi), object)[at]
+        for t, a in enumerate(layout.sets):
+            words = self.bits[layout.offset[t] : layout.offset[t + 1]]
+            distinct, at = np.unique(words, axis=1, return_inverse=True)
+            texts = [self.domains[a].set_text(_codes(distinct[:, u])) for u in range(distinct.shape[1])]
+            cells[a] = np.array(texts, object)[np.ravel(at)]
+        return cells
+
+    @classmethod
+    def parse(cls, frame: pd.DataFrame, domains: Sequence[Domain]) -> Generalization:
+        """Read published text back.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame, n rows
+            Has the QI columns of `domains` as :meth:`decode` writes them; plain numbers are read as text.
+        domains : sequence of Domain
+
+        Returns
+        -------
+        Generalization
+            n generalized records.
+
+        Raises
+        ------
+        DataError
+            If a column is missing, or has cells that no generalization is written as (column and count).
+        """
+        domains = tuple(domains)
+        layout = Layout.of(domains)
+        n = len(frame)
+        lo = np.empty((len(layout.ranges), n), np.int32)
+        hi = np.empty_like(lo)
+        bits = np.zeros((int(layout.offset[-1]), n), np.uint64)
+        problems: list[str] = []
+        row_of = {int(a): t for t, a in enumerate(layout.ranges)}
+        word_of = {int(a): int(layout.offset[t]) for t, a in enumerate(layout.sets)}
+        width = {d.column: 1 + (d.position or 0) for d in domains}
+        for a, domain in enumerate(domains):
+            if domain.column not in frame.columns:
+                if not domain.position:
+                    problems.append(f"column {domain.column!r}: missing from the published table")
+                continue
+            texts, at = _distinct_texts(frame[domain.column])
+            bad = np.zeros(len(texts), bool)
+            if domain.shape == "range":
+                runs = np.zeros((2, len(texts)), np.int32)
+                for u, text in enumerate(texts):
+                    cell = _cell(text, domain, width)
+                    run = None if cell is None else domain.read_run(cell)
+                    bad[u] = run is None
+                    runs[:, u] = run or (domain.size, -1)
+                lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
+            else:
+                words = np.zeros((domain.words, len(texts)), np.uint64)
+                for u, text in enumerate(texts):
+                    codes = domain.read_set(text)
+                    bad[u] = codes is None
+                    for code in codes or ():
+                        words[code >> 6, u] |= _ONE << np.uint64(code & 63)
+                bits[word_of[a] : word_of[a] + domain.words] = words[:, at]
+            if bad.any() and not domain.position:
+                count = int(bad[at].sum())
+                problems.append(
+                    f"column {domain.column!r}: {count} cells are no generalization of its values; "
+                    "use the schema and the original table that the release was made with"
+                )
+        if problems:
+            raise DataError.collected("the published table cannot be read", problems)
+        return cls(domains, lo, hi, bits)
+
+
+def _cell(text: str, domain: Domain, width: dict[str, int]) -> str | None:
+    """The part of a published text that is about this domain: of a code, the character at its position."""
+    if domain.position is None or text == WHOLE:
+        return text
+    return text[domain.position] if len(text) == width[domain.column] else None
+
+
+def _distinct_texts(cells: pd.Series) -> tuple[list[str], np.ndarray]:
+    """The distinct cells of a column as text, and where each row's stands among them."""
+    import pandas as pd
+
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    texts = ["" if pd.isna(cell) else cell if isinstance(cell, str) else _plain(cell) for cell in distinct]
+    return texts, at
+
+
+def _plain(cell: object) -> str:
+    is_number = isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool | np.bool_)
+    return number_text(cell) if is_number else str(cell)  # type: ignore[arg-type]
+
+
+def _joined(texts: list[np.ndarray]) -> np.ndarray:
+    """Positions side by side; a code hidden altogether is ``*``."""
+    text = texts[0]
+    for part in texts[1:]:
+        text = text + part
+    return np.where(text == WHOLE * len(texts), WHOLE, text)
+
+
+def _codes(words: np.ndarray) -> list[int]:
+    """The codes whose bits are set in one set's words."""
+    flags = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little")
+    return [int(code) for code in np.flatnonzero(flags)]
+
+
+def _full(size: int) -> np.ndarray:
+    """The words of a set that has every code, shape (words,), uint64."""
+    flags = np.zeros(-(-size // 64) * 64, np.uint8)
+    flags[:size] = 1
+    return np.packbits(flags, bitorder="little").view(np.uint64)

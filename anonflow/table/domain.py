@@ -1,0 +1,303 @@
+"""One coded quasi-identifier: its values in code order, and what a run or a set of them is called."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from anonflow.hierarchy import Hierarchy
+
+__all__ = ["Domain", "Kind", "WHOLE", "category_text", "number_text"]
+
+Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions"]
+
+WHOLE = "*"
+"""What is published for a whole domain."""
+
+_NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?"
+_RANGE = re.compile(rf"({_NUMBER})-({_NUMBER})")
+_RESERVED = re.compile(r"[{|}]")
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The values of one coded quasi-identifier (QI), shared by every record of a table.
+
+    A column of kind ``positions`` has a domain for each of its positions; every other QI column has one.
+
+    Parameters
+    ----------
+    column : str
+        The published column the QI belongs to.
+    kind : {"numeric", "categorical", "hierarchy", "suppression", "positions"}
+        How its values may be generalized.
+    labels : tuple of str, length D
+        What each value is published as, in code order. ``""`` is the missing value.
+    points : numpy.ndarray, shape (D,), float64
+        Numeric QIs: the values, ascending, in the column's unit (dates: days since 1970). Others: the codes.
+    counts : numpy.ndarray, shape (D,), int64
+        How often each value occurs in the whole table.
+    weight : float
+        The QI's weight in every information loss.
+    hierarchy : Hierarchy, optional
+        For the kinds hierarchy, suppression, positions: a tree whose leaf c is code c.
+    position : int, optional
+        Kind positions: which position of the code this is.
+    bound : numpy.ndarray, shape (D, 2), int32, optional
+        The first and last code of the largest run that each value may be generalized to (its boundary).
+    limit : float, optional
+        The greatest width (numeric, in the column's unit) or number of values (categorical) of one
+        generalized record.
+    has_missing : bool
+        Numeric QIs: some records have no value, and only the whole domain covers them.
+    dates : {None, "date", "time", "utc"}
+        Numeric QIs made of dates, of times, of times with a zone (published in UTC).
+
+    Notes
+    -----
+    Invariant: codes of a ``range`` domain are in an order in which every allowed generalization is a run;
+    ``hierarchy`` is given exactly for the kinds that publish its nodes.
+    """
+
+    column: str
+    kind: Kind
+    labels: tuple[str, ...]
+    points: np.ndarray
+    counts: np.ndarray
+    weight: float = 1.0
+    hierarchy: Hierarchy | None = None
+    position: int | None = None
+    bound: np.ndarray | None = None
+    limit: float | None = None
+    has_missing: bool = False
+    dates: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of values, D."""
+        return len(self.labels)
+
+    @property
+    def shape(self) -> Literal["range", "set"]:
+        """Whether generalizations are runs of codes or sets of codes."""
+        return "set" if self.kind == "categorical" else "range"
+
+    @property
+    def words(self) -> int:
+        """Number of 64-bit words of a set of values; 0 for a range."""
+        return -(-self.size // 64) if self.shape == "set" else 0
+
+    @property
+    def name(self) -> str:
+        """The column, with the position where a column has several."""
+        return self.column if self.position is None else f"{self.column}[{self.position}]"
+
+    @property
+    def width(self) -> float:
+        """Largest minus smallest point; 0 where there is at most one value."""
+        return float(self.points[-1] - self.points[0]) if self.size else 0.0
+
+    @cached_property
+    def _code_of(self) -> dict[str, int]:
+        return {label: code for code, label in enumerate(self.labels)}
+
+    @cached_property
+    def _node_run(self) -> dict[str, tuple[int, int]]:
+        tree = self.hierarchy
+        assert tree is not None
+        runs = zip(tree.labels, tree.first.tolist(), tree.last.tolist(), strict=True)
+        return {label: (lo, hi) for label, lo, hi in runs}
+
+    def is_whole(self, lo: np.ndarray, hi: np.ndarray) -> np.ndarray:
+        """Whether runs are published as the whole domain, ``*``.
+
+        A domain of one value is published as that value: nobody learns anything from it.
+
+        Parameters
+        ----------
+        lo, hi : numpy.ndarray, int32, equal shapes
+            First and last codes of the runs.
+
+        Returns
+        -------
+        numpy.ndarray, bool
+            Of the shape of `lo`.
+
+        Raises
+        ------
+        None
+        """
+        if self.size <= 1 and not self.has_missing:
+            return np.zeros(np.shape(lo), dtype=bool)
+        return (np.asarray(lo) <= 0) & (np.asarray(hi) >= self.size - 1)
+
+    def run_texts(self, lo: np.ndarray, hi: np.ndarray) -> list[str]:
+        """What closed runs of codes are published as.
+
+        Parameters
+        ----------
+        lo, hi : numpy.ndarray, shape (u,), int32
+            First and last codes; of a hierarchy, the runs of nodes.
+
+        Returns
+        -------
+        list of str, length u
+
+        Raises
+        ------
+        None
+        """
+        whole = self.is_whole(lo, hi).tolist()
+        texts = []
+        nodes = self.hierarchy.lca(lo, hi).tolist() if self.kind == "hierarchy" and self.hierarchy else None
+        between = "/" if self.dates else "-"
+        for at, (first, last) in enumerate(zip(lo.tolist(), hi.tolist(), strict=True)):
+            if whole[at]:
+                texts.append(WHOLE)
+            elif first == last:
+                texts.append(self.labels[first])
+            elif nodes is not None and self.hierarchy is not None:
+                texts.append(self.hierarchy.labels[nodes[at]])
+            else:
+                texts.append(f"{self.labels[first]}{between}{self.labels[last]}")
+        return texts
+
+    def set_text(self, codes: Iterable[int]) -> str:
+        """What a set of codes is published as: members sorted by text, ``*`` for all of them.
+
+        Raises
+        ------
+        None
+        """
+        members = sorted(codes)
+        if len(members) == 1:
+            return self.labels[members[0]]
+        if len(members) == self.size:
+            return WHOLE
+        return "{" + "|".join(self.labels[code] for code in members) + "}"
+
+    def read_run(self, text: str) -> tuple[int, int] | None:
+        """The run of codes that a published text covers, or None if it is no such text.
+
+        A range of numbers that lies between two values of the domain covers none: ``(D, -1)``.
+
+        Raises
+        ------
+        None
+        """
+        if text == WHOLE:
+            return 0, self.size - 1
+        if self.kind == "hierarchy":
+            return self._node_run.get(text)
+        code = self._code_of.get(text)
+        if code is not None:
+            return code, code
+        return self._read_range(text) if self.kind == "numeric" else None
+
+    def _read_range(self, text: str) -> tuple[int, int] | None:
+        if self.dates:
+            low, slash, high = text.partition("/")
+            ends = (_days(low), _days(high if slash else low))
+        else:
+            pair = _RANGE.fullmatch(text)
+            if pair is None and not re.fullmatch(_NUMBER, text):
+                return None
+            ends = (float(pair[1]), float(pair[2])) if pair else (float(text), float(text))
+            if pair and pair[1] in self._code_of and pair[2] in self._code_of:
+                # exact also for integers that float64 cannot tell apart
+                return self._code_of[pair[1]], self._code_of[pair[2]]
+        if ends[0] is None or ends[1] is None:
+            return None
+        first = int(np.searchsorted(self.points, ends[0], side="left"))
+        last = int(np.searchsorted(self.points, ends[1], side="right")) - 1
+        return (first, last) if first <= last else (self.size, -1)
+
+    def read_set(self, text: str) -> list[int] | None:
+        """The codes of a published set, or None if the text is no set of known values.
+
+        Raises
+        ------
+        None
+        """
+        if text == WHOLE:
+            return list(range(self.size))
+        code = self._code_of.get(text)
+        if code is not None:
+            return [code]
+        if len(text) < 2 or text[0] != "{" or text[-1] != "}":
+            return None
+        codes = [self._code_of.get(member) for member in _members(text[1:-1])]
+        return None if any(code is None for code in codes) else [code for code in codes if code is not None]
+
+
+def category_text(value: str | None) -> str:
+    """A category as it is published: itself, or a JSON string where it could be taken for something else.
+
+    Parameters
+    ----------
+    value : str or None
+        The category; None is the missing value.
+
+    Returns
+    -------
+    str
+        ``""`` for a missing value.
+
+    Raises
+    ------
+    None
+    """
+    if value is None:
+        return ""
+    odd = value in ("", WHOLE) or value[0] in "\"'" or _RESERVED.search(value) or value != value.strip()
+    return json.dumps(value, ensure_ascii=False) if odd else value
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as the same number; whole numbers without ``.0``.
+
+    Raises
+    ------
+    None
+    """
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    whole = float(value).is_integer() and abs(value) < 1e16
+    return str(int(value)) if whole else repr(float(value))
+
+
+def _members(inside: str) -> list[str]:
+    """Split the inside of a set at the bars that are not in a JSON string."""
+    if '"' not in inside:
+        return inside.split("|")
+    members, at, decoder = [], 0, json.JSONDecoder()
+    while True:
+        if inside[at : at + 1] == '"':
+            try:
+                _, end = decoder.raw_decode(inside, at)
+            except ValueError:
+                return [inside]
+        else:
+            end = inside.find("|", at)
+            end = len(inside) if end < 0 else end
+        members.append(inside[at:end])
+        if end >= len(inside):
+            return members
+        if inside[end] != "|":
+            return [inside]
+        at = end + 1
+
+
+def _days(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return float((np.datetime64(moment.replace(tzinfo=None), "ns") - np.datetime64(0, "ns")) / np.timedelta64(1, "D"))

@@ -1,0 +1,101 @@
+"""Original records as codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonflow.table.domain import Domain
+
+__all__ = ["Records", "equal_columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Original records, coded.
+
+    Attributes
+    ----------
+    domains : tuple of Domain, length q
+    codes : numpy.ndarray, shape (n, q), int32, C-contiguous
+        The code of each value; -1 where a numeric QI has none, which only the whole domain covers.
+    """
+
+    domains: tuple[Domain, ...]
+    codes: np.ndarray
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.codes)
+
+    @property
+    def q(self) -> int:
+        """Number of coded QIs."""
+        return len(self.domains)
+
+    def take(self, index: np.ndarray) -> Records:
+        """The records at some positions, over the same domains.
+
+        Raises
+        ------
+        IndexError
+            If a position does not exist.
+        """
+        return Records(self.domains, np.ascontiguousarray(self.codes[index]))
+
+    def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:
+        """First and last codes of each record's own run on QI `a`: its code, or the whole domain if missing.
+
+        Returns
+        -------
+        lo, hi : numpy.ndarray, shape (n,), int32
+
+        Raises
+        ------
+        None
+        """
+        codes = self.codes[:, a]
+        if not self.domains[a].has_missing:
+            return codes, codes
+        last = np.int32(self.domains[a].size - 1)
+        return np.where(codes < 0, np.int32(0), codes), np.where(codes < 0, last, codes)
+
+    def classes(self) -> np.ndarray:
+        """Labels of equal records, shape (n,), int64, O(q n log n).
+
+        Raises
+        ------
+        None
+        """
+        return equal_columns(self.codes.T, self.n)
+
+
+def equal_columns(rows: Sequence[np.ndarray] | np.ndarray, n: int) -> np.ndarray:
+    """Labels 0.. of the equal columns of a matrix given by its rows.
+
+    The labels are refined row after row, so no two different columns can meet. O(rows n log n).
+
+    Parameters
+    ----------
+    rows : sequence of numpy.ndarray, each shape (n,), integer
+    n : int
+        Number of columns, needed where there are no rows.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64
+        In the lexicographic order of the columns.
+
+    Raises
+    ------
+    None
+    """
+    labels = np.zeros(n, np.int64)
+    for row in rows:
+        values, code = np.unique(row, return_inverse=True)
+        if len(values) > 1:
+            labels = np.unique(labels * len(values) + code, return_inverse=True)[1]
+    return labels.astype(np.int64)
