@@ -1,1 +1,69 @@
-"""anonflow."""
+"""Anonymize tables of people with published methods, and prove the result from the data alone.
+
+Importing this package is cheap: every public name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anonflow import datasets, errors
+    from anonflow.algorithms import algorithms, anonymize
+    from anonflow.criteria import verify
+    from anonflow.engine import compare, run
+    from anonflow.hierarchy import Hierarchy
+    from anonflow.release import read_release
+    from anonflow.table import Schema, Table
+    from anonflow.utility import measure
+
+__all__ = [
+    "Hierarchy",
+    "Schema",
+    "Table",
+    "__version__",
+    "algorithms",
+    "anonymize",
+    "compare",
+    "datasets",
+    "errors",
+    "measure",
+    "read_release",
+    "run",
+    "verify",
+]
+
+__version__ = "0.1.0"
+
+# Public name -> the module that has it, or None where the name is itself a module of this package.
+# `algorithms` is both: the room, and a call on it (the room's module is callable).
+_HOMES = {
+    "Hierarchy": "anonflow.hierarchy",
+    "Schema": "anonflow.table",
+    "Table": "anonflow.table",
+    "algorithms": None,
+    "anonymize": "anonflow.algorithms",
+    "compare": "anonflow.engine",
+    "datasets": None,
+    "errors": None,
+    "measure": "anonflow.utility",
+    "read_release": "anonflow.release",
+    "run": "anonflow.engine",
+    "verify": "anonflow.criteria",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'anonflow' has no attribute {name!r}")
+    home = _HOMES[name]
+    if home is None:
+        return importlib.import_module(f"anonflow.{name}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
