@@ -1,0 +1,754 @@
+"""The tree itself: nodes in preorder, leaves in depth-first order, every node a run of leaves."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from anonflow.errors import HierarchyError, ParameterError
+from anonflow.hierarchy import sources
+from anonflow.hierarchy.sources import MAX_NODES, ROOT, plural, shorten
+
+__all__ = ["Hierarchy"]
+
+Ints = npt.NDArray[np.int32]
+
+MAX_CELLS = 200_000_000
+
+
+class Hierarchy:
+    """A value generalization hierarchy: a tree whose leaves are the values of a quasi-identifier.
+
+    Parameters
+    ----------
+    labels : sequence of str, length m
+        One label a node, in any order; children keep the order in which they are given.
+    parents : sequence of int, length m
+        For each node the position of its parent in `labels`; -1 for the root.
+
+    Attributes
+    ----------
+    labels : tuple of str, length m
+        Labels of the nodes in preorder; node 0 is the root.
+    parent : ndarray of int32, shape (m,)
+        Node id of the parent, -1 for the root.
+    first, last : ndarray of int32, shape (m,)
+        The run of leaves below a node, both ends included.
+    height : ndarray of int32, shape (m,)
+        Edges on the longest path down to a leaf; 0 for a leaf.
+    depth : ndarray of int32, shape (m,)
+        Edges up to the root.
+    leaf_node : ndarray of int32, shape (n_leaves,)
+        Node id of each leaf.
+    leaves : tuple of str, length n_leaves
+        Labels of the leaves in depth-first order.
+    n_leaves : int
+        Number of leaves.
+
+    Raises
+    ------
+    HierarchyError
+        If the nodes are no tree: none, labels that are no text or not unique, no root or two, a parent
+        that does not exist, a cycle, a root without children, `*` for a node that is not the root.
+
+    Notes
+    -----
+    Invariants: ``parent[v] < v`` for every node but the root; the leaves below a node are the run
+    ``first[v] .. last[v]``; labels are unique, so that a published label names one node. A label for
+    a leaf and an inner node is therefore refused, but for one repeated in neighbouring columns of a
+    CSV row, which is one node.
+
+    A node with a single child has the run of its child. Both stay, so that either can be named (in a
+    boundary, in a release that is read back), but `lca`, `closure` and with them labels and costs use
+    the lowest node of a run.
+
+    Arrays are read-only. Building takes O(m) time and memory; the table behind `lca`, made at its first
+    use, O(n log n), which is 7 MB for 100,000 leaves.
+    """
+
+    labels: tuple[str, ...]
+    leaves: tuple[str, ...]
+    n_leaves: int
+    parent: Ints
+    first: Ints
+    last: Ints
+    height: Ints
+    depth: Ints
+    leaf_node: Ints
+
+    def __init__(self, labels: Sequence[str], parents: Sequence[int]) -> None:
+        labels, above = list(labels), [int(p) for p in parents]
+        order = _preorder(labels, above)
+        m = len(order)
+        rank = [0] * m
+        for new, old in enumerate(order):
+            rank[old] = new
+        parent = [-1] + [rank[above[old]] for old in order[1:]]
+        depth = [0] * m
+        has_child = bytearray(m)
+        for node in range(1, m):
+            depth[node] = depth[parent[node]] + 1
+            has_child[parent[node]] = 1
+        leaf_node = [node for node in range(m) if not has_child[node]]
+        first, last, height = [m] * m, [-1] * m, [0] * m
+        for leaf, node in enumerate(leaf_node):
+            first[node] = last[node] = leaf
+        for node in range(m - 1, 0, -1):
+            up = parent[node]
+            first[up] = min(first[up], first[node])
+            last[up] = max(last[up], last[node])
+            height[up] = max(height[up], height[node] + 1)
+        self.labels = tuple(labels[old] for old in order)
+        self.leaves = tuple(self.labels[node] for node in leaf_node)
+        self.n_leaves = len(leaf_node)
+        self.parent, self.first, self.last = _fixed(parent), _fixed(first), _fixed(last)
+        self.height, self.depth, self.leaf_node = _fixed(height), _fixed(depth), _fixed(leaf_node)
+        self._nodes: dict[str, int] = {label: node for node, label in enumerate(self.labels)}
+        self._leaf: dict[str, int] | None = None
+        self._minima: list[Ints] | None = None
+        self._children: tuple[Ints, Ints] | None = None
+
+    # --- constructors -------------------------------------------------------------------------------
+
+    @classmethod
+    def from_csv(cls, path: str | Path, delimiter: str = ";", encoding: str = "utf-8") -> Hierarchy:
+        """Read a hierarchy in the ARX layout: no header, a row for each leaf, from the leaf to the root.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. The same label in neighbouring columns is one node, so unbalanced trees can be
+            written; every row has the same number of columns.
+        delimiter : str
+            One character between columns.
+        encoding : str
+            Encoding of the file; a byte order mark is skipped in UTF-8.
+
+        Raises
+        ------
+        HierarchyError
+            If the file cannot be read, is larger than 256 MiB, is not in `encoding`, or is no tree:
+            rows of different lengths, two roots, a value twice or under two parents, a cycle, a label
+            for a leaf and an inner node. All bad lines are named at once.
+        """
+        return cls(*sources.read_csv(path, delimiter, encoding))
+
+    @classmethod
+    def from_nested(cls, tree: Any, root: str | None = None) -> Hierarchy:
+        """Build a hierarchy from nested mappings and lists; paths may have different lengths.
+
+        Parameters
+        ----------
+        tree : mapping, list or str
+            A mapping of labels to what is below them: a mapping, a list of labels and mappings, one
+            label, or nothing (None or empty), which makes the label a leaf.
+        root : str, optional
+            Label of a root above all of `tree`; without it `tree` has one key, the root.
+
+        Raises
+        ------
+        HierarchyError
+            If there are several roots, a label twice or under two parents, a cycle (a mapping inside
+            itself), a label that is no text. Whole numbers count as their digits.
+
+        Examples
+        --------
+        >>> Hierarchy.from_nested({"*": {"Europe": ["France", "Spain"], "unknown": None}}).leaves
+        ('France', 'Spain', 'unknown')
+        """
+        return cls(*sources.from_nested(tree, root))
+
+    @classmethod
+    def from_intervals(
+        cls,
+        values: Iterable[Any],
+        step: float,
+        levels: int = 1,
+        *,
+        fanout: int = 2,
+        origin: float = 0,
+        root: str = ROOT,
+    ) -> Hierarchy:
+        """Build a hierarchy of intervals over numbers, `levels` of them below the root.
+
+        Parameters
+        ----------
+        values : iterable of numbers, or of texts that are numbers
+            The leaves, in any order, repeated or not; a blank text is a leaf right under the root.
+        step : float
+            Width of the narrowest intervals.
+        levels : int
+            Number of levels of intervals, 1 to 64.
+        fanout : int
+            How many intervals of a level are in one of the next; 2 doubles the width.
+        origin : float
+            Where one interval of every level begins.
+        root : str
+            Label of the root.
+
+        Returns
+        -------
+        Hierarchy
+            Leaves in increasing order. Intervals are labelled `20-29` where all values, `step` and
+            `origin` are whole, else `[1.5, 2)`: with 1.5, without 2.
+
+        Raises
+        ------
+        HierarchyError
+            If values are no finite numbers, there are none, or a parameter is outside its domain.
+
+        Notes
+        -----
+        Decimal, not binary, fractions decide where a value lies: 0.3 in steps of 0.1 opens `[0.3, 0.4)`.
+        """
+        return cls(*sources.from_intervals(values, step, levels, fanout, origin, root))
+
+    @classmethod
+    def from_positions(
+        cls, codes: Iterable[str], *, hide: str = "right", mask: str = "*", root: str = ROOT
+    ) -> Hierarchy:
+        """Build a hierarchy of codes of equal length whose positions are hidden one after the other.
+
+        Parameters
+        ----------
+        codes : iterable of str
+            The leaves, in any order, repeated or not, such as zip codes; a blank one is a leaf right
+            under the root.
+        hide : {"right", "left"}
+            The end from which positions are hidden: `9412*`, `941**`, or `*4120`, `**120`.
+        mask : str
+            The character in place of a hidden position.
+        root : str
+            Label of the root, where all positions are hidden.
+
+        Raises
+        ------
+        HierarchyError
+            If there are no codes, their lengths differ, one is no text or contains the mask.
+        """
+        return cls(*sources.from_positions(codes, hide, mask, root))
+
+    @classmethod
+    def suppression(cls, labels: Iterable[str]) -> Hierarchy:
+        """Build the hierarchy of height 1: `labels`, in their order, right under the root `*`.
+
+        Raises
+        ------
+        HierarchyError
+            If there are no labels, one is no text, one is `*`, or one is there twice.
+        """
+        names = list(labels)
+        return cls([ROOT, *names], [-1] + [0] * len(names))
+
+    @classmethod
+    def from_mapping(
+        cls, spec: Any, folder: str | Path | None = None, values: Iterable[Any] | None = None
+    ) -> Hierarchy:
+        """Build the hierarchy that a schema asks for.
+
+        Parameters
+        ----------
+        spec : str, Path, mapping or Hierarchy
+            A path of a CSV file, or one of ``{csv: path, delimiter, encoding}``, ``{nested: tree,
+            root}``, ``{intervals: {step, levels, fanout, origin}}``, ``{positions: {hide, mask}}``
+            (or ``positions: right``).
+        folder : str or Path, optional
+            What a relative path is relative to.
+        values : iterable, optional
+            Values of the column, needed for intervals and positions.
+
+        Raises
+        ------
+        HierarchyError
+            If the specification is none of these, has unknown keys, or what it names is no hierarchy.
+        """
+        if isinstance(spec, Hierarchy):
+            return spec
+        if isinstance(spec, (str, Path)):
+            spec = {"csv": spec}
+        options = _options(spec)
+        kind, given = next(iter(options.items()))
+        if kind == "csv":
+            if not isinstance(given, (str, Path)) or not str(given):
+                raise HierarchyError("hierarchy: csv must be the path of a file")
+            path = Path(given) if folder is None else Path(folder) / given
+            return cls.from_csv(path, options.get("delimiter", ";"), options.get("encoding", "utf-8"))
+        if kind == "nested":
+            return cls.from_nested(given, options.get("root"))
+        if values is None:
+            raise HierarchyError(f"hierarchy: {kind} need the values of the column")
+        if kind == "intervals":
+            return cls.from_intervals(values, **given)
+        return cls.from_positions(values, **given)
+
+    # --- looking things up --------------------------------------------------------------------------
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, m."""
+        return len(self.labels)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._nodes
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        return self.labels == other.labels and bool(np.array_equal(self.parent, other.parent))
+
+    def __hash__(self) -> int:
+        return hash(self.labels)
+
+    def __repr__(self) -> str:
+        return f"<Hierarchy: {plural(self.n_leaves, 'leaf').replace('leafs', 'leaves')}, height {self.height[0]}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hierarchy, (self.labels, self.parent.tolist())
+
+    def node(self, label: str) -> int:
+        """Node id of `label`, in O(1).
+
+        Raises
+        ------
+        HierarchyError
+            If no node has this label.
+        """
+        found = self._nodes.get(label)
+        if found is None:
+            raise HierarchyError("a label is no node of the hierarchy; use one of its labels")
+        return found
+
+    def leaf_index(self, label: str) -> int:
+        """Position of the leaf `label` in depth-first order, in O(1).
+
+        Raises
+        ------
+        HierarchyError
+            If no leaf has this label.
+        """
+        found = self._leaf_indexes().get(label)
+        if found is None:
+            raise HierarchyError("a value is no leaf of the hierarchy; add it, or correct the value")
+        return found
+
+    def leaf_indexes(self, values: Iterable[Any]) -> Ints:
+        """Position of the leaf of each value; -1 for a value that is no leaf.
+
+        Parameters
+        ----------
+        values : iterable of str, length n
+
+        Returns
+        -------
+        ndarray of int32, shape (n,)
+
+        Raises
+        ------
+        None
+        """
+        known = self._leaf_indexes()
+        return np.fromiter(
+            (known.get(value, -1) if isinstance(value, str) else -1 for value in values), dtype=np.int32
+        )
+
+    def check_values(
+        self, values: Sequence[Any] | npt.NDArray[Any], column: str, counts: Sequence[int] | None = None
+    ) -> None:
+        """Refuse values that are no leaf, naming the column and how many there are, never the values.
+
+        Parameters
+        ----------
+        values : sequence of str, length n
+            Cells of the column, or its distinct values.
+        column : str
+            Name of the column, for the message.
+        counts : sequence of int, length n, optional
+            How many cells have each value; without it one each.
+
+        Raises
+        ------
+        HierarchyError
+            If one of the values is no leaf.
+        """
+        found = self.leaf_indexes(values)
+        missing = np.flatnonzero(found < 0)
+        if not missing.size:
+            return
+        cells = missing.size if counts is None else int(np.asarray(counts)[missing].sum())
+        distinct = {values[i] if isinstance(values[i], str) else repr(values[i]) for i in missing}
+        known = self._leaf_indexes()
+        hint = "add them to the hierarchy or correct the column"
+        if sum(value.strip() in known for value in distinct):
+            hint = "some only have spaces around a label of it: strip them"
+        elif all(value in self._nodes for value in distinct):
+            hint = "they are its inner nodes; is the column generalized already?"
+        raise HierarchyError(
+            f"column {column!r}: {plural(cells, 'cell')} ({plural(len(distinct), 'distinct value')}) "
+            f"with no leaf in its hierarchy; {hint}"
+        )
+
+    def children(self, node: int) -> Ints:
+        """Node ids of the children of `node`, in order; empty for a leaf.
+
+        Raises
+        ------
+        None
+        """
+        if self._children is None:
+            start = np.zeros(self.n_nodes + 1, dtype=np.int64)
+            np.cumsum(np.bincount(self.parent[1:], minlength=self.n_nodes), out=start[1:])
+            ids = (np.argsort(self.parent[1:], kind="stable") + 1).astype(np.int32)
+            ids.setflags(write=False)
+            self._children = ids, start.astype(np.int32)
+        ids, offsets = self._children
+        return ids[offsets[node] : offsets[node + 1]]
+
+    def ancestors(self, leaf: int) -> Ints:
+        """Node ids on the path from leaf number `leaf` to the root, both included.
+
+        Raises
+        ------
+        None
+        """
+        path = []
+        node = int(self.leaf_node[leaf])
+        while node >= 0:
+            path.append(node)
+            node = int(self.parent[node])
+        return np.array(path, dtype=np.int32)
+
+    def paths(self) -> Ints:
+        """Ancestors of all leaves, level by level.
+
+        Returns
+        -------
+        ndarray of int32, shape (H + 1, n_leaves), H = greatest depth of a leaf
+            Row 0 holds the leaves' node ids, each further row the parents of the row before it; the
+            root repeats where a leaf is less deep.
+
+        Raises
+        ------
+        HierarchyError
+            If the tree is so deep that the answer had more than 200 million cells.
+        """
+        levels = int(self.height[0]) + 1
+        self._check_cells(levels)
+        rows = np.empty((levels, self.n_leaves), dtype=np.int32)
+        rows[0] = self.leaf_node
+        for level in range(1, levels):
+            rows[level] = np.maximum(self.parent[rows[level - 1]], 0)
+        return rows
+
+    # --- runs ---------------------------------------------------------------------------------------
+
+    def lca(self, lo: npt.ArrayLike, hi: npt.ArrayLike) -> Ints:
+        """Lowest node that covers each run of leaves, in O(1) a run.
+
+        Parameters
+        ----------
+        lo, hi : array of int, any equal shapes
+            Ends of the runs, both included, ``0 <= lo <= hi < n_leaves``.
+
+        Returns
+        -------
+        ndarray of int32, the shape of `lo` and `hi`
+            Node ids.
+
+        Raises
+        ------
+        ParameterError
+            If a run is empty or reaches beyond the leaves.
+
+        Notes
+        -----
+        In preorder an ancestor comes before its descendants. So the lowest node of a run is the smallest
+        id among the lowest nodes of its neighbouring pairs of leaves: a range minimum, which two
+        overlapping blocks of a sparse table answer (Bender and Farach-Colton, 2000).
+        """
+        lo, hi = np.broadcast_arrays(np.asarray(lo), np.asarray(hi))
+        if lo.size and (lo.min() < 0 or hi.max() >= self.n_leaves or bool(np.any(lo > hi))):
+            raise ParameterError("a run of leaves is empty or reaches beyond the hierarchy")
+        table = self._range_minima()
+        found = self.leaf_node[lo]
+        wide = lo < hi
+        if not wide.any():
+            return found
+        start, stop = lo[wide].astype(np.int64), hi[wide].astype(np.int64)
+        # The exponent of a double is the exact floor of log2 for every integer below 2**53.
+        level = np.frexp((stop - start).astype(np.float64))[1] - 1
+        answer = np.empty(start.size, dtype=np.int32)
+        for step in np.unique(level):
+            here = level == step
+            row = table[step]
+            answer[here] = np.minimum(row[start[here]], row[stop[here] - (1 << int(step))])
+        if found.ndim == 0:
+            return answer.reshape(())
+        found[wide] = answer
+        return found
+
+    def closure(self, lo: npt.ArrayLike, hi: npt.ArrayLike) -> tuple[Ints, Ints]:
+        """Widen each run of leaves to the run of the lowest node that covers it, in O(1) a run.
+
+        Parameters
+        ----------
+        lo, hi : array of int, any equal shapes
+            Ends of the runs, both included.
+
+        Returns
+        -------
+        (ndarray of int32, ndarray of int32)
+            Ends of the widened runs.
+
+        Raises
+        ------
+        ParameterError
+            If a run is empty or reaches beyond the leaves.
+        """
+        node = self.lca(lo, hi)
+        return self.first[node], self.last[node]
+
+    def bounds(self, labels: Iterable[str]) -> Ints:
+        """The largest allowed run of each leaf, given the nodes up to which values may be generalized.
+
+        Parameters
+        ----------
+        labels : iterable of str
+            Labels of the boundary nodes, inner nodes or leaves.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_leaves, 2)
+            First and last leaf of the first boundary node on the way up from each leaf (itself
+            included); the whole domain where there is none.
+
+        Raises
+        ------
+        HierarchyError
+            If a label is no node; all such labels are named, for they are the schema's, no cells.
+
+        Notes
+        -----
+        MAGVal of paper 3, Definition 3.
+        """
+        if isinstance(labels, (str, Mapping)):
+            raise HierarchyError("boundary: write a list of node labels")
+        wanted = list(labels)
+        problems = []
+        inner = [label for label, h in zip(self.labels, self.height.tolist(), strict=True) if h > 0]
+        for label in wanted:
+            if not isinstance(label, str) or label not in self._nodes:
+                near = difflib.get_close_matches(label, inner, 1) if isinstance(label, str) else []
+                hint = f"; did you mean {shorten(near[0])}?" if near else "; use labels of its nodes"
+                problems.append(f"boundary: {shorten(str(label))} is no node of the hierarchy{hint}")
+        sources.fail("boundary", problems)
+        limit = np.zeros(self.n_nodes, dtype=np.int32)
+        chosen = {self._nodes[label] for label in wanted}
+        if chosen:
+            reach = [0] * self.n_nodes
+            for node, up in enumerate(self.parent.tolist()):
+                reach[node] = node if node in chosen else (reach[up] if up >= 0 else 0)
+            limit = np.array(reach, dtype=np.int32)
+        limit = limit[self.leaf_node]
+        return np.stack([self.first[limit], self.last[limit]], axis=1)
+
+    # --- other trees and files ----------------------------------------------------------------------
+
+    def extended(self, labels: str | Iterable[str]) -> Hierarchy:
+        """This hierarchy with further leaves right under its root, after the leaves it has.
+
+        Parameters
+        ----------
+        labels : str or iterable of str
+            Labels to add, such as the blank one; those that are leaves already are skipped.
+
+        Raises
+        ------
+        HierarchyError
+            If a label is an inner node, or no text.
+        """
+        names = [labels] if isinstance(labels, str) else list(labels)
+        new = [name for name in names if not isinstance(name, str) or name not in self._leaf_indexes()]
+        if not new:
+            return self
+        return Hierarchy([*self.labels, *new], [*self.parent.tolist(), *[0] * len(new)])
+
+    def restricted(self, labels: Iterable[str]) -> Hierarchy:
+        """This hierarchy with only the given leaves, in its own order, and the nodes above them.
+
+        Raises
+        ------
+        HierarchyError
+            If a label is no leaf, or there are none.
+        """
+        keep = np.zeros(self.n_nodes, dtype=bool)
+        keep[self.leaf_node[[self.leaf_index(label) for label in labels]]] = True
+        for node in range(self.n_nodes - 1, 0, -1):
+            keep[self.parent[node]] |= keep[node]
+        rank = np.cumsum(keep) - 1
+        kept = np.flatnonzero(keep)
+        parents = [-1, *rank[self.parent[kept[1:]]].tolist()]
+        return Hierarchy([self.labels[node] for node in kept], parents)
+
+    def to_csv(self, path: str | Path, delimiter: str = ";") -> None:
+        """Write the ARX layout that `from_csv` reads back: UTF-8, a row for each leaf, leaf to root.
+
+        Less deep leaves repeat their own label. The file appears whole, by rename.
+
+        Raises
+        ------
+        HierarchyError
+            If the folder cannot be written to, or the tree is so deep that the file had more than 200
+            million cells.
+        OSError
+            If the disk fails while writing.
+        """
+        path = Path(path)
+        levels = int(self.height[0]) + 1
+        self._check_cells(levels)
+        part = path.with_name(f".{path.name}.{os.getpid()}.part")
+        try:
+            with part.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+                for leaf in range(self.n_leaves):
+                    row = [self.labels[node] for node in self.ancestors(leaf)]
+                    writer.writerow([row[0]] * (levels - len(row)) + row)
+            part.replace(path)
+        except (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError) as error:
+            part.unlink(missing_ok=True)
+            raise HierarchyError(f"{path.name}: cannot be written: {error.strerror}; choose another folder") from error
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+
+    # --- inside -------------------------------------------------------------------------------------
+
+    def _check_cells(self, levels: int) -> None:
+        if levels * self.n_leaves > MAX_CELLS:
+            raise HierarchyError(
+                f"hierarchy: {self.n_leaves:,} leaves with {levels:,} levels are too much to write out; "
+                "make the tree less deep"
+            )
+
+    def _leaf_indexes(self) -> dict[str, int]:
+        if self._leaf is None:
+            self._leaf = {label: leaf for leaf, label in enumerate(self.leaves)}
+        return self._leaf
+
+    def _range_minima(self) -> list[Ints]:
+        """Row s holds the smallest lowest node of the pairs (j, j + 1) for j in [i, i + 2**s)."""
+        if self._minima is None:
+            # The lowest node of leaves i and i + 1 is the parent of the child that begins at i + 1 and
+            # does not reach back to i: the highest node whose run starts there.
+            pairs = np.zeros(self.n_leaves, dtype=np.int32)
+            pairs[self.first[:0:-1]] = self.parent[:0:-1]
+            rows = [pairs[1:].copy()]
+            step = 1
+            while 2 * step <= self.n_leaves - 1:
+                rows.append(np.minimum(rows[-1][:-step], rows[-1][step:]))
+                step *= 2
+            self._minima = rows
+        return self._minima
+
+
+def _fixed(numbers: Sequence[int]) -> Ints:
+    array = np.array(numbers, dtype=np.int32)
+    array.setflags(write=False)
+    return array
+
+
+def _preorder(labels: Sequence[Any], above: Sequence[int]) -> list[int]:
+    """Old positions in preorder, after checking that the nodes are a tree."""
+    m = len(labels)
+    if m != len(above):
+        raise HierarchyError("hierarchy: as many parents as labels are needed")
+    if m > MAX_NODES:
+        raise HierarchyError(f"hierarchy: more than {MAX_NODES:,} nodes; use a smaller one")
+    roots = [node for node, up in enumerate(above) if up == -1]
+    problems = []
+    if m < 2:
+        problems.append("no values below the root; name at least one")
+    wrong = sum(not isinstance(label, str) for label in labels)
+    if wrong:
+        problems.append(f"{plural(wrong, 'label')} not text; write numbers and dates as text")
+    texts = [label for label in labels if isinstance(label, str)]
+    twice = len(texts) - len(set(texts))
+    if twice:
+        problems.append(f"{plural(twice, 'label')} more than once; every node needs a label of its own")
+    if m and not roots:
+        problems.append("a cycle: no node without a parent")
+    if len(roots) > 1:
+        problems.append(f"{len(roots):,} roots; put them under one")
+    if any(up < -1 or up >= m for up in above):
+        problems.append("a parent that does not exist")
+        sources.fail("hierarchy", problems)
+    if any(label == ROOT and up != -1 for label, up in zip(labels, above, strict=True)):
+        problems.append("`*` below the root, where only the whole domain may be called so")
+    children: list[list[int]] = [[] for _ in range(m)]
+    for node, up in enumerate(above):
+        if up >= 0:
+            children[up].append(node)
+    order: list[int] = []
+    stack = roots[::-1]
+    while stack:
+        node = stack.pop()
+        order.append(node)
+        stack.extend(reversed(children[node]))
+    if roots and len(order) < m:
+        problems.append(f"a cycle: {plural(m - len(order), 'node')} without a way to the root")
+    sources.fail("hierarchy", problems)
+    return order
+
+
+def _options(spec: Any) -> dict[str, Any]:
+    """The specification checked: its kind first, then its options."""
+    kinds = {
+        "csv": ("delimiter", "encoding"),
+        "nested": ("root",),
+        "intervals": ("step", "levels", "fanout", "origin", "root"),
+        "positions": ("hide", "mask", "root"),
+    }
+    if not isinstance(spec, Mapping) or not spec:
+        raise HierarchyError("hierarchy: write the path of a CSV file, or csv, nested, intervals or positions")
+    named = [kind for kind in kinds if kind in spec]
+    outer = ("delimiter", "encoding", "root")
+    problems = [
+        _unknown(key, [*kinds, *outer])
+        for key in spec
+        if key not in kinds and not (named and named[0] in ("csv", "nested") and key in kinds[named[0]])
+    ]
+    if len(named) != 1 and not problems:
+        problems.append("name one of csv, nested, intervals, positions")
+    options: dict[str, Any] = {}
+    if named:
+        kind = named[0]
+        options = {kind: spec[kind], **{key: spec[key] for key in spec if key != kind}}
+        inner = spec[kind]
+        if kind == "positions" and isinstance(inner, str):
+            inner = {"hide": inner}
+        if kind == "positions" and inner is None:
+            inner = {}
+        if kind in ("intervals", "positions"):
+            if not isinstance(inner, Mapping):
+                problems.append(f"{kind} must be a mapping, such as {{step: 10, levels: 3}}")
+            else:
+                problems += [_unknown(key, kinds[kind]) for key in inner if key not in kinds[kind]]
+                if kind == "intervals" and "step" not in inner:
+                    problems.append("intervals need a step")
+                options[kind] = dict(inner)
+        for key in ("delimiter", "encoding", "root"):
+            if key in options and not isinstance(options[key], str):
+                problems.append(f"{key} must be text")
+    sources.fail("hierarchy", problems)
+    return options
+
+
+def _unknown(key: Any, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(key), list(known), 1)
+    return f"unknown key {shorten(str(key))}" + (f"; did you mean {near[0]!r}?" if near else "")
