@@ -246,8 +246,9 @@ class Generalization:
         ValueError
             If the two have different numbers of records.
         """
-        runs = ((self.lo <= other.lo) & (self.hi >= other.hi)).all(axis=0)
-        return runs & ((other.bits & ~self.bits) == 0).all(axis=0)
+        covered: np.ndarray = ((self.lo <= other.lo) & (self.hi >= other.hi)).all(axis=0)
+        covered &= ((other.bits & ~self.bits) == 0).all(axis=0)
+        return covered
 
     def counts(self) -> np.ndarray:
         """Members of each set, shape (s, n), int64.
@@ -337,8 +338,8 @@ class Generalization:
         for domain, texts in zip(self.domains, cells, strict=True):
             columns.setdefault(domain.column, []).append(texts)
         frame = {}
-        for name, texts in columns.items():
-            text = texts[0] if len(texts) == 1 else _joined(texts)
+        for name, parts in columns.items():
+            text = parts[0] if len(parts) == 1 else _joined(parts)
             if suppressed is not None:
                 text = np.where(suppressed, WHOLE, text)
             frame[name] = pd.array(text, dtype="str")
@@ -441,7 +442,9 @@ def _distinct_texts(cells: pd.Series) -> tuple[list[str], np.ndarray]:
 
 
 def _plain(cell: object) -> str:
-    is_number = isinstance(cell, int | float | np.integer | np.floating) and not isinstance(cell, bool | np.bool_)
+    is_number = isinstance(cell, int | float | np.integer | np.floating) and not isinstance(
+        cell, bool | np.bool_
+    )
     return number_text(cell) if is_number else str(cell)  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from anonflow.hierarchy import Hierarchy
 
-__all__ = ["Domain", "Kind", "WHOLE", "category_text", "number_text"]
+__all__ = ["WHOLE", "Domain", "Kind", "category_text", "number_text"]
 
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions"]
 
@@ -260,7 +260,7 @@ def category_text(value: str | None) -> str:
     return json.dumps(value, ensure_ascii=False) if odd else value
 
 
-def number_text(value: float) -> str:
+def number_text(value: float | np.integer | np.floating) -> str:
     """The shortest text that reads back as the same number; whole numbers without ``.0``.
 
     Raises
@@ -269,8 +269,9 @@ def number_text(value: float) -> str:
     """
     if isinstance(value, int | np.integer):
         return str(int(value))
-    whole = float(value).is_integer() and abs(value) < 1e16
-    return str(int(value)) if whole else repr(float(value))
+    number = float(value)
+    whole = number.is_integer() and abs(number) < 1e16
+    return str(int(number)) if whole else repr(number)
 
 
 def _members(inside: str) -> list[str]:
@@ -300,4 +301,6 @@ def _days(text: str) -> float | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return float((np.datetime64(moment.replace(tzinfo=None), "ns") - np.datetime64(0, "ns")) / np.timedelta64(1, "D"))
+    return float(
+        (np.datetime64(moment.replace(tzinfo=None), "ns") - np.datetime64(0, "ns")) / np.timedelta64(1, "D")
+    )

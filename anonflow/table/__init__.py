@@ -1,0 +1,8 @@
+"""Schema and Table: a frame of people coded for the kernels, and the values its codes stand for."""
+
+from anonflow.table.domain import Domain
+from anonflow.table.frame import Table
+from anonflow.table.records import Records, equal_columns
+from anonflow.table.schema import Column, Schema
+
+__all__ = ["Column", "Domain", "Records", "Schema", "Table", "equal_columns"]

@@ -1,0 +1,395 @@
+"""From a column of a frame to codes and a domain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import DataError, HierarchyError, SchemaError
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.domain import WHOLE, Domain, category_text, number_text
+from anonflow.table.schema import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Coded", "code_column", "missing_cells", "numbers_of"]
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A QI column as codes.
+
+    Attributes
+    ----------
+    domains : list of Domain
+        One; of a positions column, one for each position.
+    codes : list of numpy.ndarray, each shape (n,), int32
+    """
+
+    domains: list[Domain]
+    codes: list[np.ndarray]
+
+
+def missing_cells(cells: pd.Series) -> np.ndarray:
+    """Which cells of a column have no value, shape (n,), bool.
+
+    Raises
+    ------
+    None
+    """
+    return cells.isna().to_numpy(dtype=bool)
+
+
+def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
+    """Code a quasi-identifier's cells.
+
+    Parameters
+    ----------
+    cells : pandas.Series, n values
+        Records that the missing-value rule drops are gone already.
+    column : Column
+    folder : pathlib.Path
+        Where relative paths of hierarchy files start.
+
+    Returns
+    -------
+    Coded
+        O(n log D) time.
+
+    Raises
+    ------
+    DataError
+        If values do not go with the kind: mixed types, no numbers, infinity, missing values that the
+        column's rule refuses, codes of different lengths (column and count).
+    HierarchyError
+        If the hierarchy cannot be read, or values of the table are none of its leaves.
+    SchemaError
+        If the boundary does not go with the hierarchy.
+    """
+    missing = missing_cells(cells)
+    if missing.any() and column.missing == "refuse":
+        rest = (
+            "suppress or drop"
+            if column.kind == "numeric"
+            else "drop"
+            if column.kind == "positions"
+            else "value or drop"
+        )
+        raise DataError(
+            f"column {column.name!r}: {int(missing.sum())} missing values; say missing: {rest} in the schema"
+        )
+    coders: dict[str | None, Callable[[pd.Series, np.ndarray, Column, Path], Coded]] = {
+        "numeric": _numeric,
+        "categorical": _categorical,
+        "suppression": _categorical,
+        "hierarchy": _hierarchy,
+        "positions": _positions,
+    }
+    return coders[column.kind](cells, missing, column, folder)
+
+
+def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
+    values, dates = numbers_of(cells[~missing], column.name)
+    distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    codes = np.full(len(cells), -1, np.int32)
+    codes[~missing] = inverse
+    if dates:
+        points = (distinct - np.datetime64(0, "ns")) / np.timedelta64(1, "D")
+        labels = _date_texts(distinct, dates)
+    else:
+        points = distinct.astype(np.float64)
+        labels = tuple(number_text(value) for value in distinct.tolist())
+    if not len(distinct):
+        raise DataError(f"column {column.name!r}: has no value at all; leave it out of the quasi-identifiers")
+    bound = None
+    if isinstance(column.boundary, float):
+        interval = np.floor(points / column.boundary)
+        first = np.searchsorted(interval, interval, side="left")
+        last = np.searchsorted(interval, interval, side="right") - 1
+        bound = np.stack([first, last], axis=1).astype(np.int32)
+    domain = Domain(
+        column.name,
+        "numeric",
+        labels,
+        points,
+        counts.astype(np.int64),
+        column.weight,
+        bound=bound,
+        limit=column.limit,
+        has_missing=bool(missing.any()),
+        dates=dates,
+    )
+    return Coded([domain], [codes])
+
+
+def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
+    """Values as int64, float64 or datetime64[ns], and of what sort dates are.
+
+    Parameters
+    ----------
+    cells : pandas.Series, n values
+        None missing. Text is read where all of it is numbers, or all of it ISO dates.
+    name : str
+        The column, for messages.
+
+    Returns
+    -------
+    values : numpy.ndarray, shape (n,)
+    dates : {None, "date", "time", "utc"}
+
+    Raises
+    ------
+    DataError
+        If some values are no numbers, infinite, of mixed types, or no existing dates.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(cells.dtype):
+        raise DataError(f"column {name!r}: truth values are not numeric; use kind categorical")
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype) or _is_arrow_date(cells):
+        return _dates(cells)
+    if not pd.api.types.is_numeric_dtype(cells.dtype):
+        return _read_numbers(cells, name)
+    if pd.api.types.is_complex_dtype(cells.dtype):
+        raise DataError(
+            f"column {name!r}: complex numbers have no order; leave it out of the quasi-identifiers"
+        )
+    if pd.api.types.is_integer_dtype(cells.dtype):
+        unsigned = pd.api.types.is_unsigned_integer_dtype(cells.dtype)
+        if unsigned and len(cells) and int(cells.max()) > np.iinfo(np.int64).max:
+            raise DataError(f"column {name!r}: integers beyond 64 bits; use kind suppression")
+        return cells.to_numpy(dtype=np.int64), None
+    values = cells.to_numpy(dtype=np.float64)
+    infinite = int(np.isinf(values).sum())
+    if infinite:
+        raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
+    return values + 0.0, None  # -0.0 becomes 0.0
+
+
+def _is_arrow_date(cells: pd.Series) -> bool:
+    return str(cells.dtype).startswith(("date32", "date64", "timestamp"))
+
+
+def _dates(cells: pd.Series) -> tuple[np.ndarray, str]:
+    import pandas as pd
+
+    stamps = pd.DatetimeIndex(pd.to_datetime(cells))
+    sort = "time"
+    if stamps.tz is not None:
+        stamps, sort = stamps.tz_convert("UTC").tz_localize(None), "utc"
+    values = stamps.as_unit("ns").to_numpy()
+    midnight = (values == values.astype("datetime64[D]")).all()
+    return values, "date" if midnight and sort == "time" else sort
+
+
+def _date_texts(values: np.ndarray, dates: str) -> tuple[str, ...]:
+    unit: Any = "D" if dates == "date" else "s" if (values == values.astype("datetime64[s]")).all() else "ns"
+    texts = np.datetime_as_string(values, unit=unit)
+    return tuple(f"{text}Z" for text in texts) if dates == "utc" else tuple(str(text) for text in texts)
+
+
+def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
+    """Numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
+    import pandas as pd
+
+    at, distinct = pd.factorize(cells)
+    values = list(distinct)
+    if values and all(hasattr(value, "isoformat") for value in values):
+        return _dates(pd.Series(pd.to_datetime(cells)))
+    texts = [value if isinstance(value, str) else None for value in values]
+    if texts and all(text is not None and _DATE.fullmatch(text) for text in texts):
+        zoned = sum(bool(re.search(r"(?:Z|[+-]\d\d:?\d\d)$", text[10:])) for text in texts if text)
+        if zoned not in (0, len(texts)):
+            raise DataError(f"column {name!r}: dates with and without a time zone; write them all in one way")
+        try:
+            stamps = pd.to_datetime(pd.Series(texts), format="ISO8601", utc=bool(zoned))
+        except ValueError:
+            raise DataError(f"column {name!r}: some dates do not exist; correct them") from None
+        read, dates = _dates(stamps)
+        return read[at], dates
+    numbers: list[int | float] = []
+    bad = 0
+    for value in values:
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            numbers.append(int(value) if re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value) else float(value))
+        elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+            value, bool | np.bool_
+        ):
+            numbers.append(value.item() if isinstance(value, np.generic) else value)
+        else:
+            numbers.append(0)
+            bad += int((at == len(numbers) - 1).sum())
+    if bad:
+        raise DataError(
+            f"column {name!r}: {bad} values are not numbers; use kind categorical, or name them under 'missing' of the source"
+        )
+    types = {type(value) for value in values if not isinstance(value, str)}
+    if types and any(isinstance(value, str) for value in values):
+        raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")
+    array = np.array(numbers, np.int64 if all(isinstance(number, int) for number in numbers) else np.float64)
+    infinite = 0 if array.dtype == np.int64 else int(np.isinf(array)[at].sum())
+    if infinite:
+        raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
+    return array[at] + 0, None
+
+
+def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:
+    """The distinct values as text (None: missing), sorted with the missing one first, and each row's place."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    try:
+        at, distinct = pd.factorize(cells)
+    except TypeError:
+        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
+    texts = [_text(value, name) for value in distinct]
+    repeated = len(texts) - len(set(texts))
+    if repeated:
+        raise DataError(
+            f"column {name!r}: {repeated} values of different types read the same as text; make them of one type"
+        )
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    rank = np.empty(len(texts), np.int32)
+    rank[order] = np.arange(len(texts), dtype=np.int32)
+    values: list[str | None] = [texts[u] for u in order]
+    if missing.any():
+        codes = np.zeros(len(cells), np.int32)
+        codes[~missing] = rank[at[~missing]] + 1
+        return [None, *values], codes
+    return values, rank[at]
+
+
+def _text(value: object, name: str) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | float | np.integer | np.floating):
+        if not np.isfinite(value):
+            raise DataError(f"column {name!r}: has infinite values; replace or drop them")
+        return number_text(value)
+    if hasattr(value, "isoformat"):
+        text: str = value.isoformat()
+        return text.removesuffix("T00:00:00")
+    if isinstance(value, bytes):
+        raise DataError(f"column {name!r}: holds bytes; decode them to text")
+    return str(value)
+
+
+def _categorical(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
+    texts, codes = _texts(cells, missing, column.name)
+    labels = tuple(category_text(text) for text in texts)
+    counts = np.bincount(codes, minlength=len(labels)).astype(np.int64)
+    tree = Hierarchy.suppression(labels) if column.kind == "suppression" else None
+    points = np.arange(len(labels), dtype=np.float64)
+    domain = Domain(
+        column.name,
+        "suppression" if tree else "categorical",
+        labels,
+        points,
+        counts,
+        column.weight,
+        hierarchy=tree,
+        limit=column.limit,
+    )
+    return Coded([domain], [codes.astype(np.int32)])
+
+
+def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
+    texts, codes = _texts(cells, missing, column.name)
+    values = ["" if text is None else text for text in texts]
+    if len(set(values)) < len(values):
+        raise DataError(
+            f"column {column.name!r}: has missing values and empty texts; make them one of the two"
+        )
+    tree = _tree(column, [value for value in values if value], folder)
+    if "" in values and "" not in tree.leaves:
+        tree = tree.extended("")
+    stray = tree.labels.count(WHOLE) - (tree.labels[0] == WHOLE)
+    if stray:
+        raise HierarchyError(
+            f"column {column.name!r}: only the root of its hierarchy may be called {WHOLE!r}"
+        )
+    place = {leaf: at for at, leaf in enumerate(tree.leaves)}
+    strange = np.array([value not in place for value in values], bool)
+    if strange.any():
+        raise HierarchyError(
+            f"column {column.name!r}: {int(strange[codes].sum())} cells ({int(strange.sum())} values) are no leaf of "
+            "its hierarchy; add the values to it, or drop the records"
+        )
+    leaf = np.array([place[value] for value in values], np.int32)[codes]
+    counts = np.bincount(leaf, minlength=len(tree.leaves)).astype(np.int64)
+    bound = None
+    if isinstance(column.boundary, tuple):
+        try:
+            bound = tree.bounds(column.boundary)
+        except HierarchyError as error:
+            raise SchemaError(
+                f"column {column.name!r}: boundary: {error.message}", error.problems[1:]
+            ) from None
+    points = np.arange(len(tree.leaves), dtype=np.float64)
+    domain = Domain(
+        column.name, "hierarchy", tree.leaves, points, counts, column.weight, hierarchy=tree, bound=bound
+    )
+    return Coded([domain], [leaf])
+
+
+def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:
+    given = column.hierarchy
+    if isinstance(given, Hierarchy):
+        return given
+    if given is None:
+        raise SchemaError(f"column {column.name!r}: kind hierarchy needs a hierarchy")
+    try:
+        return Hierarchy.from_mapping(given, folder=folder, values=values)
+    except HierarchyError as error:
+        problems = [f"column {column.name!r}: {problem}" for problem in error.problems]
+        raise HierarchyError.collected(
+            f"column {column.name!r}: its hierarchy cannot be used", problems
+        ) from None
+
+
+def _positions(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
+    texts, at = _texts(cells, missing, column.name)
+    values = [text or "" for text in texts]
+    lengths = {len(value) for value in values}
+    if len(lengths) != 1 or lengths == {0}:
+        raise DataError(
+            f"column {column.name!r}: its codes have {len(lengths)} different lengths; pad them to one length, or use kind suppression"
+        )
+    if any(WHOLE in value for value in values):
+        raise DataError(
+            f"column {column.name!r}: some codes contain {WHOLE!r}, which stands for a hidden position"
+        )
+    characters = np.array(values, dtype=f"U{lengths.pop()}").view("U1").reshape(len(values), -1)
+    domains, codes = [], []
+    for position in range(characters.shape[1]):
+        distinct, inverse = np.unique(characters[:, position], return_inverse=True)
+        labels = tuple(str(character) for character in distinct)
+        code = inverse[at].astype(np.int32)
+        domains.append(
+            Domain(
+                column.name,
+                "positions",
+                labels,
+                np.arange(len(labels), dtype=np.float64),
+                np.bincount(code, minlength=len(labels)).astype(np.int64),
+                column.weight,
+                hierarchy=Hierarchy.suppression(labels),
+                position=position,
+            )
+        )
+        codes.append(code)
+    return Coded(domains, codes)

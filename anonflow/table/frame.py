@@ -1,0 +1,214 @@
+"""A table of people: a frame, its schema, and its records coded for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import AnonflowError, DataError, SchemaError
+from anonflow.table.coding import code_column, missing_cells
+from anonflow.table.domain import Domain
+from anonflow.table.read import read_frame
+from anonflow.table.records import Records
+from anonflow.table.schema import Schema, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Table"]
+
+
+class Table:
+    """A table of people with its schema, coded.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        One row per person. It is not changed.
+    schema : Schema, mapping or path
+        What :meth:`Schema.of` takes.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The published columns, in the table's order; identifiers and unnamed columns are gone, as are the
+        records that a ``missing: drop`` rule names.
+    schema : Schema
+    records : Records
+        The quasi-identifiers (QIs) as codes, over domains in schema order.
+    unpublished : tuple of str
+        Columns that are not published: identifiers, and those that the schema does not name.
+    unnamed : tuple of str
+        The columns of the frame that the schema does not name.
+    dropped : int
+        Records left out because a value was missing.
+
+    Raises
+    ------
+    SchemaError
+        If the schema has problems, or names columns that the frame does not have.
+    DataError
+        If the frame has duplicate or unnamed columns, no rows, or values that do not go with their kind.
+    HierarchyError
+        If a hierarchy cannot be read, or values of the table are none of its leaves.
+    """
+
+    def __init__(self, frame: pd.DataFrame, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> None:
+        self.schema = Schema.of(schema)
+        _check_frame(frame, self.schema)
+        columns = self.schema.columns
+        kept = np.ones(len(frame), bool)
+        for name, column in columns.items():
+            if column.missing == "drop":
+                kept &= ~missing_cells(frame[name])
+        self.dropped = int(len(frame) - kept.sum())
+        if not kept.any():
+            raise DataError(
+                "every record has a missing value that the schema drops; say missing: value or suppress"
+            )
+        published = [n for n in frame.columns if n in columns and columns[n].role != "identifier"]
+        self.unpublished: tuple[str, ...] = tuple(
+            str(name) for name in frame.columns if name not in published
+        )
+        self.unnamed: tuple[str, ...] = tuple(str(name) for name in frame.columns if name not in columns)
+        self.frame = frame.loc[kept, published] if self.dropped else frame[published]
+        self.records = self._coded()
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        schema: Schema | Mapping[str, Any] | str | PathLike[str],
+        *,
+        delimiter: str = ",",
+        encoding: str = "utf-8",
+        missing: Sequence[str] = (),
+    ) -> Table:
+        """Read a table from a CSV or Parquet file.
+
+        Parameters
+        ----------
+        path : path
+        schema : Schema, mapping or path
+        delimiter, encoding, missing
+            Of a CSV file, as :func:`anonflow.table.read.read_frame` takes them.
+
+        Raises
+        ------
+        DataError, SchemaError, HierarchyError
+            As :class:`Table`, and if the file cannot be read.
+        """
+        schema = Schema.of(schema)
+        return cls(read_frame(path, delimiter=delimiter, encoding=encoding, missing=missing), schema)
+
+    def _coded(self) -> Records:
+        domains: list[Domain] = []
+        codes: list[np.ndarray] = []
+        errors: list[AnonflowError] = []
+        for name in self.qi_columns:
+            try:
+                coded = code_column(self.frame[name], self.schema[name], self.schema.folder)
+            except AnonflowError as error:
+                errors.append(error)
+                continue
+            domains += coded.domains
+            codes += coded.codes
+        if errors:
+            problems = [problem for error in errors for problem in error.problems]
+            raise type(errors[0]).collected("the table does not go with its schema", problems)
+        matrix = np.empty((self.n, len(codes)), np.int32)
+        for a, column in enumerate(codes):
+            matrix[:, a] = column
+        return Records(tuple(domains), matrix)
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.frame)
+
+    @property
+    def q(self) -> int:
+        """Number of coded QIs; every position of a code counts."""
+        return len(self.records.domains)
+
+    @property
+    def index(self) -> pd.Index:
+        """The frame's index: the owner's, never published."""
+        return self.frame.index
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The domains of the coded QIs, in schema order."""
+        return self.records.domains
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The records' codes, shape (n, q), int32."""
+        return self.records.codes
+
+    @cached_property
+    def qi_columns(self) -> tuple[str, ...]:
+        """Names of the QI columns, in schema order."""
+        return self.schema.quasi_identifiers
+
+    @cached_property
+    def other_columns(self) -> tuple[str, ...]:
+        """Published columns that are no QIs, in the table's order."""
+        return tuple(name for name in self.frame.columns if self.schema[name].role != "quasi-identifier")
+
+    @cached_property
+    def sensitive(self) -> tuple[str, ...]:
+        """Names of the sensitive columns, in the table's order."""
+        return tuple(name for name in self.frame.columns if self.schema[name].role == "sensitive")
+
+    def take(self, index: np.ndarray) -> Table:
+        """The table of some of its records, over the same domains.
+
+        Parameters
+        ----------
+        index : numpy.ndarray, integer
+            Positions.
+
+        Raises
+        ------
+        IndexError
+            If a position does not exist.
+        """
+        part = object.__new__(Table)
+        part.schema, part.dropped = self.schema, 0
+        part.unpublished, part.unnamed = self.unpublished, self.unnamed
+        part.frame = self.frame.iloc[index]
+        part.records = self.records.take(index)
+        return part
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"Table({self.n} records, {len(self.qi_columns)} quasi-identifiers, {len(self.other_columns)} other columns)"
+
+
+def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
+    import pandas as pd
+
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError("a table is made of a pandas DataFrame; read files with Table.read")
+    names = list(frame.columns)
+    if any(not isinstance(name, str) for name in names):
+        raise DataError("some column names are not text; rename them")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"column {repeated[0]!r} stands {names.count(repeated[0])} times; rename them")
+    absent = [
+        f"column {name!r}: not in the table{did_you_mean(name, names)}"
+        for name in schema
+        if name not in names
+    ]
+    if absent:
+        raise SchemaError.collected("the schema names columns that the table does not have", absent)
+    if not len(frame):
+        raise DataError("the table has no rows")
