@@ -1,0 +1,155 @@
+"""The one switchboard of compilation: every numba flag of the package is set here.
+
+A kernel is written as a plain Python function over arrays and stays one under its own name; the compiled
+kernel is bound to a second name::
+
+    def assign(plan, state, out): ...
+    assign_jit = jit(assign)
+
+The plain function calls plain functions, the compiled one their compiled twins: :func:`jit` rebinds the
+names. So both can be tested, and a callee is compiled once, not once per caller.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numba
+from numba.core import types
+from numba.extending import intrinsic, overload
+
+__all__ = ["NO_NANS", "announce", "compiled_here", "jit", "popcount"]
+
+NO_NANS = frozenset({"nnan", "nsz"})
+"""The only subset of fast math in use: no NaN occurs and the sign of zero is nothing.
+
+It lets minima be reduced lane by lane and changes no result. Sums are never reassociated and products
+never fused into them, so that all machines agree.
+"""
+
+# Kernels inline what these files define, which numba's own cache does not notice: their content is part
+# of the name of the cache's folder.
+_SHARED = ("jit.py", "costs.py", "state.py")
+
+_twins: dict[Callable[..., Any], Callable[..., Any]] = {}
+_dispatchers: list[Any] = []
+_listeners: list[Callable[[str], None]] = []
+
+
+def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
+    """The compiled twin of a plain kernel.
+
+    Parameters
+    ----------
+    function : callable
+        A module-level function of numbers, arrays and named tuples of them. Functions that it calls and
+        that have a twin are defined and compiled above it.
+    fastmath : frozenset of str, optional
+        Empty, or :data:`NO_NANS`.
+
+    Returns
+    -------
+    callable
+        Compiled at its first call for the argument types it is called with, kept on disk, serial, and
+        without the GIL while it runs. Division follows IEEE 754 and indexes are not checked.
+
+    Raises
+    ------
+    ValueError
+        If `fastmath` is another subset.
+    """
+    if fastmath not in (frozenset(), NO_NANS):
+        raise ValueError("fastmath must be empty or NO_NANS")
+    if not isinstance(function, FunctionType):
+        raise ValueError("only plain functions are compiled")
+    names = {
+        name: _twins[value]
+        for name in function.__code__.co_names
+        if isinstance(value := function.__globals__.get(name), FunctionType) and value in _twins
+    }
+    rebound = FunctionType(
+        function.__code__,
+        {**function.__globals__, **names},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    rebound.__doc__ = function.__doc__
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = before or _folder()
+    try:
+        twin = numba.njit(
+            nogil=True, cache=True, error_model="numpy", boundscheck=False, fastmath=set(fastmath) or False
+        )(rebound)
+    finally:
+        numba.config.CACHE_DIR = before
+    _twins[function] = twin
+    _dispatchers.append(twin)
+    return twin
+
+
+def compiled_here() -> int:
+    """How many kernels this process has compiled itself, and did not find on disk.
+
+    Raises
+    ------
+    None
+    """
+    return sum(sum(one.stats.cache_misses.values()) for one in _dispatchers)
+
+
+def announce(is_missing: Callable[[], None]) -> None:
+    """Call `is_missing` once, now, if no compiled kernel is on disk yet.
+
+    Parameters
+    ----------
+    is_missing : callable without arguments
+        Tells whoever waits that the first run compiles.
+
+    Raises
+    ------
+    None
+    """
+    folder = Path(_folder())
+    if not any(folder.rglob("*.nbc")):
+        is_missing()
+
+
+def popcount(word: Any) -> int:
+    """Number of one bits of a 64-bit word.
+
+    Raises
+    ------
+    None
+    """
+    return int(word).bit_count()
+
+
+@intrinsic
+def _ctpop(typingctx: Any, word: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
+@overload(popcount)
+def _popcount(word: Any) -> Any:
+    return lambda word: _ctpop(word)
+
+
+@functools.cache
+def _folder() -> str:
+    here = Path(__file__).parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for name in _SHARED:
+        path = here / name
+        if path.exists():
+            digest.update(path.read_bytes())
+    return os.path.join(here, "__pycache__", f"numba-{digest.hexdigest()[:16]}")
