@@ -1,0 +1,320 @@
+"""Drawing: which original's other columns each generalized record is published with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from anonflow.errors import ParameterError, VerificationError
+from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, permute_batch_jit, walk_jit
+from anonflow.release.randomness import RandomWords
+
+__all__ = ["decompose", "draw_assignment", "draw_permutation", "permute_classes"]
+
+_BATCH = 1 << 21  # lanes made at a time: 8 MiB
+
+
+def draw_assignment(
+    matches: np.ndarray, words: RandomWords, positions: np.ndarray | None = None
+) -> np.ndarray:
+    """Draw a perfect matching that has every match with probability exactly 1/k.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, w), integer
+        ``matches[j]`` lists the originals of generalized record j, padded with -1. Every connected component
+        is regular: all its records, on both sides, have the same number of matches (k; one if suppressed).
+    words : RandomWords
+    positions : numpy.ndarray, shape (n,), integer, optional
+        Table positions of the records, all different, where `matches` is about a part of a table; 0..n-1
+        without it.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64
+        ``assignment[j]`` is the original drawn for generalized record j; each original once.
+
+    Raises
+    ------
+    VerificationError
+        If the graph is not regular, or an edge stands twice (how many records).
+    ParameterError
+        If `matches` or `positions` has another shape, or positions repeat.
+
+    Notes
+    -----
+    The even degrees are halved by Euler splits, the odd ones lose a random-walk matching (Goel, Kapralov,
+    Khanna, SIAM J. Comput. 42, 2013) that is the answer with probability 1/d: O(nk + n log n) expected time,
+    about 16 nk bytes for a graph of one component. Components are independent of each other: each has a
+    stream of words of its own, keyed by the smallest table position in it, so the result does not depend on
+    how a table was cut, as long as no component was.
+    """
+    graph = _int32_rows(matches)
+    n = len(graph)
+    if n == 0:
+        return np.empty(0, np.int64)
+    order = _order(positions, n)
+    if order is not None:
+        rank = np.empty(n, np.int32)
+        rank[order] = np.arange(n, dtype=np.int32)
+        known = (graph >= 0) & (graph < n)
+        graph = np.ascontiguousarray(np.where(known, rank[np.where(known, graph, 0)], graph)[order])
+    faulty, offsets, rows, columns, degrees = components_jit(graph)
+    if faulty.any():
+        raise VerificationError(
+            f"the matches of {int(faulty.sum())} records are not regular; "
+            "every record needs equally many matches on both sides to be drawn from"
+        )
+    smallest = columns[offsets[:-1]]
+    if order is not None and positions is not None:
+        smallest = np.asarray(positions)[order][smallest]
+    sizes = np.diff(offsets)
+    expected = _lanes_of_draw(sizes, degrees)
+    assignment = np.empty(n, np.int64)
+
+    def draw(batch: np.ndarray, lanes: np.ndarray, lane_offsets: np.ndarray) -> np.ndarray:
+        return np.asarray(
+            draw_batch_jit(graph, offsets, rows, columns, degrees, batch, lanes, lane_offsets, assignment)
+        )
+
+    _in_batches(draw, "assignment", smallest, expected, words)
+    if order is None:
+        return assignment
+    drawn = np.empty(n, np.int64)
+    drawn[order] = order[assignment]
+    return drawn
+
+
+def permute_classes(
+    labels: np.ndarray, words: RandomWords, positions: np.ndarray | None = None
+) -> np.ndarray:
+    """Permute the members of every class uniformly among themselves.
+
+    Parameters
+    ----------
+    labels : numpy.ndarray, shape (n,), integer
+        Equal labels, one class.
+    words : RandomWords
+    positions : numpy.ndarray, shape (n,), integer, optional
+        Table positions of the records, as in :func:`draw_assignment`.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64
+        ``assignment[j]`` is the original drawn for generalized record j.
+
+    Raises
+    ------
+    ParameterError
+        If `positions` has another shape or repeats.
+
+    Notes
+    -----
+    O(n log n). Classes are independent: each has a stream keyed by its smallest table position.
+    """
+    n = len(labels)
+    if n == 0:
+        return np.empty(0, np.int64)
+    order = _order(positions, n)
+    at = np.arange(n) if order is None else order
+    _, member = np.unique(np.asarray(labels)[at], return_inverse=True)
+    by_class = np.argsort(member, kind="stable")
+    members = at[by_class].astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(member))]).astype(np.int64)
+    smallest = members[offsets[:-1]]
+    return _permuted(offsets, members, smallest if positions is None else np.asarray(positions)[smallest], words)
+
+
+def draw_permutation(n: int, words: RandomWords) -> np.ndarray:
+    """A uniform permutation of n rows for the shuffle, shape (n,), int64.
+
+    Raises
+    ------
+    None
+    """
+    offsets = np.array([0, n], np.int64)
+    return _permuted(offsets, np.arange(n, dtype=np.int64), np.zeros(1, np.int64), words, "shuffle")
+
+
+def _permuted(
+    offsets: np.ndarray, members: np.ndarray, keys: np.ndarray, words: RandomWords, purpose: str = "class"
+) -> np.ndarray:
+    assignment = np.empty(len(members), np.int64)
+    sizes = np.diff(offsets)
+    expected = np.where(sizes > 1, sizes + 8 * (sizes >> 10), 0)
+
+    def permute(batch: np.ndarray, lanes: np.ndarray, lane_offsets: np.ndarray) -> np.ndarray:
+        return np.asarray(permute_batch_jit(offsets, members, batch, lanes, lane_offsets, assignment))
+
+    _in_batches(permute, purpose, keys, expected, words)
+    return assignment
+
+
+def _in_batches(
+    run: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+    purpose: str,
+    keys: np.ndarray,
+    expected: np.ndarray,
+    words: RandomWords,
+) -> None:
+    """Give every item lanes of its own stream and run them; those that run short get a longer stream.
+
+    The longer stream starts with the lanes that did not suffice: what is drawn is a function of the whole
+    endless stream, whatever was handed out first.
+    """
+    expected = expected + expected % 2  # whole words
+    ends = np.cumsum(expected)
+    todo = np.split(
+        np.arange(len(keys)), np.unique(np.searchsorted(ends, np.arange(_BATCH, ends[-1], _BATCH)) + 1)
+    )
+    names = keys.tolist()
+    counts = expected.tolist()
+    had: dict[int, np.ndarray] = {}
+    while todo:
+        batch = todo.pop()
+        if not len(batch):
+            continue
+        lane_offsets = np.concatenate([[0], np.cumsum([counts[t] for t in batch.tolist()])]).astype(np.int64)
+        lanes = np.empty(int(lane_offsets[-1]), np.uint32)
+        for u, t in enumerate(batch.tolist()):
+            if counts[t]:
+                stream = words.lanes(purpose, names[t], counts[t], had.pop(t, None))
+                lanes[lane_offsets[u] : lane_offsets[u + 1]] = stream
+        short = run(batch, lanes, lane_offsets)
+        for u in np.flatnonzero(short).tolist():
+            t = int(batch[u])
+            had[t] = lanes[lane_offsets[u] : lane_offsets[u + 1]].copy()
+            counts[t] = 2 * counts[t] + 64
+        todo.append(batch[short])
+
+
+def _lanes_of_draw(sizes: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    """About how many 32-bit lanes drawing takes for components of some sizes and degrees, with a margin."""
+    lanes = np.zeros(len(sizes))
+    degree = degrees.astype(np.int64)
+    while (degree > 1).any():
+        even = (degree % 2 == 0) & (degree > 1)
+        odd = (degree % 2 == 1) & (degree > 1)
+        choices = np.array([_pairing_lanes(d) for d in range(int(degree.max()) + 1)])[degree]
+        lanes += np.where(even, (2 * choices + 0.2) * sizes + 8, 0)
+        lanes += np.where(odd, (np.log(np.maximum(sizes, 1)) + 5) * sizes + 16, 0)
+        degree = np.where(even, degree // 2, np.where(odd, degree - 1, 1))
+    return lanes.astype(np.int64)
+
+
+def _pairing_lanes(d: int) -> int:
+    """Lanes that the pairing of d edges takes."""
+    lanes, size = 0, d
+    while size > 2:
+        product = 1
+        while size > 2 and product * (size - 1) <= 1 << 31:
+            product *= size - 1
+            size -= 2
+        lanes += 1
+    return lanes
+
+
+def _int32_rows(matches: np.ndarray) -> np.ndarray:
+    if matches.ndim != 2 or not np.issubdtype(matches.dtype, np.integer):
+        raise ParameterError("matches must be a matrix of whole numbers, one row for each generalized record")
+    return np.ascontiguousarray(matches, dtype=np.int32)
+
+
+def _order(positions: np.ndarray | None, n: int) -> np.ndarray | None:
+    """The records in the table's order, or None where they are."""
+    if positions is None:
+        return None
+    at = np.asarray(positions)
+    if at.shape != (n,) or not np.issubdtype(at.dtype, np.integer) or (n and at.min() < 0):
+        raise ParameterError(f"positions must be {n} whole numbers of at least 0, one for each record")
+    order = np.argsort(at, kind="stable")
+    step = np.diff(at[order])
+    if (step == 0).any():
+        raise ParameterError("positions must all be different")
+    return None if (np.diff(at) > 0).all() else order
+
+
+def decompose(matches: np.ndarray) -> np.ndarray:
+    """Take a k-regular graph apart into k disjoint assignments: every edge is in exactly one.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, w), integer
+        As in :func:`draw_assignment`; all components but those of suppressed records have degree k.
+
+    Returns
+    -------
+    numpy.ndarray, shape (k, n), int32
+        ``result[s, j]`` is the original of generalized record j in assignment s. A suppressed record is its
+        own in each.
+
+    Raises
+    ------
+    VerificationError
+        If the graph is not regular.
+    ParameterError
+        If components have different degrees: no number of assignments has every edge once.
+
+    Notes
+    -----
+    The same graph gives the same assignments. They prove k-regularity and are not a draw: which one is
+    published must be drawn for every component anew (:func:`draw_assignment`), since whoever knows one true
+    match of a whole assignment knows them all. O(nk log k + n log n) expected time.
+    """
+    graph = _int32_rows(matches)
+    faulty, offsets, _, _, degrees = components_jit(graph)
+    if faulty.any():
+        raise VerificationError(f"the matches of {int(faulty.sum())} records are not regular")
+    kinds = np.unique(degrees[degrees > 1])
+    if len(kinds) > 1:
+        raise ParameterError(
+            f"components have {len(kinds)} different numbers of matches; take each on its own"
+        )
+    k = int(kinds[0]) if len(kinds) else 1
+    result = np.repeat(graph[:, :1].T, k, axis=0)
+    drawn = np.flatnonzero(graph[:, 1] >= 0) if k > 1 else np.empty(0, np.intp)
+    if not len(drawn):
+        return result
+    place = np.full(len(graph), -1, np.int32)
+    originals = np.unique(graph[drawn, :k])
+    place[originals] = np.arange(len(originals), dtype=np.int32)
+    flat = np.sort(place[graph[drawn, :k]], axis=1).ravel()
+    parts = _assignments(flat, len(drawn), k, RandomWords(0, step=0), [0])
+    result[:, drawn] = originals[np.array(parts)].astype(np.int32)
+    return result
+
+
+def _assignments(
+    graph: np.ndarray, m: int, d: int, words: RandomWords, serial: list[int]
+) -> list[np.ndarray]:
+    """The d assignments of a flat d-regular graph; `words` only break symmetries, and are no secret."""
+    if d == 1:
+        return [graph]
+    serial[0] += 1
+    key = serial[0]
+    if d % 2 == 0:
+        half = np.empty(m * (d // 2), np.int32)
+
+        def split(lanes: np.ndarray) -> bool:
+            return bool(halve_jit(graph, m, d, lanes, np.zeros(1, np.int64), half))
+
+        _until_enough(split, words, key, (2 * _pairing_lanes(d) + 1) * m)
+        pairs = graph.reshape(-1, 2)
+        rest = np.where(pairs[:, 0] == half, pairs[:, 1], pairs[:, 0])
+        return _assignments(half, m, d // 2, words, serial) + _assignments(rest, m, d // 2, words, serial)
+    taken = np.empty(m, np.int32)
+
+    def match(lanes: np.ndarray) -> bool:
+        return bool(walk_jit(graph, m, d, lanes, np.zeros(1, np.int64), taken))
+
+    _until_enough(match, words, key, math.ceil((math.log(m) + 5) * m) + 16)
+    edges = graph.reshape(m, d)
+    mine = np.arange(d) == taken[:, None]
+    return [edges[mine], *_assignments(edges[~mine], m, d - 1, words, serial)]
+
+
+def _until_enough(run: Callable[[np.ndarray], bool], words: RandomWords, key: int, count: int) -> None:
+    while not run(words.lanes("decomposition", key, count)):
+        count *= 2

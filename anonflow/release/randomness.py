@@ -1,0 +1,102 @@
+"""Random words for the draw and the shuffle: the operating system's, or a stream made from a secret seed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+
+__all__ = ["DRAW_STEP", "RandomWords"]
+
+DRAW_STEP = 1
+"""The step of a seed's streams that a draw uses where no flow says otherwise; algorithms use 0."""
+
+_SHORTEST = 16
+_LABEL = b"anonflow draw 1"
+
+
+class RandomWords:
+    """A source of 64-bit words, each handed out as two 32-bit lanes, lower half first.
+
+    Never a generator of numpy or numba: their state can be found from what is published.
+
+    Parameters
+    ----------
+    seed : int or bytes, optional
+        A secret that makes the same words again: at least 16 bytes, or a non-negative integer. An integer is
+        only as safe as it is hard to guess: what is published needs one of at least 128 random bits. Without
+        a seed the words are the operating system's.
+    step : int
+        Separates the draws that share a seed, such as the steps of a flow.
+
+    Raises
+    ------
+    ParameterError
+        If the seed is neither, or bytes shorter than 16, or the step is negative.
+
+    Notes
+    -----
+    With a seed, the stream of (step, purpose, key) is SHAKE-256 of the seed and these three, each in a field
+    of its own length; lanes are little-endian. Streams do not depend on each other, nor on the order in which
+    they are asked for.
+    """
+
+    def __init__(self, seed: int | bytes | None = None, step: int = DRAW_STEP) -> None:
+        if isinstance(step, bool) or not isinstance(step, int | np.integer) or step < 0:
+            raise ParameterError("a step must be a whole number of at least 0")
+        self._start = None if seed is None else hashlib.shake_256(_LABEL + _field(_seed_bytes(seed)))
+        if self._start is not None:
+            self._start.update(_field(int(step).to_bytes(8, "big")))
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the same seed makes these words again."""
+        return self._start is not None
+
+    def lanes(self, purpose: str, key: int, count: int, had: np.ndarray | None = None) -> np.ndarray:
+        """The first lanes of one stream.
+
+        Parameters
+        ----------
+        purpose : str
+            What they are for.
+        key : int
+            Whose they are, such as the smallest table position of a component.
+        count : int
+            How many, rounded up to whole words.
+        had : numpy.ndarray, shape (l,), uint32, optional
+            Lanes of this stream handed out before: the result starts with them, and goes on.
+
+        Returns
+        -------
+        numpy.ndarray, shape (count or count + 1,), uint32
+
+        Raises
+        ------
+        None
+        """
+        count += count % 2
+        if self._start is None:
+            old = np.empty(0, np.uint32) if had is None else had
+            fresh = np.frombuffer(os.urandom(4 * max(0, count - len(old))), "<u4").astype(np.uint32)
+            return np.concatenate([old, fresh])
+        stream = self._start.copy()
+        stream.update(_field(purpose.encode()) + _field(int(key).to_bytes(8, "big")))
+        return np.frombuffer(stream.digest(4 * count), "<u4").astype(np.uint32)
+
+
+def _field(content: bytes) -> bytes:
+    return len(content).to_bytes(8, "big") + content
+
+
+def _seed_bytes(seed: int | bytes) -> bytes:
+    if isinstance(seed, bytes | bytearray):
+        if len(seed) < _SHORTEST:
+            raise ParameterError(f"a seed of bytes needs at least {_SHORTEST} of them")
+        return b"b" + bytes(seed)
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError("a seed must be a whole number of at least 0, or at least 16 bytes")
+    return b"i" + int(seed).to_bytes((int(seed).bit_length() + 7) // 8, "big")
