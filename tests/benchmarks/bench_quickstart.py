@@ -1,0 +1,48 @@
+"""The quickstart, end to end in a fresh process: the first run ever, which compiles, and later ones."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.measuring import row
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = "import sys; from anonflow.cli import main; sys.exit(main())"
+
+
+def _run(folder: Path, **variables: str) -> float:
+    """Seconds from start to exit of `anonflow run flows/quickstart.yaml` in `folder`."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-c", CODE, "run", "flows/quickstart.yaml"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+    )
+    return time.perf_counter() - start
+
+
+def run(small: bool) -> list[dict[str, Any]]:
+    """Run it in copies of `flows`; the small version runs it once, with whatever is compiled already."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, cache = Path(temporary), str(Path(temporary) / "compiled")
+        shutil.copytree(ROOT / "flows", folder / "flows", ignore=shutil.ignore_patterns("owner", "out"))
+        if small:
+            return [row("quickstart, one run", _run(folder), "s")]
+        first = _run(folder, NUMBA_CACHE_DIR=cache)
+        later = statistics.median(_run(folder, NUMBA_CACHE_DIR=cache) for _ in range(3))
+        return [
+            row("quickstart, first run ever (compiles)", first, "s", most=30),
+            row("quickstart, later run", later, "s", most=6),
+        ]

@@ -1,0 +1,45 @@
+"""Every benchmark runs, on small inputs; how fast is for `python -m tests.benchmarks` to say."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks import measuring
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", measuring.modules())
+def test_it_runs_small(name: str) -> None:
+    figures = measuring.modules()[name].run(small=True)
+    assert isinstance(figures, list)
+    for figure in figures:
+        assert set(figure) == set(measuring.FIELDS)
+        assert math.isfinite(figure["figure"])
+        assert figure["met"] in (True, False, None)
+        assert (figure["met"] is None) == (not figure["goal"])
+
+
+def test_one_command_prints_them(tmp_path: Path) -> None:
+    written = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "tests.benchmarks", "--small", "--json", str(written), "import"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    document = json.loads(written.read_text(encoding="utf-8"))
+    assert document["small"] is True
+    assert document["machine"]["cores"] >= 1
+    for figure in document["figures"]:
+        assert figure["name"] in done.stdout
+
+
+def test_a_missed_goal_is_seen() -> None:
+    assert measuring.row("a", 2.0, "s", most=1)["met"] is False
+    assert measuring.row("a", 2.0, "s", least=3)["met"] is False
+    assert measuring.row("a", 2.0, "s", least=1, most=3)["met"] is True
+    assert measuring.row("a", 2.0, "s")["met"] is None
+    assert "NO" in measuring.table([measuring.row("a", 2.0, "s", most=1)])
