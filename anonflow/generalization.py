@@ -246,8 +246,8 @@ class Generalization:
         ValueError
             If the two have different numbers of records.
         """
-        covered: np.ndarray = ((self.lo <= other.lo) & (self.hi >= other.hi)).all(axis=0)
-        covered &= ((other.bits & ~self.bits) == 0).all(axis=0)
+        covered: np.ndarray = np.all((self.lo <= other.lo) & (self.hi >= other.hi), axis=0)
+        covered &= np.all((other.bits & ~self.bits) == 0, axis=0)
         return covered
 
     def counts(self) -> np.ndarray:
@@ -285,7 +285,7 @@ class Generalization:
         ------
         None
         """
-        return self.whole().all(axis=0)
+        return np.asarray(np.all(self.whole(), axis=0))
 
     def with_suppressed(self, mask: np.ndarray) -> Generalization:
         """The same with the records of `mask` (n,) bool widened to every whole domain.

@@ -1,0 +1,26 @@
+"""The published methods: one file each, one registry, one way to run them."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from anonflow.algorithms.anonymize import Anonymization, anonymize
+from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.registry import REGISTRY, algorithms
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["REGISTRY", "Algorithm", "Anonymization", "Outcome", "Partition", "algorithms", "anonymize"]
+
+
+class _Room(ModuleType):
+    """This module, callable: `anonflow.algorithms` is this room and the public function that lists it."""
+
+    def __call__(self) -> pd.DataFrame:
+        return algorithms()
+
+
+sys.modules[__name__].__class__ = _Room

@@ -1,0 +1,374 @@
+"""Run a method on a table, partition by partition."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow import loss as losses
+from anonflow import partition as partitions
+from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.generalization import Generalization
+from anonflow.table import Records, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.release import Release
+
+__all__ = ["Anonymization", "anonymize", "assemble", "check_k", "partition_rng", "solve"]
+
+STEP = 0
+"""The part of a seed's stream that algorithms use (the draw uses another)."""
+
+
+class Anonymization:
+    """A table and its generalized records: the owner's, not yet a release.
+
+    Attributes
+    ----------
+    table : Table
+    algorithm : Algorithm
+    k : int
+    generalization : Generalization
+        n generalized records; record i is the one of original i.
+    matches : numpy.ndarray, shape (n, k), int32, or None
+        Originals that each generalized record matches, ``matches[j, 0] == j``; None for methods without a
+        k-regular graph. A suppressed record's row is j and -1.
+    classes : numpy.ndarray, shape (n,), int64, or None
+        Equivalence-class labels of homogeneous methods; suppressed records share one.
+    suppressed : numpy.ndarray, shape (n,), bool
+    facts : dict
+        What the method said about its partitions, by name.
+    parameters : dict
+        What it was called with: loss, partition size and the method's own options.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        algorithm: Algorithm,
+        k: int,
+        generalization: Generalization,
+        *,
+        matches: np.ndarray | None,
+        classes: np.ndarray | None,
+        suppressed: np.ndarray,
+        facts: Mapping[str, Any],
+        parameters: Mapping[str, Any],
+    ) -> None:
+        self.table = table
+        self.algorithm = algorithm
+        self.k = k
+        self.generalization = generalization
+        self.matches = matches
+        self.classes = classes
+        self.suppressed = suppressed
+        self.facts = dict(facts)
+        self.parameters = dict(parameters)
+        self.draws = 0
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.generalization.n
+
+    @property
+    def guarantee(self) -> str:
+        """The criterion that the method promises."""
+        return self.algorithm.guarantee
+
+    def frame(self) -> pd.DataFrame:
+        """The generalized records beside their originals: row i is original i's. For the owner's eyes only.
+
+        Returns
+        -------
+        pandas.DataFrame, shape (n, QI columns), text
+            QI columns in schema order, with the table's index.
+
+        Raises
+        ------
+        None
+        """
+        return self.generalization.decode(index=self.table.index, suppressed=self.suppressed)
+
+    def loss(self, measure: str = "gcp") -> float:
+        """Information loss: the mean over records of the weighted mean over QIs.
+
+        Parameters
+        ----------
+        measure : str
+            ``gcp`` (``ncp``), ``lm``, ``entropy``, ``height`` or ``suppressions``.
+
+        Raises
+        ------
+        ParameterError
+            If the measure is unknown.
+        """
+        return float(losses.information_loss(self.generalization, measure))
+
+    def release(self, seed: int | None = None) -> Release:
+        """Draw one assignment, shuffle, and build what is published.
+
+        Parameters
+        ----------
+        seed : int, optional
+            A secret of at least 128 bits makes the same release again; the operating system's randomness
+            without it.
+
+        Raises
+        ------
+        ParameterError
+            If the seed is no non-negative integer.
+
+        Warns
+        -----
+        UserWarning
+            If a published column is nearly unique or monotone, or a release was drawn before.
+        """
+        from anonflow.release import publish
+
+        return publish(self, seed=seed)
+
+    def __repr__(self) -> str:
+        hidden = int(self.suppressed.sum())
+        return (
+            f"Anonymization({self.algorithm.name}, k={self.k}, {self.n} records, "
+            f"GCP {self.loss('gcp'):.4f}" + (f", {hidden} suppressed)" if hidden else ")")
+        )
+
+
+def anonymize(
+    table: Table,
+    algorithm: str = "greedy",
+    k: int = 10,
+    *,
+    partition_size: int | None = None,
+    order: str = "lexicographic",
+    loss: str = "ncp",
+    seed: int | None = None,
+    workers: int | None = None,
+    **options: Any,
+) -> Anonymization:
+    """Generalize a table so that nobody in it can be singled out among fewer than k.
+
+    Parameters
+    ----------
+    table : Table
+        n records.
+    algorithm : str
+        A name of :func:`anonflow.algorithms`.
+    k : int
+        At least 2, at most n.
+    partition_size : int, optional
+        Records in a partition, each worked on alone; the whole table without it.
+    order : {"lexicographic", "input", "random"}
+        What partitions are cut along.
+    loss : str
+        The information loss to keep low.
+    seed : int, optional
+        For methods that use randomness; the same seed gives the same bits whatever the workers.
+    workers : int, optional
+        Threads; as many as there are processors without it.
+    **options
+        The method's own options.
+
+    Returns
+    -------
+    Anonymization
+
+    Raises
+    ------
+    ParameterError
+        If a name, k, the partition size, the seed or an option is none that the method has.
+    InfeasibleError
+        If no release with this k exists.
+    """
+    if not isinstance(table, Table):
+        raise ParameterError("anonymize takes an anonflow.Table; make one with af.Table(frame, schema)")
+    method = algorithm_named(algorithm)
+    method.check_options(options)
+    k = check_k(k, table.n)
+    measure = losses.measure_named(loss)
+    size = _partition_size(partition_size)
+    entropy = _entropy(seed)
+    index = partitions.plan(table.records, size, k, order, partition_rng(entropy, -1))
+
+    def one(at: int) -> Outcome:
+        return solve(method, table.records.take(index[at]), k, measure, partition_rng(entropy, at), options)
+
+    threads = min(len(index), workers or os.cpu_count() or 1)
+    if threads == 1:
+        outcomes = [one(at) for at in range(len(index))]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            outcomes = list(pool.map(one, range(len(index))))
+    parameters = {"loss": measure, "partition_size": size, "order": order, **options}
+    return assemble(table, method, k, index, outcomes, parameters)
+
+
+def solve(
+    method: Algorithm,
+    records: Records,
+    k: int,
+    loss: str,
+    rng: np.random.Generator,
+    options: Mapping[str, Any],
+) -> Outcome:
+    """Run a method on one partition: what every driver calls, here and on a cluster.
+
+    Raises
+    ------
+    ParameterError
+        If an option has a value that the method refuses.
+    InfeasibleError
+        If the partition has no solution.
+    """
+    return method.run(Partition(records, loss, rng), k, **options)
+
+
+def assemble(
+    table: Table,
+    method: Algorithm,
+    k: int,
+    index: Sequence[np.ndarray],
+    outcomes: Sequence[Outcome],
+    parameters: Mapping[str, Any],
+) -> Anonymization:
+    """Put the partitions' outcomes together.
+
+    Parameters
+    ----------
+    table : Table
+        n records.
+    method : Algorithm
+    k : int
+    index : sequence of numpy.ndarray, int64
+        Table positions of each partition's records; together each position once.
+    outcomes : sequence of Outcome
+    parameters : mapping
+
+    Returns
+    -------
+    Anonymization
+        O(n (q + k)) time and memory.
+
+    Raises
+    ------
+    None
+    """
+    n = table.n
+    suppressed = np.zeros(n, bool)
+    for at, outcome in zip(index, outcomes, strict=True):
+        suppressed[at] = outcome.suppressed
+    generalization = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
+    return Anonymization(
+        table,
+        method,
+        k,
+        generalization.with_suppressed(suppressed),
+        matches=_gathered_matches(index, outcomes, n),
+        classes=_gathered_classes(index, outcomes, suppressed),
+        suppressed=suppressed,
+        facts=_gathered_facts(outcomes),
+        parameters=parameters,
+    )
+
+
+def _gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n: int) -> np.ndarray | None:
+    parts = [outcome.matches for outcome in outcomes]
+    width = max((part.shape[1] for part in parts if part is not None), default=0)
+    if any(part is None for part in parts):
+        return None
+    matches = np.full((n, width), -1, np.int32)
+    for at, part in zip(index, parts, strict=True):
+        assert part is not None
+        # a partition of an odd size may need one match more (reciprocal graphs): rows are padded with -1
+        matches[at, : part.shape[1]] = np.where(part < 0, -1, at[part])
+    return matches
+
+
+def _gathered_classes(
+    index: Sequence[np.ndarray], outcomes: Sequence[Outcome], suppressed: np.ndarray
+) -> np.ndarray | None:
+    if any(outcome.classes is None for outcome in outcomes):
+        return None
+    classes = np.empty(len(suppressed), np.int64)
+    used = 0
+    for at, outcome in zip(index, outcomes, strict=True):
+        _, labels = np.unique(outcome.classes, return_inverse=True)
+        classes[at] = labels + used
+        used += int(labels.max(initial=-1)) + 1
+    classes[suppressed] = used
+    labels = np.unique(classes, return_inverse=True)[1]
+    return labels.astype(np.int64)
+
+
+def _gathered_facts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Numbers are added up over partitions; other facts are kept where all partitions agree."""
+    facts: dict[str, Any] = {}
+    for name in dict.fromkeys(name for outcome in outcomes for name in outcome.facts):
+        values = [outcome.facts[name] for outcome in outcomes if name in outcome.facts]
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            facts[name] = sum(values)
+        elif all(value == values[0] for value in values):
+            facts[name] = values[0]
+    return facts
+
+
+def partition_rng(entropy: int, partition: int) -> np.random.Generator:
+    """The generator of one partition: a stream of its own, whoever runs it and when.
+
+    Parameters
+    ----------
+    entropy : int
+        The run's seed.
+    partition : int
+        The partition's number; -1 for the order of the partitions.
+
+    Raises
+    ------
+    None
+    """
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(STEP, partition + 1)))
+
+
+def check_k(k: int, n: int) -> int:
+    """A usable k for n records.
+
+    Raises
+    ------
+    ParameterError
+        If k is no integer of at least 2.
+    InfeasibleError
+        If k is greater than n.
+    """
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
+        raise ParameterError("k must be a whole number of at least 2")
+    if k > n:
+        raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
+    return int(k)
+
+
+def _partition_size(size: int | None) -> int | None:
+    if size is None:
+        return None
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ParameterError(
+            "partition_size must be a whole number of at least k, or None for the whole table"
+        )
+    return int(size)
+
+
+def _entropy(seed: int | None) -> int:
+    if seed is None:
+        return int.from_bytes(os.urandom(16), "big")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ParameterError("a seed must be a whole number of at least 0")
+    return int(seed)

@@ -1,0 +1,52 @@
+"""Every method by name. Adding one means one file beside this one and one line here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anonflow.algorithms.contract import Algorithm
+from anonflow.algorithms.greedy import GREEDY
+from anonflow.errors import ParameterError
+from anonflow.table.schema import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["REGISTRY", "algorithm_named", "algorithms"]
+
+REGISTRY: dict[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        GREEDY,
+    )
+}  # fmt: skip
+
+
+def algorithm_named(name: str) -> Algorithm:
+    """The method of a name.
+
+    Raises
+    ------
+    ParameterError
+        If there is none, with the nearest known name.
+    """
+    if name not in REGISTRY:
+        raise ParameterError(f"unknown algorithm {name!r}{did_you_mean(name, tuple(REGISTRY))}")
+    return REGISTRY[name]
+
+
+def algorithms() -> pd.DataFrame:
+    """Every method: name, family, paper, guarantee, complexity, summary, and the names of its options.
+
+    Raises
+    ------
+    None
+    """
+    import pandas as pd
+
+    fields = ("name", "family", "paper", "guarantee", "complexity", "summary")
+    rows = [
+        {name: getattr(algorithm, name) for name in fields} | {"options": ", ".join(algorithm.options)}
+        for algorithm in REGISTRY.values()
+    ]
+    return pd.DataFrame(rows)
