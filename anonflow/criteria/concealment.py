@@ -1,0 +1,139 @@
+"""(1,k), (k,1), (k,k) and k-concealment: how many candidates, or matches, a record has."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.criteria.covers import perfect_flow
+from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.flow import cyclic_edges
+from anonflow.criteria.verification import Finding
+
+__all__ = ["concealment", "covered_by_k", "covers_k", "match_edges", "two_sided"]
+
+
+def match_edges(evidence: Evidence) -> np.ndarray | None:
+    """Which edges of the consistency graph lie on a perfect matching.
+
+    Returns
+    -------
+    numpy.ndarray, shape (E,), bool, or None
+        None if there is no perfect matching at all. One maximum flow, then O(E).
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`anonflow.criteria.covers.covers`.
+
+    Notes
+    -----
+    Definition 6 and Algorithm 4 of paper 4. With copies merged, an edge stands for all pairs of copies, and
+    by symmetry all of them are matches or none.
+    """
+    flow = perfect_flow(evidence)
+    if flow is None:
+        return None
+    graph = evidence.graph
+    sizes = graph.originals.size, graph.published.size
+    return cyclic_edges(*sizes, graph.end, graph.box, flow > 0)
+
+
+def covered_by_k(evidence: Evidence) -> Finding:
+    """(1,k): every original is covered by at least k published rows (paper 4, Definition 4).
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`concealment`.
+    """
+    graph = evidence.graph
+    k = evidence.need_k("(1,k)")
+    few = _candidates(evidence, np.ones(graph.edges, bool)) < k
+    return _originals("(1,k)", evidence, few, k, "rows that cover an original")
+
+
+def covers_k(evidence: Evidence) -> Finding:
+    """(k,1): every published row covers at least k originals (paper 4, Definition 4).
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`concealment`.
+    """
+    graph = evidence.graph
+    k = evidence.need_k("(k,1)")
+    degree = graph.degrees()[1]
+    few = np.flatnonzero((degree < k) & ~evidence.exempt_box)
+    failing = graph.published.positions(few)
+    detail = f"at least {int(degree.min())} originals are covered by a row"
+    return Finding.of("(k,1)", failing, "published", detail, {"k": k})
+
+
+def two_sided(evidence: Evidence) -> Finding:
+    """(k,k): both (1,k) and (k,1) (paper 4, Definition 4).
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`concealment`.
+    """
+    one, other = covered_by_k(evidence), covers_k(evidence)
+    worst = other if one.holds else one
+    detail = f"(1,k): {one.detail}; (k,1): {other.detail}"
+    return Finding(
+        "(k,k)",
+        one.holds and other.holds,
+        worst.failed,
+        worst.side,
+        worst.positions,
+        detail,
+        dict(worst.parameters),
+    )
+
+
+def concealment(evidence: Evidence) -> Finding:
+    """k-concealment: every original has at least k matches (paper 4, Definition 6).
+
+    A match is a published row on an edge of a perfect matching. Exempt rows, ``*`` throughout, are nobody's
+    candidate: of an anonymization the suppressed records need no others, of a release at most as many
+    originals as there are exempt rows.
+
+    Raises
+    ------
+    ParameterError
+        If k is not known.
+    DataError
+        If the consistency graph is too large.
+    """
+    k = evidence.need_k("k-concealment")
+    matches = match_edges(evidence)
+    if matches is None:
+        everyone = np.arange(evidence.n)
+        return Finding.of("k-concealment", everyone, "original", "there is no perfect matching", {"k": k})
+    few = _candidates(evidence, matches) < k
+    return _originals("k-concealment", evidence, few, k, "matches of an original")
+
+
+def _candidates(evidence: Evidence, edges: np.ndarray) -> np.ndarray:
+    """Published rows that each distinct original has one of the edges to, exempt rows left out."""
+    graph = evidence.graph
+    copies = np.where(evidence.exempt_box, 0, graph.published.count)
+    weight = copies[graph.box] * edges
+    return np.bincount(graph.end, weight, graph.originals.size).astype(np.int64)
+
+
+def _originals(criterion: str, evidence: Evidence, few: np.ndarray, k: int, what: str) -> Finding:
+    """The answer where the distinct originals `few` have fewer than k of something."""
+    failing = np.zeros(evidence.n, bool)
+    failing[evidence.graph.originals.positions(np.flatnonzero(few))] = True
+    detail = f"{what}, counted in the consistency graph"
+    allowed = int(evidence.exempt.sum())
+    if allowed:
+        if evidence.own:
+            failing &= ~evidence.exempt
+            detail += f"; {allowed} suppressed records need none"
+        else:
+            detail += f"; {int(failing.sum())} originals have fewer, {allowed} rows are * throughout"
+            if failing.sum() <= allowed:
+                failing[:] = False
+    return Finding.of(criterion, failing, "original", detail, {"k": k})

@@ -1,0 +1,192 @@
+"""Covers: every published row covers an original of its own, whose other columns it carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.flow import largest_flow
+from anonflow.criteria.graph import Bipartite, Merged, merge, runs
+from anonflow.criteria.listing import Listing
+from anonflow.criteria.verification import Finding
+
+__all__ = ["Matching", "covers", "match_rows", "perfect_flow"]
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """A largest matching of originals to published rows.
+
+    Attributes
+    ----------
+    unmatched : numpy.ndarray, int64
+        Positions of published rows that are left without an original.
+    edge : numpy.ndarray, shape (E,), int64
+        How often each edge of the consistency graph is used.
+    """
+
+    unmatched: np.ndarray
+    edge: np.ndarray
+
+
+def covers(evidence: Evidence) -> Finding:
+    """Whether every generalized record covers its own original.
+
+    Of an anonymization, row i is compared with original i in O(nq). Of a release, a perfect matching must
+    exist over edges whose other published columns are equal; fewer than k rows may be ``*`` in every column.
+    With a certificate only its edges count.
+
+    Raises
+    ------
+    ParameterError
+        If some rows are ``*`` throughout and k is not known.
+    DataError
+        If the consistency graph is too large.
+    """
+    if evidence.own:
+        wrong = ~evidence.own_covers
+        return Finding.of("covers", wrong, "published", "each row against its own original")
+    crowd = int(evidence.blank.sum())
+    remark = f"; {crowd} rows are * throughout" if crowd else ""
+    if crowd and not evidence.exempt.any():
+        remark += f", allowed for fewer than k = {evidence.k}"
+    if evidence.certified and evidence.listing is not None:
+        failing, claim = _covers_listed(evidence, evidence.listing)
+        return Finding.of("covers", failing, "published", claim + remark)
+    matching = match_rows(evidence)
+    what = "a perfect matching by the quasi-identifiers"
+    if evidence.rest is not None:
+        what += " and the other columns"
+    return Finding.of("covers", matching.unmatched, "published", what + remark)
+
+
+def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
+    """A largest matching over edges whose other published columns are equal.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    keep : numpy.ndarray, shape (E,), bool, optional
+        Which edges of the consistency graph count; all without it.
+
+    Returns
+    -------
+    Matching
+        O(E log E) and a maximum flow on distinct rows.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`covers`.
+    """
+    graph = evidence.graph
+    if evidence.rest is None:
+        every = np.arange(graph.edges)
+        left, right, at = graph.end, graph.box, every
+        originals, published = graph.originals, graph.published
+    else:
+        originals = merge([graph.originals.label, evidence.rest[0]], evidence.n)
+        published = merge([graph.published.label, evidence.rest[1]], evidence.n)
+        left, right, at = _with_equal_rest(evidence, originals, published)
+    if keep is not None:
+        kept = keep[at]
+        left, right, at = left[kept], right[kept], at[kept]
+    unlimited = np.full(len(left), evidence.n, np.int64)
+    flow = largest_flow(originals.count, published.count, left, right, unlimited)
+    lacking = np.flatnonzero(flow.unmet)
+    unmatched = published.positions(lacking, flow.unmet[lacking])
+    return Matching(unmatched, np.bincount(at, flow.edge, graph.edges).astype(np.int64))
+
+
+def _with_equal_rest(
+    evidence: Evidence, originals: Merged, published: Merged
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Edges between distinct (record, other columns) on both sides, and each one's edge of the graph.
+
+    A published variant looks through the shorter of two lists: the originals that its box covers, or the
+    originals with its other columns.
+    """
+    graph = evidence.graph
+    assert evidence.rest is not None
+    rest_of_original, rest_of_row = evidence.rest
+    u_of, o_of = graph.originals.label[originals.first], rest_of_original[originals.first]
+    b_of, p_of = graph.published.label[published.first], rest_of_row[published.first]
+    labels = int(max(rest_of_original.max(initial=0), rest_of_row.max(initial=0))) + 1
+    key = u_of * labels + o_of  # ascending: merge sorts
+    by_rest = np.argsort(o_of, kind="stable")
+    starts = np.searchsorted(o_of[by_rest], np.arange(labels + 1))
+    blank = evidence.exempt_box[b_of]
+    degree = np.diff(graph.start)[b_of]
+    peers = np.where(blank, originals.size, np.diff(starts)[p_of])
+
+    short = ~blank & (degree <= peers)
+    variant = np.flatnonzero(short)
+    edge = runs(graph.start[b_of[variant]], degree[variant])
+    right = np.repeat(variant, degree[variant])
+    wanted = graph.end[edge].astype(np.int64) * labels + p_of[right]
+    left = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    hit = key[left] == wanted
+    found = [(left[hit], right[hit], edge[hit])]
+
+    # b * U + u of every edge ascends, too
+    edge_key = graph.box.astype(np.int64) * graph.originals.size + graph.end
+    for rows, order, first in ((~blank & ~short, by_rest, starts), (blank, np.arange(len(key)), None)):
+        variant = np.flatnonzero(rows)
+        if not len(variant) or not graph.edges:
+            continue
+        begin = np.zeros(len(variant), np.int64) if first is None else first[p_of[variant]]
+        left = order[runs(begin, peers[variant])]
+        right = np.repeat(variant, peers[variant])
+        wanted = b_of[right] * graph.originals.size + u_of[left]
+        edge = np.minimum(np.searchsorted(edge_key, wanted), len(edge_key) - 1)
+        hit = edge_key[edge] == wanted
+        found.append((left[hit], right[hit], edge[hit]))
+    lefts, rights, edges = (np.concatenate(part) for part in zip(*found, strict=True))
+    return lefts, rights, edges
+
+
+def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, str]:
+    """Rows that do not cover what they list, or that find no original of their own among it."""
+    claim = "each row against the originals that its certificate lists"
+    bad = listing.strangers(evidence.n)
+    if not bad.any():
+        bad = listing.uncovered(evidence.records, evidence.published)
+    bad |= listing.degrees == 0
+    if bad.any():
+        return np.flatnonzero(bad), claim
+    claim += ", and a perfect matching along them"
+    left, right = listing.end.astype(np.int64), listing.row
+    if evidence.rest is not None:
+        fit = (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
+        left, right = left[fit], right[fit]
+    one = np.ones(evidence.n, np.int64)
+    if evidence.rest is None and (listing.degrees == listing.degrees[0]).all():
+        balanced = np.bincount(left, minlength=evidence.n) == listing.degrees[0]
+        if balanced.all():  # a regular bipartite graph has a perfect matching
+            return np.empty(0, np.int64), claim
+    flow = largest_flow(one, one, left, right, np.ones(len(left), np.int64))
+    return np.flatnonzero(flow.unmet), claim
+
+
+def perfect_flow(evidence: Evidence) -> np.ndarray | None:
+    """A perfect matching along the consistency graph: how often each edge is used, or None.
+
+    Returns
+    -------
+    numpy.ndarray, shape (E,), int64, or None
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`covers`.
+    """
+    graph: Bipartite = evidence.graph
+    if evidence.own and evidence.own_covers.all():
+        edge_key = graph.box.astype(np.int64) * graph.originals.size + graph.end
+        wanted = graph.published.label * graph.originals.size + graph.originals.label
+        return np.bincount(np.searchsorted(edge_key, wanted), minlength=graph.edges).astype(np.int64)
+    unlimited = np.full(graph.edges, evidence.n, np.int64)
+    flow = largest_flow(graph.originals.count, graph.published.count, graph.end, graph.box, unlimited)
+    return flow.edge if flow.value == evidence.n else None

@@ -1,0 +1,323 @@
+"""Diversity: which sensitive values the rows that could be a person's show, and how often."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from anonflow.criteria.classes import class_sizes
+from anonflow.criteria.concealment import match_edges
+from anonflow.criteria.evidence import Evidence, joint_codes
+from anonflow.criteria.verification import Finding
+from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.domain import WHOLE
+
+__all__ = ["Spread", "diversity", "earth_mover", "spread"]
+
+_SLACK = 1e-12
+"""Rounding of entropies and distances that is let pass."""
+
+_CELLS = 1 << 23
+"""Cells of a dense block of distributions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How often each sensitive value is shown by the rows that belong together.
+
+    Attributes
+    ----------
+    counts : scipy.sparse.csr_array, shape (g, V), int64
+        A row for each group: an equivalence class, or the matches of an original.
+    members : numpy.ndarray, shape (n,), int64
+        The group of each record; -1 for rows in none.
+    side : {"published", "original"}
+        What the members are.
+    texts : tuple of str, length V
+        The values. Never to be printed.
+    overall : numpy.ndarray, shape (V,), int64
+        Occurrences in the whole table.
+    """
+
+    counts: csr_array
+    members: np.ndarray
+    side: str
+    texts: tuple[str, ...]
+    overall: np.ndarray
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Rows of each group, shape (g,), int64."""
+        sizes: np.ndarray = np.asarray(self.counts.sum(axis=1)).ravel()
+        return sizes
+
+
+def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> list[Finding]:
+    """Check one of the diversity criteria on one sensitive column, or on all of them.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    name : str
+        ``p-sensitivity`` (p distinct values), ``l-diversity`` (the most frequent has a share of at most
+        1/l), ``entropy-l-diversity`` (entropy at least log l), ``recursive-l-diversity`` (c, l) or
+        ``t-closeness`` (t).
+    parameters : mapping
+        ``column``; ``per``: ``class`` or ``matches``, chosen by the release without it; ``distance``:
+        ``numeric``, ``equal`` or ``hierarchy``; ``hierarchy``.
+
+    Returns
+    -------
+    list of Finding
+        One for each column. An original, or a published row, fails if its group does.
+
+    Raises
+    ------
+    ParameterError
+        If the column is not published, or a k-regular anonymization has not been drawn yet.
+    DataError
+        If values are no numbers, or no leaves of the hierarchy, that the distance needs.
+
+    Notes
+    -----
+    specifications.md, section 6: Machanavajjhala et al. 2006 (l-diversity), Truta and Vinay 2006
+    (p-sensitivity), Li et al. 2007 (t-closeness).
+    """
+    column = parameters.get("column")
+    if column is not None and column not in evidence.table.other_columns:
+        raise ParameterError(
+            f"criterion {name!r}: column {str(column)!r} is no published column besides the quasi-identifiers"
+        )
+    columns = [column] if column is not None else list(evidence.table.sensitive)
+    if not columns:
+        raise ParameterError(f"criterion {name!r}: the schema has no sensitive column; name one: column=...")
+    findings = []
+    for each in columns:
+        shown = spread(evidence, str(each), parameters.get("per"))
+        good, detail = _judged(shown, name, parameters)
+        failing = np.zeros(evidence.n, bool)
+        member = shown.members >= 0
+        failing[member] = ~good[shown.members[member]]
+        asked = {**parameters, "column": str(each)}
+        where = "classes" if shown.side == "published" else "matches"
+        detail = f"column {each!r}, values on the rows of {where}: {detail}"
+        findings.append(Finding.of(name, failing, shown.side, detail, asked))
+    return findings
+
+
+def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
+    """The sensitive values shown by each class, or by the matches of each original.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    column : str
+    per : {"class", "matches"}, optional
+        Without it: classes where every class has at least k rows (two, if k is not known).
+
+    Returns
+    -------
+    Spread
+        Matches are the rows that list an original in the certificate, else all rows on an edge of a perfect
+        matching. Exempt rows show nothing.
+
+    Raises
+    ------
+    ParameterError
+        If an anonymization's matches are meant: values are on rows only after the draw.
+    DataError
+        If the release lacks the column, or the consistency graph is too large.
+    """
+    if per is None:
+        sizes = class_sizes(evidence)[~evidence.exempt]
+        homogeneous = not len(sizes) or int(sizes.min()) >= (evidence.k or 2)
+        per = "class" if homogeneous else "matches"
+    drawn = evidence.frame is not None
+    if not drawn and per == "matches" and evidence.listing is not None:
+        raise ParameterError(
+            "the diversity of a k-regular result is a property of its release: draw it first"
+        )
+    if evidence.frame is not None and column not in evidence.frame.columns:
+        raise DataError(f"column {column!r}: missing from the release")
+    originals = evidence.table.frame[column]
+    rows = originals if evidence.frame is None else evidence.frame[column]
+    texts, original, shown = joint_codes(originals, rows)
+    seen = ~evidence.exempt
+    values = len(texts)
+    overall = np.bincount(original, minlength=values).astype(np.int64)
+    if per == "class":
+        labels = evidence.published.classes()
+        members = np.where(seen, labels, -1)
+        counts = _table(labels[seen], shown[seen], (int(labels.max()) + 1, values))
+        return Spread(counts, members, "published", tuple(texts), overall)
+    if evidence.certified and evidence.listing is not None:
+        listing = evidence.listing
+        keep = seen[listing.row]
+        inside = (listing.end >= 0) & (listing.end < evidence.n)
+        keep &= inside
+        counts = _table(listing.end[keep], shown[listing.row[keep]], (evidence.n, values))
+        return Spread(counts, np.arange(evidence.n), "original", tuple(texts), overall)
+    graph = evidence.graph
+    matches = match_edges(evidence)
+    if matches is None:
+        matches = np.ones(graph.edges, bool)
+    u, v = graph.originals.size, graph.published.size
+    edges = (np.ones(int(matches.sum()), np.int64), (graph.end[matches], graph.box[matches]))
+    per_box = _table(graph.published.label[seen], shown[seen], (v, values))
+    counts = csr_array(csr_array(edges, shape=(u, v)) @ per_box)
+    return Spread(counts, graph.originals.label, "original", tuple(texts), overall)
+
+
+def _table(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_array:
+    """How often each value occurs in each group."""
+    key, count = np.unique(group.astype(np.int64) * shape[1] + value, return_counts=True)
+    return csr_array((count.astype(np.int64), (key // shape[1], key % shape[1])), shape=shape)
+
+
+def _judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    """Which groups are diverse enough; empty groups show nothing and are."""
+    sizes = shown.sizes
+    full = sizes > 0
+    counts = shown.counts.tocsr()[np.flatnonzero(full)]
+    counts.sort_indices()
+    starts, data, size = counts.indptr[:-1], counts.data, sizes[full]
+    if not len(size):
+        return np.ones(len(sizes), bool), "no rows"
+    if name == "p-sensitivity":
+        distinct = np.diff(counts.indptr)
+        good, detail = distinct >= parameters["p"], f"at least {int(distinct.min())} distinct values"
+    elif name == "l-diversity":
+        top = np.maximum.reduceat(data, starts)
+        good = top * parameters["l"] <= size * (1 + _SLACK)
+        detail = f"the most frequent has a share of at most {float((top / size).max()):.4g}"
+    elif name == "entropy-l-diversity":
+        share = data / np.repeat(size, np.diff(counts.indptr))
+        entropy = -np.add.reduceat(share * np.log(share), starts)
+        good = entropy >= math.log(parameters["l"]) - _SLACK
+        detail = f"entropy of at least log {math.exp(max(float(entropy.min()), 0.0)):.4g}"
+    elif name == "recursive-l-diversity":
+        good = _recursive(counts, size, int(parameters["l"]), float(parameters["c"]))
+        detail = f"{int((~good).sum())} groups are not recursively diverse"
+    else:
+        distance = earth_mover(shown, parameters.get("distance"), parameters.get("hierarchy"))[full]
+        good = distance <= parameters["t"] + _SLACK
+        detail = f"distance from the whole table of at most {float(distance.max()):.4g}"
+    all_good = np.ones(len(sizes), bool)
+    all_good[full] = good
+    return all_good, detail
+
+
+def _recursive(counts: csr_array, size: np.ndarray, l: int, c: float) -> np.ndarray:
+    """r_1 < c (r_l + ... + r_m), counts falling; false where there are fewer than l values."""
+    length = np.diff(counts.indptr)
+    group = np.repeat(np.arange(len(length)), length)
+    falling = counts.data[np.lexsort((-counts.data, group))]
+    starts = counts.indptr[:-1]
+    rank = np.arange(len(falling)) - starts[group]
+    head = np.add.reduceat(np.where(rank < l - 1, falling, 0), starts)
+    top = falling[starts]
+    good: np.ndarray = (length >= l) & (top < c * (size - head))
+    return good
+
+
+def earth_mover(shown: Spread, distance: str | None = None, hierarchy: Any = None) -> np.ndarray:
+    """Earth mover's distance of each group's values from those of the whole table, shape (g,), float64.
+
+    Parameters
+    ----------
+    shown : Spread
+    distance : {"numeric", "equal", "hierarchy"}, optional
+        Without it: hierarchy if one is given, numeric if every value is a number, else equal. Numeric values
+        are equally far from their neighbours in order.
+    hierarchy : Hierarchy, mapping or path, optional
+
+    Returns
+    -------
+    numpy.ndarray
+        Between 0 and 1; 0 for groups without rows. O(g V) time, bounded memory.
+
+    Raises
+    ------
+    ParameterError
+        If the distance is unknown or lacks its hierarchy.
+    DataError
+        If values are no numbers, or no leaves.
+
+    Notes
+    -----
+    Li, Li and Venkatasubramanian, ICDE 2007, sections 4.1 and 4.2.
+    """
+    numbers = [_as_number(text) for text, count in zip(shown.texts, shown.overall, strict=True) if count]
+    if distance is None:
+        numeric = all(number is not None for number in numbers)
+        distance = "hierarchy" if hierarchy is not None else "numeric" if numeric else "equal"
+    if distance not in ("numeric", "equal", "hierarchy"):
+        raise ParameterError("distance is numeric, equal or hierarchy")
+    tree = _tree(hierarchy, shown.texts) if distance == "hierarchy" else None
+    order = np.arange(len(shown.texts))
+    if distance == "numeric":
+        values = [_as_number(text) for text in shown.texts]
+        if any(value is None and text != WHOLE for text, value in zip(shown.texts, values, strict=True)):
+            raise DataError("some sensitive values are not numbers; use distance=equal")
+        order = np.argsort([math.inf if value is None else value for value in values], kind="stable")
+        order = order[np.asarray(shown.overall)[order] > 0]
+    overall = shown.overall / max(int(shown.overall.sum()), 1)
+    counts, sizes = shown.counts.tocsr(), shown.sizes
+    result = np.zeros(len(sizes))
+    step = max(1, _CELLS // max(1, len(shown.texts)))
+    for begin in range(0, len(sizes), step):
+        size = sizes[begin : begin + step]
+        share = counts[begin : begin + step].toarray() / np.maximum(size, 1)[:, None]
+        moved = share - overall
+        if distance == "equal":
+            part = np.abs(moved).sum(axis=1) / 2
+        elif tree is not None:
+            part = _along_tree(moved, *tree)
+        else:
+            steps = np.abs(np.cumsum(moved[:, order], axis=1)[:, :-1]).sum(axis=1)
+            part = steps / max(len(order) - 1, 1)
+            # a value that the table does not have at all is as far as can be
+            strange = np.abs(moved).sum(axis=1) - np.abs(moved[:, order]).sum(axis=1)
+            part = np.minimum(1.0, part + strange)
+        result[begin : begin + step] = np.where(size > 0, part, 0.0)
+    return result
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _tree(given: Any, texts: tuple[str, ...]) -> tuple[Hierarchy, np.ndarray]:
+    if given is None:
+        raise ParameterError("distance=hierarchy needs a hierarchy of the sensitive values")
+    tree = given if isinstance(given, Hierarchy) else Hierarchy.from_mapping(given, values=list(texts))
+    leaf = {label: at for at, label in enumerate(tree.leaves)}
+    missing = sum(text not in leaf for text in texts)
+    if missing:
+        raise DataError(f"{missing} sensitive values are no leaves of the hierarchy")
+    return tree, np.array([leaf[text] for text in texts], np.int64)
+
+
+def _along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndarray:
+    """Sum over inner nodes of height / H * min(surplus, want) of their children's extras."""
+    extra = np.zeros((len(moved), len(tree.labels)))
+    extra[:, tree.leaf_node[leaf]] = moved
+    surplus, want = np.zeros_like(extra), np.zeros_like(extra)
+    for node in range(len(tree.labels) - 1, 0, -1):  # preorder: children after their parents
+        above = int(tree.parent[node])
+        extra[:, above] += extra[:, node]
+        surplus[:, above] += np.maximum(extra[:, node], 0)
+        want[:, above] += np.maximum(-extra[:, node], 0)
+    height = np.asarray(tree.height, float) / max(int(tree.height[0]), 1)
+    cost: np.ndarray = (height * np.minimum(surplus, want)).sum(axis=1)
+    return cost

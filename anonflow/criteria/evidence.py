@@ -1,0 +1,322 @@
+"""What there is to verify: originals, published rows, and what is known of how they belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.criteria.graph import Bipartite, consistency_graph
+from anonflow.criteria.listing import Listing
+from anonflow.errors import DataError, ParameterError
+from anonflow.generalization import Generalization
+from anonflow.table import Records, Table
+from anonflow.table.domain import WHOLE, number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Evidence", "Subject", "collect", "joint_codes", "subject_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What is verified, told apart by what it offers.
+
+    Attributes
+    ----------
+    rows : int
+        Number of generalized records.
+    generalization : Generalization or None
+        Of an anonymization: row i is the generalized record of original i.
+    frame : pandas.DataFrame or None
+        Of a release: published text, in an order that says nothing.
+    suppressed : numpy.ndarray, shape (n,), bool, or None
+    listing : Listing or None
+        The matches of an anonymization.
+    k : int or None
+    guarantee : str or None
+    patterns : object
+        What a pattern-guided method was given.
+    """
+
+    rows: int
+    generalization: Generalization | None
+    frame: pd.DataFrame | None
+    suppressed: np.ndarray | None = None
+    listing: Listing | None = None
+    k: int | None = None
+    guarantee: str | None = None
+    patterns: Any = None
+
+
+def subject_of(subject: Any) -> Subject:
+    """Tell what kind of thing is to be verified.
+
+    Parameters
+    ----------
+    subject : Anonymization, Release, pandas.DataFrame or path
+        Anything with a ``generalization``, or with a ``frame`` that is a DataFrame, will do.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of them.
+    DataError
+        If a file cannot be read.
+    """
+    import pandas as pd
+
+    if isinstance(subject, str | PathLike):
+        from anonflow.table.read import read_frame
+
+        subject = read_frame(subject)
+    if isinstance(subject, pd.DataFrame):
+        return Subject(len(subject), None, subject)
+    certificate = getattr(subject, "certificate", None)
+    k = getattr(subject, "k", None) or getattr(certificate, "k", None)
+    guarantee = getattr(subject, "guarantee", None) or getattr(certificate, "criterion", None)
+    generalization = getattr(subject, "generalization", None)
+    if isinstance(generalization, Generalization):
+        matches = getattr(subject, "matches", None)
+        parameters = getattr(subject, "parameters", None) or {}
+        options = parameters.get("options") if isinstance(parameters, dict) else None
+        patterns = parameters.get("patterns") or (options or {}).get("patterns")
+        return Subject(
+            generalization.n,
+            generalization,
+            None,
+            getattr(subject, "suppressed", None),
+            None if matches is None else Listing.of(matches, generalization.n),
+            k,
+            guarantee,
+            patterns,
+        )
+    frame = getattr(subject, "frame", None)
+    if isinstance(frame, pd.DataFrame):
+        return Subject(len(frame), None, frame, k=k, guarantee=guarantee)
+    raise ParameterError(
+        f"cannot verify a {type(subject).__name__}; give an anonymization, a release, its frame or its file"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Originals and published rows over the same domains.
+
+    Attributes
+    ----------
+    table : Table
+    records : Records
+        n originals.
+    published : Generalization
+        n published rows.
+    own : bool
+        Whether published row i is known to be the one of original i.
+    rest : tuple of two numpy.ndarray, each shape (n,), int64, or None
+        Labels of the originals' and of the published rows' other columns: equal where all of them are.
+        None where none are published.
+    frame : pandas.DataFrame or None
+        The published table.
+    blank : numpy.ndarray, shape (n,), bool
+        Published rows that say nothing: ``*`` in every published column, or, of an anonymization,
+        suppressed records.
+    suppressed : numpy.ndarray, shape (n,), bool
+        Published rows that cover everything.
+    listing : Listing or None
+        Originals that each published row matches, claimed by the owner.
+    certified : bool
+        Whether the listing is a certificate for a release.
+    k : int or None
+    patterns : object
+    """
+
+    table: Table
+    records: Records
+    published: Generalization
+    own: bool
+    rest: tuple[np.ndarray, np.ndarray] | None
+    frame: pd.DataFrame | None
+    blank: np.ndarray
+    suppressed: np.ndarray
+    listing: Listing | None
+    certified: bool
+    k: int | None
+    patterns: Any = None
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.records.n
+
+    def need_k(self, criterion: str) -> int:
+        """k, for a criterion that cannot do without it.
+
+        Raises
+        ------
+        ParameterError
+            If nobody has said it.
+        """
+        if self.k is None:
+            raise ParameterError(f"criterion {criterion!r} needs k; say which, for example k=10")
+        return self.k
+
+    @cached_property
+    def exempt(self) -> np.ndarray:
+        """Blank rows that need no company: all of them where they are fewer than k, else none."""
+        blanks = int(self.blank.sum())
+        if not blanks:
+            return self.blank
+        if blanks < self.need_k("covers"):
+            return self.blank
+        return np.zeros(self.n, bool)
+
+    @cached_property
+    def graph(self) -> Bipartite:
+        """The consistency graph; exempt rows are vertices of their own."""
+        apart = self.exempt if self.exempt.any() else None
+        return consistency_graph(self.records, self.published, apart)
+
+    @cached_property
+    def exempt_box(self) -> np.ndarray:
+        """Which distinct generalized records of the graph are exempt rows, shape (v,), bool."""
+        flags: np.ndarray = self.exempt[self.graph.published.first]
+        return flags
+
+    @cached_property
+    def own_covers(self) -> np.ndarray:
+        """Whether each published row covers the original at its position, shape (n,), bool."""
+        return self.published.covers(Generalization.of(self.records))
+
+
+def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> Evidence:
+    """Put originals and published rows over the same domains.
+
+    Parameters
+    ----------
+    table : Table
+        n originals.
+    subject : Subject
+        With n rows.
+    k : int, optional
+    certificate : Certificate, or matrix of matches, optional
+
+    Raises
+    ------
+    DataError
+        If published columns are missing, or hold what no generalization is written as, or are none of the
+        schema's; or if a certificate is about another number of rows.
+    """
+    listing = subject.listing if certificate is None else Listing.of(certificate, subject.rows)
+    common = {"listing": listing, "certified": certificate is not None, "k": k, "patterns": subject.patterns}
+    if subject.generalization is not None:
+        suppressed = subject.suppressed
+        if suppressed is None:
+            suppressed = subject.generalization.suppressed_rows()
+        return Evidence(
+            table, table.records, subject.generalization, True, None, None, suppressed, suppressed, **common
+        )
+    frame = subject.frame
+    assert frame is not None
+    _check_columns(table, frame)
+    published = Generalization.parse(frame, table.domains)
+    suppressed = published.suppressed_rows()
+    others = [name for name in table.other_columns if name in frame.columns]
+    blank = suppressed.copy()
+    rest = None
+    if others:
+        labels: list[np.ndarray] = []
+        for name in others:
+            texts, original, shown = joint_codes(table.frame[name], frame[name])
+            blank &= shown == texts.get(WHOLE, -1)
+            labels.append(np.concatenate([original, shown]))
+        joint = labels[0] if len(labels) == 1 else _joint(labels)
+        rest = (joint[: table.n], joint[table.n :])
+    return Evidence(table, table.records, published, False, rest, frame, blank, suppressed, **common)
+
+
+def _joint(labels: list[np.ndarray]) -> np.ndarray:
+    import pandas as pd
+
+    joint = labels[0]
+    for more in labels[1:]:
+        joint = pd.factorize(joint * (int(more.max(initial=0)) + 1) + more)[0]
+    return joint
+
+
+def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+    """Codes of the values of a column, the same for originals and published rows.
+
+    Numbers are compared as numbers also where one of the two is text, as in a CSV file.
+
+    Returns
+    -------
+    texts : dict
+        Text -> code.
+    original, shown : numpy.ndarray, int64
+
+    Raises
+    ------
+    None
+    """
+    import pandas as pd
+
+    numeric = any(
+        pd.api.types.is_numeric_dtype(c.dtype) and not pd.api.types.is_bool_dtype(c.dtype)
+        for c in (original, shown)
+    )
+    texts: dict[str, int] = {}
+    sides = []
+    for cells in (original, shown):
+        if isinstance(cells.dtype, pd.CategoricalDtype):
+            cells = cells.astype(cells.cat.categories.dtype)
+        at, distinct = pd.factorize(cells, use_na_sentinel=False)
+        codes = [texts.setdefault(_text(value, numeric), len(texts)) for value in distinct]
+        sides.append(np.array(codes, np.int64)[at])
+    return texts, sides[0], sides[1]
+
+
+def _text(value: Any, numeric: bool) -> str:
+    """A value of a column that is no quasi-identifier, so that equal values have equal texts."""
+    import pandas as pd
+
+    if isinstance(value, str):
+        return _number(value) if numeric else value
+    if pd.isna(value):
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | float | np.integer | np.floating):
+        return number_text(value)
+    if hasattr(value, "isoformat"):
+        text: str = value.isoformat()
+        return text.removesuffix("T00:00:00")
+    return str(value)
+
+
+def _number(text: str) -> str:
+    for kind in (int, float):
+        try:
+            return number_text(kind(text))
+        except (ValueError, OverflowError):
+            continue
+    return text
+
+
+def _check_columns(table: Table, frame: pd.DataFrame) -> None:
+    names = [str(name) for name in frame.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    problems = [f"column {name!r}: stands {names.count(name)} times in the release" for name in repeated]
+    strange = [name for name in names if name not in table.frame.columns]
+    problems += [
+        f"column {name!r}: is in the release, but the schema does not publish it" for name in strange
+    ]
+    others = table.other_columns
+    absent = [name for name in others if name not in names]
+    if len(absent) < len(others):
+        problems += [f"column {name!r}: missing from the release" for name in absent]
+    if problems:
+        raise DataError.collected("the release does not go with the schema", problems)

@@ -1,0 +1,381 @@
+"""The consistency graph of a table and its release: who could be whom, by the quasi-identifiers alone.
+
+Vertices are distinct originals and distinct generalized records, each with the number of its copies; an
+edge says that the generalized record covers the original. The graph is never a dense matrix: for every
+generalized record, the covered originals are the bits left over when one packed bitset per QI is ANDed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.generalization import Generalization
+from anonflow.table.domain import Domain
+from anonflow.table.records import Records, equal_columns
+
+__all__ = ["EDGE_LIMIT", "Bipartite", "Merged", "consistency_graph", "covered_pairs", "merge", "runs"]
+
+EDGE_LIMIT = 500_000_000
+"""More edges than this are refused: 32-bit places of edges and a few GiB would not do."""
+
+_COARSE = 1024
+"""Larger domains are put into about as many buckets, and their edges checked one by one."""
+
+_CHUNK_WORDS = 1 << 17
+"""Words of bitset worked on at a time: one MiB stays in the cache."""
+
+_ALL = ~np.uint64(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Equal rows of something, merged.
+
+    Attributes
+    ----------
+    label : numpy.ndarray, shape (n,), int64
+        Which distinct row each of the n rows is.
+    first : numpy.ndarray, shape (u,), int64
+        The first position of each distinct row.
+    count : numpy.ndarray, shape (u,), int64
+        Its number of copies.
+    """
+
+    label: np.ndarray
+    first: np.ndarray
+    count: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of distinct rows, u."""
+        return len(self.first)
+
+    @cached_property
+    def _groups(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.label, kind="stable")
+        return order, np.concatenate([[0], np.cumsum(self.count)])
+
+    def positions(self, distinct: np.ndarray, at_most: np.ndarray | None = None) -> np.ndarray:
+        """The positions of the copies of some distinct rows, ascending.
+
+        Parameters
+        ----------
+        distinct : numpy.ndarray, integer
+            Distinct rows, each named once.
+        at_most : numpy.ndarray, integer, optional
+            How many copies of each to name, the first ones; all of them without it.
+
+        Returns
+        -------
+        numpy.ndarray, int64
+
+        Raises
+        ------
+        None
+        """
+        order, start = self._groups
+        length = self.count[distinct]
+        if at_most is not None:
+            length = np.minimum(length, at_most)
+        return np.sort(order[runs(start[distinct], length)])
+
+
+@dataclass(frozen=True, eq=False)
+class Bipartite:
+    """Distinct originals, distinct generalized records with their copies, and the edges between them.
+
+    Attributes
+    ----------
+    originals, published : Merged
+        u distinct originals and v distinct generalized records.
+    start : numpy.ndarray, shape (v + 1,), int64
+        The edges of generalized record b are ``end[start[b]:start[b + 1]]``.
+    end : numpy.ndarray, shape (E,), int32
+        The distinct original of each edge, ascending within a generalized record.
+    """
+
+    originals: Merged
+    published: Merged
+    start: np.ndarray
+    end: np.ndarray
+
+    @property
+    def edges(self) -> int:
+        """Number of edges between distinct vertices."""
+        return len(self.end)
+
+    @cached_property
+    def box(self) -> np.ndarray:
+        """The distinct generalized record of each edge, shape (E,), int32."""
+        return np.repeat(np.arange(self.published.size, dtype=np.int32), np.diff(self.start))
+
+    def only(self, keep: np.ndarray) -> Bipartite:
+        """The same vertices with some of the edges, `keep` (E,) bool.
+
+        Raises
+        ------
+        None
+        """
+        kept = np.concatenate([[0], np.cumsum(keep)])
+        return Bipartite(self.originals, self.published, kept[self.start], self.end[keep])
+
+    def degrees(self) -> tuple[np.ndarray, np.ndarray]:
+        """How many published rows each distinct original has an edge to, and the other way round.
+
+        Returns
+        -------
+        originals : numpy.ndarray, shape (u,), int64
+        published : numpy.ndarray, shape (v,), int64
+            Copies count: O(E).
+
+        Raises
+        ------
+        None
+        """
+        of_original = np.bincount(self.end, self.published.count[self.box], self.originals.size)
+        of_box = np.bincount(self.box, self.originals.count[self.end], self.published.size)
+        return of_original.astype(np.int64), of_box.astype(np.int64)
+
+
+def merge(rows: list[np.ndarray], n: int) -> Merged:
+    """Merge the equal columns of a matrix given by its rows, in lexicographic order, O(rows n log n).
+
+    Parameters
+    ----------
+    rows : list of numpy.ndarray, each shape (n,), integer
+    n : int
+
+    Raises
+    ------
+    None
+    """
+    label = equal_columns(rows, n)
+    _, first, count = np.unique(label, return_index=True, return_counts=True)
+    return Merged(label, first.astype(np.int64), count.astype(np.int64))
+
+
+def consistency_graph(
+    records: Records, published: Generalization, apart: np.ndarray | None = None
+) -> Bipartite:
+    """Which originals each generalized record covers, equal ones merged.
+
+    Parameters
+    ----------
+    records : Records
+        n originals.
+    published : Generalization
+        m generalized records over the same domains.
+    apart : numpy.ndarray, shape (m,), bool, optional
+        Published rows that are not merged with rows outside the mask.
+
+    Returns
+    -------
+    Bipartite
+        Time O(v u q / 64 + E) for u, v distinct ones and E edges; memory O((u D + n) / 64 + E) with D at
+        most 1,024 values a QI.
+
+    Raises
+    ------
+    DataError
+        If there are more than ``EDGE_LIMIT`` edges.
+
+    Notes
+    -----
+    Definition 1 and section 4.2 of paper 4 (k-concealment).
+    """
+    few_first = sorted(range(records.q), key=lambda a: records.domains[a].size)
+    originals = merge([records.codes[:, a] for a in few_first], records.n)
+    # the same order on both sides: what a chunk of boxes covers then lies close together
+    rows: list[np.ndarray] = []
+    layout = published.layout
+    range_row = {int(a): t for t, a in enumerate(layout.ranges)}
+    set_row = {int(a): t for t, a in enumerate(layout.sets)}
+    for a in few_first:
+        if a in range_row:
+            rows += [published.lo[range_row[a]], published.hi[range_row[a]]]
+        else:
+            t = set_row[a]
+            rows += list(published.bits[layout.offset[t] : layout.offset[t + 1]])
+    if apart is not None:
+        rows.append(apart.astype(np.int64))
+    boxes = merge(rows, published.n)
+    start, end = covered_pairs(records.take(originals.first), published.take(boxes.first))
+    return Bipartite(originals, boxes, start, end)
+
+
+def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, np.ndarray]:
+    """The records that each generalized record covers.
+
+    Parameters
+    ----------
+    records : Records
+        u records; in lexicographic order it goes faster.
+    boxes : Generalization
+        v generalized records.
+
+    Returns
+    -------
+    start : numpy.ndarray, shape (v + 1,), int64
+    end : numpy.ndarray, shape (E,), int32
+        Generalized record b covers the records ``end[start[b]:start[b + 1]]``, ascending.
+
+    Raises
+    ------
+    DataError
+        If there are more than ``EDGE_LIMIT`` edges.
+    """
+    u, v = records.n, boxes.n
+    words = -(-u // 64)
+    filters = _filters(records, boxes)
+    chunk = max(1, _CHUNK_WORDS // max(words, 1))
+    counts: list[np.ndarray] = [np.zeros(1, np.int64)]
+    ends: list[np.ndarray] = []
+    total = 0
+    last = np.full(words, _ALL)
+    if u % 64:
+        last[-1] = (np.uint64(1) << np.uint64(u % 64)) - np.uint64(1)
+    for begin in range(0, v, chunk):
+        stop = min(v, begin + chunk)
+        left = np.broadcast_to(last, (stop - begin, words)).copy()
+        for keep in filters:
+            keep.narrow(left, begin, stop)
+        row, end = _bits_set(left)
+        for keep in filters:
+            if keep.coarse:
+                exact = keep.check(begin + row, end)
+                row, end = row[exact], end[exact]
+        counts.append(np.bincount(row, minlength=stop - begin).astype(np.int64))
+        ends.append(end)
+        total += len(end)
+        if total > EDGE_LIMIT:
+            raise DataError(
+                f"the release covers so much that its consistency graph has over {EDGE_LIMIT:,} edges; "
+                "verify partition by partition, or with the owner's certificate"
+            )
+    return np.cumsum(np.concatenate(counts)), np.concatenate(ends) if ends else np.empty(0, np.int32)
+
+
+def _filters(records: Records, boxes: Generalization) -> list[_RangeFilter | _SetFilter]:
+    """One filter for each QI that narrows anything."""
+    layout = boxes.layout
+    whole = boxes.whole()
+    filters: list[_RangeFilter | _SetFilter] = []
+    for t, a in enumerate(layout.ranges):
+        if not whole[a].all():
+            filters.append(
+                _RangeFilter(records.domains[a], records.codes[:, a], boxes.lo[t], boxes.hi[t], whole[a])
+            )
+    for t, a in enumerate(layout.sets):
+        if not whole[a].all():
+            words = boxes.bits[layout.offset[t] : layout.offset[t + 1]]
+            filters.append(_SetFilter(records.domains[a], records.codes[:, a], words))
+    return filters
+
+
+class _RangeFilter:
+    """The records in the run of each box on one range QI: a difference of two prefix bitsets."""
+
+    def __init__(
+        self, domain: Domain, codes: np.ndarray, lo: np.ndarray, hi: np.ndarray, whole: np.ndarray
+    ) -> None:
+        self.codes, self.lo, self.hi, self.whole = codes, lo, hi, whole
+        self.coarse = domain.size > _COARSE
+        step = -(-domain.size // _COARSE)
+        size = -(-domain.size // step)
+        # code -1, no value, gets the last bucket, which no run but the whole domain reaches
+        bucket = np.where(codes < 0, size, codes // step)
+        below = np.zeros((size + 1, -(-len(codes) // 64) * 64), np.uint8)
+        below[np.minimum(bucket + 1, size), np.arange(len(codes))] = bucket < size
+        packed = np.packbits(below, axis=1, bitorder="little").view(np.uint64)
+        self.below = np.bitwise_or.accumulate(packed, axis=0)
+        self.not_below = ~self.below
+        nothing = lo > hi
+        self.first = np.where(nothing, size, lo // step)
+        self.after = np.where(nothing, 0, hi // step + 1)
+
+    def narrow(self, left: np.ndarray, begin: int, stop: int) -> None:
+        partial = np.flatnonzero(~self.whole[begin:stop])
+        first, after = self.first[begin:stop][partial], self.after[begin:stop][partial]
+        if len(partial) == stop - begin:
+            left &= self.below[after]
+            left &= self.not_below[first]
+        elif len(partial):
+            left[partial] &= self.below[after] & self.not_below[first]
+
+    def check(self, box: np.ndarray, record: np.ndarray) -> np.ndarray:
+        codes = self.codes[record]
+        return self.whole[box] | ((self.lo[box] <= codes) & (codes <= self.hi[box]))
+
+
+class _SetFilter:
+    """The records in the set of each box on one set QI: ORs of bitsets, four or eight values at a time."""
+
+    def __init__(self, domain: Domain, codes: np.ndarray, words: np.ndarray) -> None:
+        self.codes, self.words = codes, words
+        self.coarse = domain.size > _COARSE
+        members = np.ascontiguousarray(words.T)  # (v, words of the domain)
+        bucket = codes
+        size = domain.size
+        if self.coarse:
+            step = -(-size // _COARSE)
+            size = -(-size // step)
+            bucket = codes // step
+            flags = np.unpackbits(members.view(np.uint8), axis=1, bitorder="little")
+            flags = np.pad(flags, ((0, 0), (0, max(0, size * step - flags.shape[1]))))[:, : size * step]
+            coarse = flags.reshape(len(members), size, step).max(axis=2)
+            packed = np.packbits(coarse, axis=1, bitorder="little")
+        else:
+            packed = members.view(np.uint8)
+        width = 8 if size <= 128 else 4
+        if width == 4:
+            packed = np.stack([packed & 15, packed >> 4], axis=2).reshape(len(packed), -1)
+        self.digits = packed[:, : -(-size // width)]
+        single = np.zeros((self.digits.shape[1] * width, -(-len(codes) // 64) * 64), np.uint8)
+        single[bucket, np.arange(len(codes))] = 1
+        bitsets = np.packbits(single, axis=1, bitorder="little").view(np.uint64)
+        self.tables = []
+        for d in range(self.digits.shape[1]):
+            table = np.zeros((1 << width, bitsets.shape[1]), np.uint64)
+            for bit in range(width):
+                table[1 << bit : 2 << bit] = table[: 1 << bit] | bitsets[d * width + bit]
+            self.tables.append(table)
+
+    def narrow(self, left: np.ndarray, begin: int, stop: int) -> None:
+        digits, at = np.unique(self.digits[begin:stop], axis=0, return_inverse=True)
+        inside = self.tables[0][digits[:, 0]]
+        for d, table in enumerate(self.tables[1:], start=1):
+            used = np.flatnonzero(digits[:, d])
+            if len(used):
+                inside[used] |= table[digits[used, d]]
+        left &= inside[np.ravel(at)]
+
+    def check(self, box: np.ndarray, record: np.ndarray) -> np.ndarray:
+        codes = self.codes[record]
+        inside = self.words[codes >> 6, box] >> (codes & 63).astype(np.uint64)
+        return (inside & np.uint64(1)).astype(bool)
+
+
+def _bits_set(left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Row and place of every bit that is set, row by row."""
+    words = left.shape[1]
+    at = np.flatnonzero(left)
+    flags = np.unpackbits(left.reshape(-1)[at].view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+    word, bit = np.nonzero(flags)
+    at = at[word]
+    return at // words, (at % words * 64 + bit).astype(np.int32)
+
+
+def runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """The integers of the runs ``start[t] : start[t] + length[t]``, one after the other.
+
+    Raises
+    ------
+    None
+    """
+    total = int(length.sum())
+    before = np.cumsum(length) - length
+    return np.repeat(start - before, length) + np.arange(total)

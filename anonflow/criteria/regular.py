@@ -1,0 +1,120 @@
+"""k-regularity: k disjoint assignments of originals to published rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.flow import largest_flow
+from anonflow.criteria.listing import Listing
+from anonflow.criteria.verification import Finding
+
+__all__ = ["k_regular", "regular_by_flow", "regular_by_listing"]
+
+
+def k_regular(evidence: Evidence) -> Finding:
+    """Whether the graph of who could be whom contains a k-regular one.
+
+    With matches or a certificate in O(nk); else by maximum flow.
+
+    Raises
+    ------
+    ParameterError
+        If k is not known.
+    DataError
+        If the consistency graph is too large.
+    """
+    if evidence.listing is not None:
+        return regular_by_listing(evidence, evidence.listing)
+    return regular_by_flow(evidence)
+
+
+def regular_by_flow(evidence: Evidence) -> Finding:
+    """k-regularity from the consistency graph alone.
+
+    A k-regular subgraph exists if and only if a flow of n k fits through the graph with capacity one for an
+    edge and k for a record (paper 2, section 3.1, Figure 4). Equal records are merged, exactly: an edge
+    between m and c copies has capacity m c. Rows exempt from company (fewer than k, ``*`` throughout) take
+    up to k from one original: whatever assignment is drawn, no other row is anybody's with probability
+    above 1/k.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`k_regular`.
+    """
+    k = evidence.need_k("k-regular")
+    graph = evidence.graph
+    many, copies = graph.originals.count, graph.published.count
+    capacity = many[graph.end] * copies[graph.box]
+    capacity[evidence.exempt_box[graph.box]] *= k
+    flow = largest_flow(many * k, copies * k, graph.end, graph.box, capacity)
+    total = evidence.n * k
+    detail = f"maximum flow {flow.value:,} of {total:,}"
+    lacking = np.flatnonzero(flow.unmet)
+    failing = graph.published.positions(lacking, flow.unmet[lacking])
+    if len(failing):
+        short = np.flatnonzero(flow.unsent)
+        count = int(np.minimum(flow.unsent[short], many[short]).sum())
+        detail += f"; {count} originals are short of matches as well"
+    return Finding.of("k-regular", failing, "published", detail, {"k": k})
+
+
+def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
+    """k-regularity from the matches that the owner claims, O(nk).
+
+    Every row covers the distinct originals that it lists, and at both ends of every entry the same number,
+    at least k, of entries meets: then each connected component is regular and has k disjoint assignments.
+    Rows that cover everything and list fewer than k are suppressed ones: what they list is listed nowhere
+    else, and they are at least k, a class, or publish nothing.
+
+    Raises
+    ------
+    ParameterError
+        If k is not known.
+    """
+    k = evidence.need_k("k-regular")
+    claim = "certificate" if evidence.certified else "matches"
+    asked = {"k": k}
+    bad = listing.strangers(evidence.n)
+    if bad.any():
+        detail = f"the {claim} list originals that do not exist, or one twice"
+        return Finding.of("k-regular", bad, "published", detail, asked)
+    bad = listing.uncovered(evidence.records, evidence.published)
+    uncovered = int(bad.sum())
+    degree = listing.degrees
+    if len(degree) and (degree == degree[0]).all() and degree[0] >= k:
+        back = np.bincount(listing.end, minlength=evidence.n)
+        uneven = back != degree[0]
+        if uneven.any():
+            bad[listing.row[uneven[listing.end]]] = True
+    else:
+        bad |= _irregular(evidence, listing, k)
+    parts = [f"each row against its {claim}"]
+    if uncovered:
+        parts.append(f"{uncovered} rows do not cover an original that they list")
+    if bad.sum() > uncovered:
+        parts.append(f"{int(bad.sum()) - uncovered} rows are not in k = {k} assignments")
+    return Finding.of("k-regular", bad, "published", "; ".join(parts), asked)
+
+
+def _irregular(evidence: Evidence, listing: Listing, k: int) -> np.ndarray:
+    """Rows of a listing with unequal degrees that are in no regular component, and not rightly suppressed."""
+    n = evidence.n
+    degree, row = listing.degrees, listing.row
+    back = np.bincount(listing.end, minlength=n)
+    alone = evidence.suppressed & (degree < k)
+    bad = ~alone & (degree < k)
+    uneven = ~alone[row] & (back[listing.end] != degree[row])
+    bad[row[uneven]] = True
+    if alone.any():
+        from_alone = alone[row]
+        listed = np.bincount(listing.end[from_alone], minlength=n) > 0
+        shared = np.bincount(listing.end[~from_alone], minlength=n) > 0
+        few = int(alone.sum()) < k
+        wrong = int(listed.sum()) != int(alone.sum()) or (listed & shared).any() or (degree[alone] == 0).any()
+        if wrong:
+            bad |= alone
+        elif few:
+            bad |= alone & ~evidence.blank
+    return bad

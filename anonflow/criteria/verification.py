@@ -1,0 +1,216 @@
+"""What a verification answers: which criteria hold, how many records fail, and where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import ParameterError, VerificationError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["POSITIONS", "Finding", "Verification"]
+
+POSITIONS = 20
+"""At most this many positions of failing records are named."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The answer for one criterion.
+
+    Attributes
+    ----------
+    criterion : str
+    holds : bool
+    failed : int
+        Number of records that fail; 0 where the criterion holds.
+    side : {"published", "original", ""}
+        What the failing records are: rows of the release, or records of the table. "" if none fail.
+    positions : tuple of int
+        The first ``POSITIONS`` of them, counted from 0, ascending.
+    detail : str
+        How it was checked and what was found: counts and column names, never a value.
+    parameters : mapping
+        What the criterion was asked with (k, l, t, column, ...).
+    """
+
+    criterion: str
+    holds: bool
+    failed: int = 0
+    side: str = ""
+    positions: tuple[int, ...] = ()
+    detail: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        criterion: str,
+        failing: np.ndarray,
+        side: str,
+        detail: str,
+        parameters: Mapping[str, Any] | None = None,
+        holds: bool | None = None,
+    ) -> Finding:
+        """The answer for a criterion that the records at the positions `failing` break.
+
+        Parameters
+        ----------
+        criterion : str
+        failing : numpy.ndarray, integer, or bool of shape (n,)
+            Positions, or a mask of them.
+        side : {"published", "original"}
+        detail : str
+        parameters : mapping, optional
+        holds : bool, optional
+            Whether no record fails, without it.
+
+        Raises
+        ------
+        None
+        """
+        places = np.flatnonzero(failing) if failing.dtype == bool else np.sort(failing)
+        good = not len(places) if holds is None else holds
+        return cls(
+            criterion,
+            good,
+            0 if good else len(places),
+            "" if good or not len(places) else side,
+            () if good else tuple(places[:POSITIONS].tolist()),
+            detail,
+            dict(parameters or {}),
+        )
+
+    def sentence(self) -> str:
+        """The answer in one line.
+
+        Raises
+        ------
+        None
+        """
+        if self.holds:
+            return f"{self.criterion}: holds" + (f" ({self.detail})" if self.detail else "")
+        where = ""
+        if self.positions:
+            more = ", ..." if self.failed > len(self.positions) else ""
+            where = f"; {self.side} records at {', '.join(map(str, self.positions))}{more}"
+        return f"{self.criterion}: fails for {self.failed} records{where}" + (
+            f" ({self.detail})" if self.detail else ""
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Verification:
+    """The answers of :func:`anonflow.criteria.verify`; true only if every criterion holds.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        One for each criterion, in the order they were asked.
+    records : int
+        Number of originals.
+    k : int or None
+    """
+
+    findings: tuple[Finding, ...]
+    records: int
+    k: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.findings) and all(finding.holds for finding in self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __getitem__(self, criterion: str) -> Finding:
+        for finding in self.findings:
+            if finding.criterion == criterion:
+                return finding
+        known = ", ".join(finding.criterion for finding in self.findings)
+        raise ParameterError(f"criterion {criterion!r} was not checked; checked: {known}")
+
+    def frame(self) -> pd.DataFrame:
+        """The answers as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns criterion, holds, failed, side, positions (text, capped), detail; a row a criterion.
+
+        Raises
+        ------
+        None
+        """
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "criterion": pd.array([finding.criterion for finding in self], dtype="str"),
+                "holds": np.array([finding.holds for finding in self], bool),
+                "failed": np.array([finding.failed for finding in self], np.int64),
+                "side": pd.array([finding.side for finding in self], dtype="str"),
+                "positions": pd.array([" ".join(map(str, f.positions)) for f in self], dtype="str"),
+                "detail": pd.array([finding.detail for finding in self], dtype="str"),
+            }
+        )
+
+    def raise_if_failed(self) -> Verification:
+        """Itself, if every criterion holds.
+
+        Raises
+        ------
+        VerificationError
+            If one does not hold: a line for each.
+        """
+        failed = [finding.sentence() for finding in self if not finding.holds]
+        if failed:
+            raise VerificationError.collected("the release does not keep what it promises", failed)
+        return self
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The answers as plain values.
+
+        Raises
+        ------
+        None
+        """
+        checks = [
+            {
+                "criterion": finding.criterion,
+                "parameters": {name: _plain(value) for name, value in finding.parameters.items()},
+                "holds": finding.holds,
+                "failed": finding.failed,
+                "side": finding.side,
+                "positions": list(finding.positions),
+                "detail": finding.detail,
+            }
+            for finding in self
+        ]
+        return {"holds": bool(self), "records": self.records, "k": self.k, "checks": checks}
+
+    def to_json(self) -> str:
+        """The answers as a JSON text.
+
+        Raises
+        ------
+        None
+        """
+        return json.dumps(self.to_mapping(), indent=2, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        verdict = "all hold" if self else "NOT all hold"
+        head = f"Verification of {self.records} records" + (f", k = {self.k}" if self.k else "")
+        return "\n".join([f"{head}: {verdict}", *(f"  {finding.sentence()}" for finding in self)])
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | float | str | None) else type(value).__name__
