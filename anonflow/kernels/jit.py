@@ -141,7 +141,10 @@ def _ctpop(typingctx: Any, word: Any) -> Any:
 
 @overload(popcount)
 def _popcount(word: Any) -> Any:
-    return lambda word: _ctpop(word)
+    def count(word: Any) -> Any:
+        return _ctpop(word)
+
+    return count
 
 
 @functools.cache
