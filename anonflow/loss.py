@@ -62,9 +62,7 @@ def measure_named(name: str) -> str:
     """
     own = _ALIASES.get(name, name) if isinstance(name, str) else name
     if own not in MEASURES:
-        raise ParameterError(
-            f"unknown information loss {name!r}{did_you_mean(name, (*MEASURES, *_ALIASES))}"
-        )
+        raise ParameterError(f"unknown information loss {name!r}{did_you_mean(name, (*MEASURES, *_ALIASES))}")
     return own
 
 

@@ -31,7 +31,6 @@ _LANE = 1 << 32
 _GROUP = 1 << 31  # a lane times the product of a group's bounds stays within int64
 
 
-@jit
 def _below(bound, lanes, cursor):  # type: ignore[no-untyped-def]
     """A uniform integer in [0, bound), bound at most 2**31; -1 without lanes (Lemire's rejection)."""
     while cursor[0] < len(lanes):
@@ -43,7 +42,9 @@ def _below(bound, lanes, cursor):  # type: ignore[no-untyped-def]
     return np.int64(-1)
 
 
-@jit
+_below_jit = jit(_below)
+
+
 def _pair_up(items, start, d, lanes, cursor):  # type: ignore[no-untyped-def]
     """Permute ``items[start : start + d]`` so that neighbours 2t, 2t + 1 are a uniform pairing; False without lanes.
 
@@ -75,7 +76,9 @@ def _pair_up(items, start, d, lanes, cursor):  # type: ignore[no-untyped-def]
     return True
 
 
-@jit
+_pair_up_jit = jit(_pair_up)
+
+
 def _root(parent, i):  # type: ignore[no-untyped-def]
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -83,7 +86,9 @@ def _root(parent, i):  # type: ignore[no-untyped-def]
     return i
 
 
-@jit
+_root_jit = jit(_root)
+
+
 def _join(parent, a, b):  # type: ignore[no-untyped-def]
     """Join two trees under the smaller root; whether they were two."""
     a = _root(parent, a)
@@ -95,6 +100,9 @@ def _join(parent, a, b):  # type: ignore[no-untyped-def]
     else:
         parent[a] = b
     return True
+
+
+_join_jit = jit(_join)
 
 
 def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -335,7 +343,6 @@ def walk(
 walk_jit = jit(walk)
 
 
-@jit
 def _draw_one(graph, m, d, lanes, cursor, drawn):  # type: ignore[no-untyped-def]
     """Draw an assignment of one regular graph: row j gets column drawn[j]; False without lanes."""
     size = m
@@ -345,12 +352,12 @@ def _draw_one(graph, m, d, lanes, cursor, drawn):  # type: ignore[no-untyped-def
     while d > 1:
         if d % 2 == 0:
             half = np.empty(size * (d // 2), np.int32)
-            if not halve_jit(graph, size, d, lanes, cursor, half):
+            if not halve(graph, size, d, lanes, cursor, half):
                 return False
             graph = half
             d //= 2
             continue
-        if not walk_jit(graph, size, d, lanes, cursor, taken):
+        if not walk(graph, size, d, lanes, cursor, taken):
             return False
         # halving may have torn the graph apart: every component decides for itself
         parent = np.arange(size).astype(np.int32)
@@ -400,6 +407,9 @@ def _draw_one(graph, m, d, lanes, cursor, drawn):  # type: ignore[no-untyped-def
     for j in range(size):
         drawn[row[j]] = column[graph[j]]
     return True
+
+
+_draw_one_jit = jit(_draw_one)
 
 
 def draw_batch(

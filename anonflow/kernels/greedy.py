@@ -1,0 +1,252 @@
+"""Assignments chosen greedily, one original after the other (paper 1, section 5, Algorithm 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.kernels.costs import increase_row, move, widen
+from anonflow.kernels.jit import NO_NANS, jit
+from anonflow.kernels.state import Plan, State
+
+__all__ = ["augment", "augment_jit", "greedy_rounds", "greedy_rounds_jit", "least", "least_jit"]
+
+_BLOCK = 1024
+_FAR = np.int64(2**62)
+
+
+def least(out: np.ndarray, ids: np.ndarray, m: int) -> int:
+    """The slot of the least of ``out[:m]``, of equal ones that with the lowest id; -1 if all are infinite.
+
+    Parameters
+    ----------
+    out : numpy.ndarray, shape (at least m,), float64
+        No NaN.
+    ids : numpy.ndarray, shape (at least m,), int64
+        Distinct.
+    m : int
+
+    Raises
+    ------
+    None
+    """
+    best = np.inf
+    at = -1
+    lowest = _FAR
+    start = 0
+    while start < m:
+        values = out[start : min(start + _BLOCK, m)]
+        low = np.inf
+        for s in range(len(values)):
+            low = values[s] if values[s] < low else low
+        if low <= best and low < np.inf:
+            names = ids[start : start + len(values)]
+            if low < best:
+                best = low
+                lowest = _FAR
+            for s in range(len(values)):
+                if values[s] == best and names[s] < lowest:
+                    lowest = names[s]
+                    at = start + s
+        start += _BLOCK
+    return at
+
+
+least_jit = jit(least, fastmath=NO_NANS)
+
+
+def given_already(given: np.ndarray, i: int, j: int, level: int) -> bool:
+    """Whether edge (i, j) is in one of the first `level` assignments.
+
+    Raises
+    ------
+    None
+    """
+    for l in range(level):
+        if given[i, l] == j:
+            return True
+    return False
+
+
+given_already_jit = jit(given_already)
+
+
+def augment(
+    given: np.ndarray,
+    level: int,
+    i: int,
+    chosen: np.ndarray,
+    holder: np.ndarray,
+    reached: np.ndarray,
+    queue: np.ndarray,
+) -> int:
+    """Match original `i` along a shortest augmenting path of edges not used before; O(n^2) at worst.
+
+    What is left of the complete graph is regular, so it has a perfect matching (Hall), and by Berge's theorem
+    an augmenting path from every unmatched original.
+
+    Parameters
+    ----------
+    given : numpy.ndarray, shape (n, k), int32
+        ``given[i, :level]`` are the generalized records that original i has been matched to.
+    level : int
+    i : int
+    chosen : numpy.ndarray, shape (n,), int64
+        Generalized record of each original in this assignment, changed along the path.
+    holder : numpy.ndarray, shape (n,), int64
+        Its inverse, -1 for generalized records that are still available.
+    reached, queue : numpy.ndarray, shape (n,), int64
+        Room to work in.
+
+    Returns
+    -------
+    int
+        The generalized record that was available and now is not; -1 if there is no path.
+
+    Raises
+    ------
+    None
+    """
+    n = len(chosen)
+    reached[:] = -1
+    queue[0] = i
+    head = 0
+    tail = 1
+    while head < tail:
+        u = queue[head]
+        head += 1
+        for j in range(n):
+            if reached[j] >= 0 or given_already(given, u, j, level):
+                continue
+            reached[j] = u
+            if holder[j] >= 0:
+                queue[tail] = holder[j]
+                tail += 1
+                continue
+            end = j
+            while True:
+                u = reached[j]
+                before = chosen[u]
+                chosen[u] = j
+                holder[j] = u
+                if u == i:
+                    return end
+                j = before
+    return -1
+
+
+augment_jit = jit(augment)
+
+
+def greedy_rounds(
+    plan: Plan,
+    origin: State,
+    state: State,
+    work: State,
+    order: np.ndarray,
+    matches: np.ndarray,
+    given: np.ndarray,
+    facts: np.ndarray,
+) -> None:
+    """The assignments 2 to k of the Greedy algorithm; the first is the identity. O(k n^2 q).
+
+    Generalized records that are not taken yet stand side by side in `work` (the last one moves into the
+    place of one that is taken), so an assignment costs n(n + 1)/2 rows of joins, not n^2.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        n originals.
+    state : State
+        n generalized records, at the beginning the originals; at the end as wide as `matches` makes them.
+    work : State
+        Room for n more.
+    order : numpy.ndarray, shape (n,), int64
+        The originals in the order in which they choose.
+    matches : numpy.ndarray, shape (n, k), int32
+        Written: ``matches[j]`` are the originals that generalized record j covers.
+    given : numpy.ndarray, shape (n, k), int32
+        Written: ``given[i]`` are the generalized records that cover original i.
+    facts : numpy.ndarray, shape (2,), int64
+        Added to: dead ends resolved by backtracking, and by an augmenting path.
+
+    Raises
+    ------
+    None
+    """
+    n = len(order)
+    out = np.empty(n)
+    ids = np.empty(n, np.int64)
+    slot = np.empty(n, np.int64)
+    chosen = np.empty(n, np.int64)
+    holder = np.empty(n, np.int64)
+    reached = np.empty(n, np.int64)
+    queue = np.empty(n, np.int64)
+    for j in range(n):
+        matches[j, 0] = j
+        given[j, 0] = j
+    for level in range(1, matches.shape[1]):
+        work.lo[:] = state.lo
+        work.hi[:] = state.hi
+        work.bits[:] = state.bits
+        work.count[:] = state.count
+        work.mass[:] = state.mass
+        work.mlog[:] = state.mlog
+        work.base[:] = state.base
+        work.cost[:] = state.cost
+        for j in range(n):
+            ids[j] = j
+            slot[j] = j
+            chosen[j] = -1
+            holder[j] = -1
+        m = n
+        for v in range(n):
+            i = order[v]
+            # Algorithm 1, line 7, for i; at a dead end (lines 3 to 5) for i's predecessors, the last one
+            # first, that could hand their record over to i. By Lemma 5.1 one of the first 2 (level + 1) +
+            # i - n - 3 of them can, as long as k < (n + 3) / 2 (Theorem 5.2).
+            back = 0
+            y = i
+            at = -1
+            while True:
+                increase_row(plan, origin, y, work, 0, m, out)
+                for l in range(level):
+                    s = slot[given[y, l]]
+                    if s >= 0:
+                        out[s] = np.inf
+                at = least(out, ids, m)
+                if at >= 0:
+                    break
+                back += 1
+                while back <= v and given_already(given, i, chosen[order[v - back]], level):
+                    back += 1
+                if back > v:
+                    break
+                y = order[v - back]
+            if at >= 0:
+                if back > 0:
+                    facts[0] += 1
+                    chosen[i] = chosen[y]
+                    holder[chosen[i]] = i
+                taken = ids[at]
+                chosen[y] = taken
+                holder[taken] = y
+            else:
+                # beyond the theorem's bound: a path over several originals always exists
+                facts[1] += 1
+                taken = augment(given, level, i, chosen, holder, reached, queue)
+                at = slot[taken]
+            m -= 1
+            slot[taken] = -1
+            if at != m:
+                move(work, at, m, work)
+                ids[at] = ids[m]
+                slot[ids[at]] = at
+        for v in range(n):
+            i = order[v]
+            matches[chosen[i], level] = i
+            given[i, level] = chosen[i]
+            widen(plan, state, chosen[i], origin, i)
+
+
+greedy_rounds_jit = jit(greedy_rounds)
