@@ -1,0 +1,98 @@
+"""All hypothesis strategies: small tables of every mix of quasi-identifier kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from anonflow.hierarchy import Hierarchy
+from anonflow.table import Schema, Table
+
+KINDS = ("numeric", "categorical", "hierarchy", "suppression", "positions")
+
+TREE = {
+    "*": {
+        "West": {"San Diego": None, "Los Angeles": None},
+        "Midwest": {"Kansas": {"Wichita": None, "Topeka": None}, "Lincoln": None},
+    }
+}
+CITIES = ("San Diego", "Los Angeles", "Wichita", "Topeka", "Lincoln")
+ODD_TEXTS = ("a", "b", "", "*", "{x}", "p|q", '"q"', " lead", "é", "NA", "None", "1", "0-1")
+
+
+def city_tree() -> Hierarchy:
+    """A small unbalanced tree."""
+    return Hierarchy.from_nested(TREE)
+
+
+@st.composite
+def column_entry(
+    draw: st.DrawFn, kind: str, n: int, weights: bool = True
+) -> tuple[list[Any], dict[str, Any]]:
+    """The cells of one QI column of a kind, and its schema entry."""
+    entry: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
+    if weights:
+        entry["weight"] = draw(st.sampled_from([1, 0.5, 3]))
+
+    def cells(values: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(values, min_size=n, max_size=n))
+
+    if kind == "numeric":
+        if draw(st.booleans()):
+            entry["missing"] = "suppress"
+            values = cells(st.one_of(st.integers(-5, 5).map(float), st.none()))
+            if all(value is None for value in values):
+                values[0] = 1.5
+            return values, entry
+        return cells(st.sampled_from([-3.5, -1.0, 0.0, 0.25, 2.0, 7.0, 1e6])), entry
+    if kind == "hierarchy":
+        entry["hierarchy"] = city_tree()
+        return cells(st.sampled_from([*CITIES, None])), entry
+    if kind == "positions":
+        return cells(st.text("01", min_size=3, max_size=3)), entry
+    return cells(st.one_of(st.sampled_from(ODD_TEXTS), st.none())), entry
+
+
+@st.composite
+def tables(
+    draw: st.DrawFn,
+    min_n: int = 1,
+    max_n: int = 12,
+    kinds: tuple[str, ...] = KINDS,
+    max_columns: int = 4,
+    weights: bool = True,
+) -> Table:
+    """A table of a few records over any mix of kinds, with one sensitive column."""
+    n = draw(st.integers(min_n, max_n))
+    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=max_columns))
+    frame: dict[str, Any] = {}
+    schema: dict[str, Any] = {}
+    for at, kind in enumerate(chosen):
+        cells, entry = draw(column_entry(kind, n, weights))
+        frame[f"q{at}"] = (
+            pd.array(cells, dtype="float64") if kind == "numeric" else pd.array(cells, dtype=object)
+        )
+        schema[f"q{at}"] = entry
+    frame["secret"] = draw(st.lists(st.sampled_from(["x", "y", "z"]), min_size=n, max_size=n))
+    schema["secret"] = {"role": "sensitive"}
+    return Table(pd.DataFrame(frame), Schema(schema))
+
+
+@st.composite
+def regular_matches(draw: st.DrawFn, n: int, k: int) -> np.ndarray:
+    """A k-regular graph with self matches in column 0, shape (n, k), int32: distinct cyclic shifts, relabelled."""
+    shifts = [0, *draw(st.permutations(range(1, n)))[: k - 1]]
+    order = np.array(draw(st.permutations(range(n))))
+    matches = np.empty((n, k), np.int32)
+    for d, shift in enumerate(shifts):
+        matches[order, d] = np.roll(order, -shift)
+    return matches
+
+
+@st.composite
+def labels(draw: st.DrawFn, n: int) -> np.ndarray:
+    """Class labels of n records."""
+    return np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)), np.int64)

@@ -1,0 +1,55 @@
+"""Partitions: the order of the records and the cuts in it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.partition import cut, lexicographic_order, ordered, plan
+from anonflow.table import Table
+from tests.strategies import tables
+
+
+@given(st.integers(1, 200), st.integers(1, 12), st.integers(1, 80))
+def test_cuts_cover_everything_once_and_none_is_too_small(n: int, k: int, size: int) -> None:
+    if n < k:
+        with pytest.raises(InfeasibleError):
+            cut(n, size, k)
+    elif size < k and size < n:
+        with pytest.raises(ParameterError):
+            cut(n, size, k)
+    else:
+        runs = cut(n, size, k)
+        positions = [at for run in runs for at in range(run.start, run.stop)]
+        assert positions == list(range(n))
+        assert all(run.stop - run.start >= k for run in runs)
+        assert all(run.stop - run.start <= max(size + k, k) for run in runs)
+
+
+@given(tables())
+def test_lexicographic_order_is_by_falling_rarity_of_values(table: Table) -> None:
+    codes = table.codes
+    widths = [len(set(codes[:, a].tolist())) for a in range(table.q)]
+    first_to_last = sorted(range(table.q), key=lambda a: (widths[a], a))
+    expected = sorted(range(table.n), key=lambda i: tuple(codes[i, a] for a in first_to_last))
+    assert lexicographic_order(table.records).tolist() == expected
+
+
+@given(tables(min_n=3), st.integers(2, 3))
+def test_a_plan_is_a_division_of_the_records(table: Table, k: int) -> None:
+    for order in ("lexicographic", "input", "random"):
+        parts = plan(table.records, k, k, order, np.random.default_rng(0))
+        assert sorted(np.concatenate(parts).tolist()) == list(range(table.n))
+        assert min(map(len, parts)) >= k
+
+
+def test_unknown_orders() -> None:
+    table = Table(pd.DataFrame({"a": [1, 2]}), {"a": {"role": "quasi-identifier", "kind": "numeric"}})
+    with pytest.raises(ParameterError, match="known"):
+        ordered(table.records, "sideways")
+    with pytest.raises(ParameterError, match="generator"):
+        ordered(table.records, "random")
