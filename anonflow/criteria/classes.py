@@ -11,14 +11,13 @@ __all__ = ["class_sizes", "k_anonymity"]
 
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
-    """For each published row the number of rows equal to it on the quasi-identifiers, shape (n,), int64.
+    """For each published row the number of rows that read the same on the quasi-identifiers, shape (n,).
 
     Raises
     ------
     None
     """
-    labels = evidence.published.classes()
-    sizes: np.ndarray = np.bincount(labels)[labels]
+    sizes: np.ndarray = np.bincount(evidence.classes)[evidence.classes]
     return sizes
 
 

@@ -152,7 +152,7 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     values = len(texts)
     overall = np.bincount(original, minlength=values).astype(np.int64)
     if per == "class":
-        labels = evidence.published.classes()
+        labels = evidence.classes
         members = np.where(seen, labels, -1)
         counts = _table(labels[seen], shown[seen], (int(labels.max()) + 1, values))
         return Spread(counts, members, "published", tuple(texts), overall)

@@ -13,7 +13,7 @@ from anonflow.criteria.graph import Bipartite, consistency_graph
 from anonflow.criteria.listing import Listing
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
-from anonflow.table import Records, Table
+from anonflow.table import Records, Table, equal_columns
 from anonflow.table.domain import WHOLE, number_text
 
 if TYPE_CHECKING:
@@ -125,7 +125,9 @@ class Evidence:
         Published rows that say nothing: ``*`` in every published column, or, of an anonymization,
         suppressed records.
     suppressed : numpy.ndarray, shape (n,), bool
-        Published rows that cover everything.
+        Published rows that are ``*`` in every quasi-identifier.
+    classes : numpy.ndarray, shape (n,), int64
+        Labels of published rows whose quasi-identifiers read the same.
     listing : Listing or None
         Originals that each published row matches, claimed by the owner.
     certified : bool
@@ -142,6 +144,7 @@ class Evidence:
     frame: pd.DataFrame | None
     blank: np.ndarray
     suppressed: np.ndarray
+    classes: np.ndarray
     listing: Listing | None
     certified: bool
     k: int | None
@@ -216,14 +219,16 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
         suppressed = subject.suppressed
         if suppressed is None:
             suppressed = subject.generalization.suppressed_rows()
+        made = subject.generalization
         return Evidence(
-            table, table.records, subject.generalization, True, None, None, suppressed, suppressed, **common
+            table, table.records, made, True, None, None, suppressed, suppressed, made.classes(), **common
         )
     frame = subject.frame
     assert frame is not None
     _check_columns(table, frame)
     published = Generalization.parse(frame, table.domains)
-    suppressed = published.suppressed_rows()
+    shown_as = [_codes(frame[name], {WHOLE: 0}, False) for name in table.qi_columns]
+    suppressed = np.logical_and.reduce([codes == 0 for codes in shown_as])
     others = [name for name in table.other_columns if name in frame.columns]
     blank = suppressed.copy()
     rest = None
@@ -235,7 +240,10 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
             labels.append(np.concatenate([original, shown]))
         joint = labels[0] if len(labels) == 1 else _joint(labels)
         rest = (joint[: table.n], joint[table.n :])
-    return Evidence(table, table.records, published, False, rest, frame, blank, suppressed, **common)
+    labels_of_classes = equal_columns(shown_as, len(frame))
+    return Evidence(
+        table, table.records, published, False, rest, frame, blank, suppressed, labels_of_classes, **common
+    )
 
 
 def _joint(labels: list[np.ndarray]) -> np.ndarray:
@@ -269,14 +277,19 @@ def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], 
         for c in (original, shown)
     )
     texts: dict[str, int] = {}
-    sides = []
-    for cells in (original, shown):
-        if isinstance(cells.dtype, pd.CategoricalDtype):
-            cells = cells.astype(cells.cat.categories.dtype)
-        at, distinct = pd.factorize(cells, use_na_sentinel=False)
-        codes = [texts.setdefault(_text(value, numeric), len(texts)) for value in distinct]
-        sides.append(np.array(codes, np.int64)[at])
+    sides = [_codes(cells, texts, numeric) for cells in (original, shown)]
     return texts, sides[0], sides[1]
+
+
+def _codes(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
+    """The code of each cell's text; texts that are not known yet are added."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    codes = [texts.setdefault(_text(value, numeric), len(texts)) for value in distinct]
+    return np.array(codes, np.int64)[at]
 
 
 def _text(value: Any, numeric: bool) -> str:
