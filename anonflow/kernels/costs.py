@@ -274,100 +274,148 @@ def join_pairs(plan: Plan, A: State, ia: np.ndarray, B: State, ib: np.ndarray, o
 join_pairs_jit = jit(join_pairs)
 
 
-def add_ranges(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
-    """Add the cost of the joined runs of records start..stop-1 to ``out[start:stop]``.
+# The four functions below add the cost of the joins of A's record i with B's records start..stop-1 to
+# ``out[start:stop]``, for some of the forms; SLOPE cells without their base. They are separate because numba
+# drops its reference counting, dearer than a short loop, only from small functions without calls. Unsigned
+# indexes cannot count from the end, which leaves loops that LLVM turns into SIMD ones.
+
+
+def add_linear(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+    """LINEAR runs; how many QIs these are.
 
     Raises
     ------
     None
     """
-    # Slices first: an index that starts at 0 is known not to be negative, and the loops become SIMD ones.
-    sums = out[start:stop]
+    begin = np.uint64(start)
+    end = np.uint64(stop)
+    done = 0
     for t in range(len(plan.range_form)):
-        form = plan.range_form[t]
-        a = A.lo[t, i]
-        b = A.hi[t, i]
-        lo = B.lo[t, start:stop]
-        hi = B.hi[t, start:stop]
-        if form == LINEAR:
-            for j in range(len(sums)):
-                low = lo[j] if lo[j] < a else a
-                high = hi[j] if hi[j] > b else b
-                sums[j] += high - low
-        elif form == NODES:
+        if plan.range_form[t] == LINEAR:
+            done += 1
+            a = A.lo[t, i]
+            b = A.hi[t, i]
+            for j in range(begin, end):
+                low = B.lo[t, j] if B.lo[t, j] < a else a
+                high = B.hi[t, j] if B.hi[t, j] > b else b
+                out[j] += high - low
+    return done
+
+
+add_linear_jit = jit(add_linear)
+
+
+def add_nodes(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+    """NODES; how many QIs these are.
+
+    Raises
+    ------
+    None
+    """
+    begin = np.uint64(start)
+    end = np.uint64(stop)
+    done = 0
+    for t in range(len(plan.range_form)):
+        if plan.range_form[t] == NODES:
+            done += 1
+            node = plan.leaf[plan.range_at[t] + np.int64(A.lo[t, i])]
+            while plan.last[node] < A.hi[t, i]:
+                node = plan.parent[node]
             # Walk up from i's node: j adds the step to the next node wherever this one does not cover it.
-            node = node_of(plan, t, a, b)
             cost = plan.node_cost[node]
-            begun = False
+            inside = cost
+            if plan.parent[node] < 0:
+                for j in range(begin, end):
+                    out[j] += cost
             while plan.parent[node] >= 0:
                 first = plan.first[node]
                 last = plan.last[node]
                 node = plan.parent[node]
-                inside = 0.0 if begun else cost
                 outside = plan.node_cost[node] - cost + inside
+                for j in range(begin, end):
+                    out[j] += inside if (B.lo[t, j] >= first) & (B.hi[t, j] <= last) else outside
                 cost = plan.node_cost[node]
-                begun = True
-                for j in range(len(sums)):
-                    sums[j] += inside if (lo[j] >= first) & (hi[j] <= last) else outside
-            if not begun:
-                for j in range(len(sums)):
-                    sums[j] += cost
-        elif form == WHOLE:
-            unit = plan.range_unit[t]
-            end = plan.range_last[t]
-            for j in range(len(sums)):
-                low = lo[j] if lo[j] < a else a
-                high = hi[j] if hi[j] > b else b
-                sums[j] += unit if (low <= 0.0) & (high >= end) else 0.0
-        else:
-            unit = plan.range_unit[t]
-            mass = plan.mass[plan.range_at[t] :]
-            mlog = plan.mlog[plan.range_at[t] :]
-            for j in range(len(sums)):
-                low = np.int64(lo[j] if lo[j] < a else a)
-                high = np.int64(hi[j] if hi[j] > b else b) + 1
-                sums[j] += bit_cost(unit, mass[high] - mass[low], mlog[high] - mlog[low])
+                inside = 0.0
+    return done
 
 
-add_ranges_jit = jit(add_ranges)
+add_nodes_jit = jit(add_nodes)
 
 
-def add_sets(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
-    """Add the cost of the joined sets of records start..stop-1, SLOPE cells without their base.
+def add_singles(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+    """SLOPE sets where record i has one value; how many QIs these are.
 
     Raises
     ------
     None
     """
-    sums = out[start:stop]
+    begin = np.uint64(start)
+    end = np.uint64(stop)
+    done = 0
+    for t in range(len(plan.set_form)):
+        only = A.only[t, i]
+        if plan.set_form[t] == SLOPE and only >= 0:
+            done += 1
+            unit = plan.set_unit[t]
+            w = plan.word_at[t] + (only >> 6)
+            mask = _ONE << np.uint64(only & _LOW)
+            for j in range(begin, end):
+                out[j] += unit if B.bits[w, j] & mask == _NONE else 0.0
+    return done
+
+
+add_singles_jit = jit(add_singles)
+
+
+def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
+    """All others: WHOLE and ENTROPY runs, SLOPE sets where record i has several values, STEP, ENTROPY sets.
+
+    Raises
+    ------
+    None
+    """
+    begin = np.uint64(start)
+    end = np.uint64(stop)
+    for t in range(len(plan.range_form)):
+        form = plan.range_form[t]
+        unit = plan.range_unit[t]
+        a = A.lo[t, i]
+        b = A.hi[t, i]
+        if form == WHOLE:
+            whole = plan.range_last[t]
+            for j in range(begin, end):
+                low = B.lo[t, j] if B.lo[t, j] < a else a
+                high = B.hi[t, j] if B.hi[t, j] > b else b
+                out[j] += unit if (low <= 0.0) & (high >= whole) else 0.0
+        elif form == ENTROPY:
+            at = plan.range_at[t]
+            for j in range(begin, end):
+                low = B.lo[t, j] if B.lo[t, j] < a else a
+                high = B.hi[t, j] if B.hi[t, j] > b else b
+                before = np.uint64(at + np.int64(low))
+                after = np.uint64(at + np.int64(high) + 1)
+                sum_mass = plan.mass[after] - plan.mass[before]
+                out[j] += bit_cost(unit, sum_mass, plan.mlog[after] - plan.mlog[before])
     for t in range(len(plan.set_form)):
         form = plan.set_form[t]
         unit = plan.set_unit[t]
-        only = A.only[t, i]
-        if form == SLOPE and only >= 0:
-            mask = _ONE << np.uint64(only & _LOW)
-            bits = B.bits[plan.word_at[t] + (only >> 6), start:stop]
-            for j in range(len(sums)):
-                sums[j] += unit if bits[j] & mask == _NONE else 0.0
-        elif form == SLOPE:
+        if form == SLOPE and A.only[t, i] < 0:
             for w in range(plan.word_at[t], plan.word_at[t + 1]):
                 word = A.bits[w, i]
                 if word != _NONE:
-                    bits = B.bits[w, start:stop]
-                    for j in range(len(sums)):
-                        sums[j] += unit * popcount(word & ~bits[j])
+                    for j in range(begin, end):
+                        out[j] += unit * popcount(word & ~B.bits[w, j])
         elif form == STEP:
             total = B.count[t, start:stop].copy()
             for w in range(plan.word_at[t], plan.word_at[t + 1]):
                 word = A.bits[w, i]
                 if word != _NONE:
-                    bits = B.bits[w, start:stop]
-                    for j in range(len(total)):
-                        total[j] += popcount(word & ~bits[j])
+                    for j in range(begin, end):
+                        total[j - begin] += popcount(word & ~B.bits[w, j])
             least = plan.set_least[t]
-            for j in range(len(sums)):
-                sums[j] += unit if total[j] >= least else 0.0
-        else:
+            for j in range(begin, end):
+                out[j] += unit if total[j - begin] >= least else 0.0
+        elif form == ENTROPY:
             mass = B.mass[t, start:stop].copy()
             mlog = B.mlog[t, start:stop].copy()
             for w in range(plan.word_at[t], plan.word_at[t + 1]):
@@ -377,16 +425,16 @@ def add_sets(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
                     mask = word & (~word + _ONE)
                     word = word & (word - _ONE)
                     more = plan.mass[at]
-                    mlog_more = plan.mlog[at]
-                    bits = B.bits[w, start:stop]
-                    for j in range(len(mass)):
-                        mass[j] += more if bits[j] & mask == _NONE else 0.0
-                        mlog[j] += mlog_more if bits[j] & mask == _NONE else 0.0
-            for j in range(len(sums)):
-                sums[j] += bit_cost(unit, mass[j], mlog[j])
+                    more_log = plan.mlog[at]
+                    for j in range(begin, end):
+                        fresh = B.bits[w, j] & mask == _NONE
+                        mass[j - begin] += more if fresh else 0.0
+                        mlog[j - begin] += more_log if fresh else 0.0
+            for j in range(begin, end):
+                out[j] += bit_cost(unit, mass[j - begin], mlog[j - begin])
 
 
-add_sets_jit = jit(add_sets)
+add_rest_jit = jit(add_rest)
 
 
 def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
@@ -407,11 +455,17 @@ def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
     ------
     None
     """
+    cells = len(plan.range_form) + len(plan.set_form)
     while start < stop:
         end = start + BLOCK if start + BLOCK < stop else stop
-        out[start:end] = B.base[start:end]
-        add_ranges(plan, A, i, B, start, end, out)
-        add_sets(plan, A, i, B, start, end, out)
+        for j in range(np.uint64(start), np.uint64(end)):
+            out[j] = B.base[j]
+        done = add_linear(plan, A, i, B, start, end, out)
+        done += add_singles(plan, A, i, B, start, end, out)
+        if done < cells:
+            done += add_nodes(plan, A, i, B, start, end, out)
+        if done < cells:
+            add_rest(plan, A, i, B, start, end, out)
         start = end
 
 
@@ -427,15 +481,17 @@ def increase_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, 
     ------
     None
     """
+    cells = len(plan.range_form) + len(plan.set_form)
     while start < stop:
         end = start + BLOCK if start + BLOCK < stop else stop
-        sums = out[start:end]
-        base = B.base[start:end]
-        cost = B.cost[start:end]
-        for j in range(len(sums)):
-            sums[j] = base[j] - cost[j]
-        add_ranges(plan, A, i, B, start, end, out)
-        add_sets(plan, A, i, B, start, end, out)
+        for j in range(np.uint64(start), np.uint64(end)):
+            out[j] = B.base[j] - B.cost[j]
+        done = add_linear(plan, A, i, B, start, end, out)
+        done += add_singles(plan, A, i, B, start, end, out)
+        if done < cells:
+            done += add_nodes(plan, A, i, B, start, end, out)
+        if done < cells:
+            add_rest(plan, A, i, B, start, end, out)
         start = end
 
 
