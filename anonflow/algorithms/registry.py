@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from anonflow.algorithms.contract import Algorithm
 from anonflow.algorithms.greedy import GREEDY
+from anonflow.algorithms.hungarian import HUNGARIAN
+from anonflow.algorithms.nh import NH
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
 
@@ -18,6 +20,8 @@ REGISTRY: dict[str, Algorithm] = {
     algorithm.name: algorithm
     for algorithm in (
         GREEDY,
+        HUNGARIAN,
+        NH,
     )
 }  # fmt: skip
 
