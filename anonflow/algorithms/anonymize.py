@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow import loss as losses
-from anonflow import partition as partitions
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
+from anonflow.loss import information_loss, measure_named
+from anonflow.partition import plan
 from anonflow.table import Records, Table
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Anonymization:
         ParameterError
             If the measure is unknown.
         """
-        return float(losses.information_loss(self.generalization, measure))
+        return float(information_loss(self.generalization, measure))
 
     def release(self, seed: int | None = None) -> Release:
         """Draw one assignment, shuffle, and build what is published.
@@ -195,10 +195,10 @@ def anonymize(
     method = algorithm_named(algorithm)
     method.check_options(options)
     k = check_k(k, table.n)
-    measure = losses.measure_named(loss)
+    measure = measure_named(loss)
     size = _partition_size(partition_size)
     entropy = _entropy(seed)
-    index = partitions.plan(table.records, size, k, order, partition_rng(entropy, -1))
+    index = plan(table.records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
         return solve(method, table.records.take(index[at]), k, measure, partition_rng(entropy, at), options)
@@ -302,6 +302,7 @@ def _gathered_classes(
     classes = np.empty(len(suppressed), np.int64)
     used = 0
     for at, outcome in zip(index, outcomes, strict=True):
+        assert outcome.classes is not None
         _, labels = np.unique(outcome.classes, return_inverse=True)
         classes[at] = labels + used
         used += int(labels.max(initial=-1)) + 1

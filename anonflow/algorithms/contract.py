@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from anonflow import loss
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.costs import Plan
+from anonflow.kernels.state import Plan
+from anonflow.loss import plan
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
@@ -49,7 +49,7 @@ class Partition:
     @cached_property
     def plan(self) -> Plan:
         """The information loss as the kernels take it."""
-        return loss.plan(self.records.domains, self.loss)
+        return plan(self.records.domains, self.loss)
 
 
 @dataclass(frozen=True, eq=False)
