@@ -48,8 +48,7 @@ def covered_by_k(evidence: Evidence) -> Finding:
     """
     graph = evidence.graph
     k = evidence.need_k("(1,k)")
-    few = _candidates(evidence, np.ones(graph.edges, bool)) < k
-    return _originals("(1,k)", evidence, few, k, "rows that cover an original")
+    return _originals("(1,k)", evidence, np.ones(graph.edges, bool), k, "rows that cover an original")
 
 
 def covers_k(evidence: Evidence) -> Finding:
@@ -94,9 +93,9 @@ def two_sided(evidence: Evidence) -> Finding:
 def concealment(evidence: Evidence) -> Finding:
     """k-concealment: every original has at least k matches (paper 4, Definition 6).
 
-    A match is a published row on an edge of a perfect matching. Exempt rows, ``*`` throughout, are nobody's
-    candidate: of an anonymization the suppressed records need no others, of a release at most as many
-    originals as there are exempt rows.
+    A match is a published row on an edge of a perfect matching. Where fewer than k rows are ``*`` throughout,
+    it is enough that all originals have k matches among the other rows, but for those suppressed records (of
+    an anonymization), or but for as many originals as there are such rows (of a release).
 
     Raises
     ------
@@ -110,25 +109,24 @@ def concealment(evidence: Evidence) -> Finding:
     if matches is None:
         everyone = np.arange(evidence.n)
         return Finding.of("k-concealment", everyone, "original", "there is no perfect matching", {"k": k})
-    few = _candidates(evidence, matches) < k
-    return _originals("k-concealment", evidence, few, k, "matches of an original")
+    return _originals("k-concealment", evidence, matches, k, "matches of an original")
 
 
-def _candidates(evidence: Evidence, edges: np.ndarray) -> np.ndarray:
-    """Published rows that each distinct original has one of the edges to, exempt rows left out."""
+def _short(evidence: Evidence, edges: np.ndarray, copies: np.ndarray, k: int) -> np.ndarray:
+    """Which originals have fewer than k published rows along the edges, shape (n,), bool."""
     graph = evidence.graph
-    copies = np.where(evidence.exempt_box, 0, graph.published.count)
-    weight = copies[graph.box] * edges
-    return np.bincount(graph.end, weight, graph.originals.size).astype(np.int64)
+    few = np.bincount(graph.end, copies[graph.box] * edges, graph.originals.size) < k
+    return few[graph.originals.label]
 
 
-def _originals(criterion: str, evidence: Evidence, few: np.ndarray, k: int, what: str) -> Finding:
-    """The answer where the distinct originals `few` have fewer than k of something."""
-    failing = np.zeros(evidence.n, bool)
-    failing[evidence.graph.originals.positions(np.flatnonzero(few))] = True
+def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, what: str) -> Finding:
+    """The answer where every original should have k rows along the edges."""
+    copies = evidence.graph.published.count
+    failing = _short(evidence, edges, copies, k)
     detail = f"{what}, counted in the consistency graph"
     allowed = int(evidence.exempt.sum())
-    if allowed:
+    if allowed and failing.any():
+        failing = _short(evidence, edges, np.where(evidence.exempt_box, 0, copies), k)
         if evidence.own:
             failing &= ~evidence.exempt
             detail += f"; {allowed} suppressed records need none"

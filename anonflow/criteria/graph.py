@@ -19,7 +19,7 @@ from anonflow.table.records import Records, equal_columns
 
 __all__ = ["EDGE_LIMIT", "Bipartite", "Merged", "consistency_graph", "covered_pairs", "merge", "runs"]
 
-EDGE_LIMIT = 500_000_000
+EDGE_LIMIT = 250_000_000
 """More edges than this are refused: 32-bit places of edges and a few GiB would not do."""
 
 _COARSE = 1024

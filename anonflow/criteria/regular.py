@@ -48,7 +48,7 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     many, copies = graph.originals.count, graph.published.count
     capacity = many[graph.end] * copies[graph.box]
     capacity[evidence.exempt_box[graph.box]] *= k
-    flow = largest_flow(many * k, copies * k, graph.end, graph.box, capacity)
+    flow = largest_flow(many * k, copies * k, graph.end, graph.box, capacity, need=k)
     total = evidence.n * k
     detail = f"maximum flow {flow.value:,} of {total:,}"
     lacking = np.flatnonzero(flow.unmet)
