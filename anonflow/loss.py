@@ -1,7 +1,7 @@
 """Information loss: what a generalized record hides, from 0 (itself) to 1 (everything), or in bits.
 
-Each measure is a cost of a run or of a set of values of one quasi-identifier (QI). A record's loss is the mean
-over its QIs, weighted; a release's the mean over its records.
+Each measure is a cost of a run or of a set of values of one quasi-identifier (QI). A record's loss is the
+weighted mean over its QIs, a release's the mean over its records.
 
 =============  ======================  ===================================  ============================
 measure        numeric run             hierarchy node                       set
@@ -14,7 +14,7 @@ suppressions   1 if published ``*``    1 if published ``*``                 1 if
 entropy (em)   H(values in it), bits   same                                 same
 =============  ======================  ===================================  ============================
 
-A domain of one value costs 0. A missing number is covered by the whole domain only, so it costs what that does.
+A domain of one value costs 0. A missing number is covered by the whole domain only, and costs what that does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MEASURES = ("ncp", "lm", "entropy", "height", "suppressions")
 """The measures by their own names."""
 
 MONOTONE = ("ncp", "lm", "height", "suppressions")
-"""Those that never fall when a generalized record covers more. Entropy may: pairwise bounds do not hold for it."""
+"""Those that never fall when a record covers more. Entropy may: pairwise bounds do not hold for it."""
 
 _ALIASES = {"gcp": "ncp", "em": "entropy", "il": "height"}
 
@@ -260,7 +260,7 @@ class _Pools:
         return start
 
     def add_masses(self, domain: Domain, prefix: bool) -> int:
-        """Add the occurrences of a domain's values, rounded so that sums of them are exact; where they begin."""
+        """Add the occurrences of the values, rounded so that sums of them are exact; where they begin."""
         start = _length(self.mass)
         each = domain.counts.astype(np.float64)
         logs = _mlog(each)
@@ -292,7 +292,8 @@ def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
     Returns
     -------
     Plan
-        Costs of whole records, as :func:`record_costs` up to q times 2e-15 (entropy: 1e-7). O(sum of D) memory.
+        Its costs of records are those of :func:`record_costs` up to 1e-11 (entropy: 1e-7), for they are
+        rounded to a grid on which sums are exact. O(sum of D) memory.
 
     Raises
     ------

@@ -1,0 +1,96 @@
+"""Greedy: cells a second on a whole table, and Adult in partitions of 250."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import anonflow as af
+from anonflow.algorithms.contract import Partition
+from anonflow.algorithms.greedy import greedy
+from anonflow.table.domain import Domain
+from anonflow.table.records import Records
+from tests.benchmarks.measuring import data_folder, row, seconds
+
+K = 10
+CENSUS = (79, 2, 17, 6, 9, 10, 83, 51)
+QIS = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
+
+
+def census(n: int, seed: int = 0) -> Records:
+    """n records over 8 QIs with the CENSUS cardinalities, the first numeric, skewed, independent."""
+    rng = np.random.default_rng(seed)
+    domains, columns = [], []
+    for a, size in enumerate(CENSUS):
+        codes = np.minimum(rng.geometric(3.0 / size, n) - 1, size - 1)
+        counts = np.bincount(codes, minlength=size)
+        kind: Any = "categorical" if a else "numeric"
+        domains.append(Domain(f"c{a}", kind, tuple(map(str, range(size))), np.arange(float(size)), counts))
+        columns.append(codes)
+    return Records(tuple(domains), np.ascontiguousarray(np.array(columns).T.astype(np.int32)))
+
+
+def adult(folder: Path) -> af.Table:
+    """The 30,162 complete rows of Adult's training split: age numeric, seven categorical QIs."""
+    frame = pd.read_csv(folder / "arx" / "adult.csv.gz", sep=";", na_filter=False)
+    schema: dict[str, Any] = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in QIS}
+    schema["age"]["kind"] = "numeric"
+    schema["salary-class"] = {"role": "sensitive"}
+    return af.Table(frame, schema)
+
+
+def run(small: bool) -> list[dict[str, Any]]:
+    """The figures of Greedy."""
+    n = 1_000 if small else 10_000
+    records = census(n)
+    part = Partition(records, "ncp", np.random.default_rng(0))
+    greedy(Partition(records.take(np.arange(50)), "ncp", part.rng), K)
+    part.plan  # noqa: B018
+    taken = seconds(lambda: greedy(part, K), 1 if small else 3)
+    cells = n * n * records.q * (K - 1) / taken
+    rows = [
+        row(f"greedy, whole table of {n}: cost cells", cells / 1e9, "1e9/s", least=None if small else 1.5)
+    ]
+    tracemalloc.start()
+    greedy(part, K)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    rows.append(
+        row(
+            f"greedy, whole table of {n}: memory / (n (q + k) 8 B)",
+            peak / (n * (records.q + K) * 8),
+            "",
+            most=12,
+        )
+    )
+    folder = data_folder()
+    if folder is not None:
+        table = adult(folder)
+        if small:
+            table = af.Table(table.frame.iloc[:1_000], table.schema)
+        one = {"partition_size": 250, "k": K}
+        rows += [
+            row(
+                "greedy, Adult in 250s, one thread",
+                seconds(lambda: af.anonymize(table, "greedy", workers=1, **one)),
+                "s",
+                most=1,
+            ),
+            row(
+                "greedy, Adult in 250s, all threads",
+                seconds(lambda: af.anonymize(table, "greedy", **one)),
+                "s",
+                most=1,
+            ),
+            row(
+                "greedy, Adult in 250s: GCP",
+                af.anonymize(table, "greedy", **one).loss("gcp"),
+                "",
+                most=None if small else 0.045,
+            ),
+        ]
+    return rows

@@ -1,0 +1,133 @@
+"""Information loss against its definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonflow import loss
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.domain import Domain
+from anonflow.table.records import Records
+from tests import cost_cases
+from tests.naive import loss as naive
+
+
+def _domain(kind: str, size: int, **more: object) -> Domain:
+    points = np.arange(size, dtype=np.float64)
+    return Domain("a", kind, tuple(map(str, range(size))), points, np.ones(size, np.int64), **more)  # type: ignore[arg-type]
+
+
+def _runs(domain: Domain, *runs: tuple[int, int]) -> Generalization:
+    lo, hi = np.array(runs, np.int32).T
+    return Generalization((domain,), lo[None].copy(), hi[None].copy(), np.zeros((0, len(runs)), np.uint64))
+
+
+@given(st.integers(0, 2**32), st.lists(st.sampled_from(cost_cases.KINDS), min_size=1, max_size=6))
+def test_every_cell_costs_what_its_definition_says(seed: int, kinds: list[str]) -> None:
+    rng = np.random.default_rng(seed)
+    records = cost_cases.table(rng, 7, kinds, rng.choice([1, 2, 3, 9, 70], len(kinds)))
+    generalization, rows = cost_cases.random_joins(rng, records)
+    plain = cost_cases.attributes(records)
+    for measure in loss.MEASURES:
+        costs = loss.record_costs(generalization, measure)
+        for j, row in enumerate(rows):
+            expected = float(naive.join_cost(plain, records.codes, [i for i in row if i >= 0], measure))
+            assert costs[j] == pytest.approx(expected, abs=1e-12)
+
+
+def test_numeric() -> None:
+    domain = Domain("age", "numeric", ("0", "10", "40"), np.array([0.0, 10, 40]), np.array([1, 1, 2]))
+    release = _runs(domain, (0, 0), (0, 1), (1, 2), (0, 2))
+    assert loss.cell_costs(release, "ncp")[0].tolist() == [0, 0.25, 0.75, 1]
+    assert loss.cell_costs(release, "lm")[0].tolist() == [0, 0.5, 0.5, 1]
+    assert loss.cell_costs(release, "height")[0].tolist() == [0, 0.25, 0.75, 1]
+    assert loss.cell_costs(release, "suppressions")[0].tolist() == [0, 0, 0, 1]
+    assert loss.cell_costs(release, "entropy")[0] == pytest.approx([0, 1, 0.9182958340544896, 1.5])
+
+
+def test_a_missing_number_costs_the_whole_domain() -> None:
+    domain = _domain("numeric", 5, has_missing=True)
+    own = Generalization.of(Records((domain,), np.array([[-1], [2]], np.int32)))
+    for measure in ("ncp", "lm", "height", "suppressions"):
+        assert loss.record_costs(own, measure).tolist() == [1, 0]
+    assert loss.record_costs(own, "em")[0] == pytest.approx(np.log2(5))
+
+
+@pytest.mark.parametrize("kind", ["numeric", "categorical", "suppression"])
+@pytest.mark.parametrize("measure", loss.MEASURES)
+def test_a_domain_of_one_value_costs_nothing(kind: str, measure: str) -> None:
+    tree = Hierarchy.suppression(["0"]) if kind == "suppression" else None
+    own = Generalization.of(Records((_domain(kind, 1, hierarchy=tree),), np.zeros((3, 1), np.int32)))
+    assert loss.information_loss(own, measure) == 0
+
+
+def test_entropy_is_not_monotone() -> None:
+    domain = Domain("a", "categorical", ("x", "y", "z"), np.arange(3.0), np.array([980, 10, 10]))
+    bits = np.array([[0b110, 0b111]], np.uint64)
+    none = np.zeros((0, 2), np.int32)
+    two, three = loss.record_costs(Generalization((domain,), none, none, bits), "entropy")
+    assert two == pytest.approx(1)
+    assert three == pytest.approx(0.1614, abs=1e-4)
+
+
+def test_heights_and_totals_of_a_hierarchy() -> None:
+    tree = Hierarchy.from_nested({"*": {"deep": {"mid": {"a": None, "b": None}, "c": None}, "d": None}})
+    domain = Domain("city", "hierarchy", tree.leaves, np.arange(4.0), np.ones(4, np.int64), hierarchy=tree)
+    release = _runs(domain, (0, 0), (0, 1), (0, 2), (0, 3))
+    assert loss.cell_costs(release, "il")[0] == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert loss.cell_costs(release, "gcp")[0] == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert loss.height_total(release) == pytest.approx(2)
+    assert loss.suppressed_cells(release) == 1
+
+
+def test_a_root_with_one_child_is_still_the_root() -> None:
+    tree = Hierarchy.from_nested({"*": {"all": {"a": None, "b": None}}})
+    domain = Domain("x", "hierarchy", tree.leaves, np.arange(2.0), np.ones(2, np.int64), hierarchy=tree)
+    assert loss.cell_costs(_runs(domain, (0, 1)), "height")[0].tolist() == [1]
+
+
+def test_weights() -> None:
+    first, second = _domain("numeric", 3, weight=3.0), _domain("categorical", 4)
+    release = Generalization(
+        (first, second), np.array([[0]], np.int32), np.array([[1]], np.int32), np.array([[0b0111]], np.uint64)
+    )
+    assert loss.information_loss(release) == pytest.approx((3 * 0.5 + 2 / 3) / 4)
+    assert loss.height_total(release) == pytest.approx(1.5)
+
+
+def test_the_widest_numbers() -> None:
+    domain = Domain("x", "numeric", ("a", "b", "c"), np.array([-1.7e308, 0, 1.7e308]), np.ones(3, np.int64))
+    assert loss.cell_costs(_runs(domain, (0, 1), (0, 2)))[0].tolist() == [0.5, 1]
+
+
+def test_no_records_and_what_covers_nothing() -> None:
+    domain = _domain("numeric", 3)
+    assert loss.information_loss(Generalization.of(Records((domain,), np.zeros((0, 1), np.int32)))) == 0
+    assert loss.information_loss(_runs(domain, (3, -1))) == 0
+
+
+def test_names() -> None:
+    assert [loss.measure_named(name) for name in ("gcp", "em", "il", "lm")] == [
+        "ncp",
+        "entropy",
+        "height",
+        "lm",
+    ]
+    with pytest.raises(ParameterError, match="did you mean 'entropy'"):
+        loss.measure_named("entrpy")
+    with pytest.raises(ParameterError):
+        loss.measure_named(None)  # type: ignore[arg-type]
+
+
+def test_entropy_of_large_sets_is_counted_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(5)
+    records = cost_cases.table(rng, 60, ["categorical"], [200])
+    generalization, _ = cost_cases.random_joins(rng, records)
+    whole = loss.record_costs(generalization, "entropy")
+    monkeypatch.setattr(loss, "_CHUNK", 1)
+    assert np.array_equal(loss.record_costs(generalization, "entropy"), whole)
