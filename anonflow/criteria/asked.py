@@ -137,7 +137,7 @@ def _canonical(name: str) -> str:
 def _checked(name: str, parameters: dict[str, Any]) -> Asked:
     known_as = _canonical(name)
     if known_as not in CRITERIA:
-        near = difflib.get_close_matches(name, CRITERIA, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, CRITERIA, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(CRITERIA)}, guarantee"
         raise ParameterError(f"unknown criterion {name[:40]!r} ({hint})")
     if name == "distinct-l-diversity" and "l" in parameters:

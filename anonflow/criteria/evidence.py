@@ -218,7 +218,7 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     if subject.generalization is not None:
         suppressed = subject.suppressed
         if suppressed is None:
-            suppressed = subject.generalization.suppressed_rows()
+            suppressed = np.zeros(subject.rows, bool)
         made = subject.generalization
         return Evidence(
             table, table.records, made, True, None, None, suppressed, suppressed, made.classes(), **common
