@@ -1,0 +1,290 @@
+"""Tables to start with: generated, fetched, and printed in the papers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from anonflow.datasets.census import census_like
+from anonflow.datasets.files import adult, adult_hierarchies, cmc, nursery, on_disk
+from anonflow.datasets.generated import (
+    artificial,
+    artificial_hierarchies,
+    random_normal,
+    theorem4,
+    theorem4_patterns,
+)
+from anonflow.datasets.printed import (
+    concealment_examples,
+    freeform_example,
+    freeform_example_anonymized,
+    freeform_example_matches,
+    location_boundary,
+    location_example,
+    location_example_masked,
+    location_tree,
+    patients_anonymized,
+    patients_concealed,
+    patients_example,
+    patients_trees,
+    zip_example,
+    zip_example_global,
+    zip_example_heterogeneous,
+    zip_example_local,
+    zip_example_private,
+    zip_example_public,
+)
+from anonflow.errors import ParameterError
+from anonflow.table.schema import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "adult",
+    "adult_hierarchies",
+    "artificial",
+    "artificial_hierarchies",
+    "census_like",
+    "cmc",
+    "concealment_examples",
+    "describe",
+    "freeform_example",
+    "freeform_example_anonymized",
+    "freeform_example_matches",
+    "load",
+    "location_boundary",
+    "location_example",
+    "location_example_masked",
+    "location_tree",
+    "names",
+    "nursery",
+    "patients_anonymized",
+    "patients_concealed",
+    "patients_example",
+    "patients_trees",
+    "random_normal",
+    "schema",
+    "theorem4",
+    "theorem4_patterns",
+    "zip_example",
+    "zip_example_global",
+    "zip_example_heterogeneous",
+    "zip_example_local",
+    "zip_example_private",
+    "zip_example_public",
+]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A table that has a name."""
+
+    make: Callable[..., pd.DataFrame]
+    rows: int
+    columns: int
+    origin: str
+    licence: str
+    schema: Callable[..., dict[str, dict[str, Any]]]
+    fetched: bool = False
+
+
+def names() -> tuple[str, ...]:
+    """The names that :func:`load` and a flow's ``dataset:`` know.
+
+    Raises
+    ------
+    None
+    """
+    return tuple(_ENTRIES)
+
+
+def load(name: str, **options: Any) -> pd.DataFrame:
+    """A table by its name.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    **options
+        What the table's own function takes, such as ``n``, ``seed``, ``complete``.
+
+    Returns
+    -------
+    pandas.DataFrame
+
+    Raises
+    ------
+    ParameterError
+        If the name or an option is unknown, or an option's value is outside its domain.
+    DataError
+        If the table has to be fetched and cannot be.
+    """
+    make = _entry(name).make
+    known = tuple(inspect.signature(make).parameters)
+    for option in options:
+        if option not in known:
+            has = did_you_mean(option, known) if known else " (it has none)"
+            raise ParameterError(f"data set {name!r}: unknown option {option!r}{has}")
+    return make(**options)
+
+
+def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
+    """The schema of a named table to start from.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    hierarchies : bool
+        Give categorical quasi-identifiers the hierarchies that go with the table, where there are any: paper
+        4's for ``artificial``, the files of :func:`adult_hierarchies` for ``adult`` (complete records only;
+        age keeps its numbers).
+
+    Returns
+    -------
+    dict
+        Column -> ``{role, kind, ...}``, as :class:`anonflow.Schema` and a flow's ``columns`` take it.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+    """
+    return _entry(name).schema(hierarchies)
+
+
+def describe() -> pd.DataFrame:
+    """The named tables and where they come from.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each: name, rows and columns (as made without options), origin, licence, available
+        (whether it can be had without fetching anything).
+
+    Raises
+    ------
+    None
+    """
+    import pandas as pd
+
+    rows = [
+        (name, e.rows, e.columns, e.origin, e.licence, on_disk(name) if e.fetched else True)
+        for name, e in _ENTRIES.items()
+    ]
+    return pd.DataFrame(rows, columns=["name", "rows", "columns", "origin", "licence", "available"])
+
+
+def _entry(name: str) -> _Entry:
+    if name not in _ENTRIES:
+        raise ParameterError(f"unknown data set {name!r}{did_you_mean(name, names())}")
+    return _ENTRIES[name]
+
+
+# --- schemas --------------------------------------------------------------------------------------------
+
+
+def _qi(kind: str, *columns: str) -> dict[str, dict[str, Any]]:
+    return {column: {"role": "quasi-identifier", "kind": kind} for column in columns}
+
+
+def _plain(role: str, *columns: str) -> dict[str, dict[str, Any]]:
+    return {column: {"role": role} for column in columns}
+
+
+def _with_trees(
+    columns: dict[str, dict[str, Any]], trees: dict[str, dict[str, Any]] | dict[str, str]
+) -> dict[str, dict[str, Any]]:
+    for column, tree in trees.items():
+        if columns.get(column, {}).get("kind") == "categorical":
+            given = tree if isinstance(tree, str) else {"nested": tree}
+            columns[column] = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": given}
+    return columns
+
+
+def _adult(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    names = ("workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
+    columns = _qi("numeric", "age") | _qi("categorical", *names) | _plain("sensitive", "salary-class")
+    return _with_trees(columns, adult_hierarchies()) if hierarchies else columns
+
+
+def _artificial(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    columns = _qi("categorical", *(f"A{number}" for number in range(1, 7)))
+    return _with_trees(columns, artificial_hierarchies()) if hierarchies else columns
+
+
+def _census(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    kinds = {"Age": "numeric", "Education": "numeric"}
+    names = ("Age", "Gender", "Education", "Marital", "Race", "Workclass", "Country", "Occupation")
+    columns: dict[str, dict[str, Any]] = {}
+    for name in names:
+        columns |= _qi(kinds.get(name, "categorical"), name)
+    return columns | _plain("sensitive", "Salary-class")
+
+
+def _cmc(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    return (
+        _qi("numeric", "wife_age")
+        | _qi("categorical", "wife_education", "husband_education")
+        | _qi("numeric", "children_born")
+        | _qi("categorical", "wife_religion", "wife_working", "husband_occupation", "SOL_index")
+        | _qi("categorical", "media_exposure")
+        | _plain("sensitive", "contraceptive_method_use")
+    )
+
+
+def _nursery(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    columns = _qi("categorical", *("parents", "has_nurs", "form", "children"))
+    return columns | _qi("categorical", *("housing", "finance", "social", "health"))
+
+
+def _normal(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    return _qi("suppression", *(f"q{column}" for column in range(1, 11)))
+
+
+def _freeform(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    return _qi("numeric", "Age", "Salary")
+
+
+def _zip(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    return (
+        _plain("identifier", "Name")
+        | _qi("positions", "Zip code")
+        | _qi("suppression", "Gender", "Country")
+        | _plain("sensitive", "Income")
+    )
+
+
+def _location(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    columns = _plain("identifier", "Name", "SSN") | _qi("numeric", "Age") | _qi("categorical", "Location")
+    columns = _with_trees(columns, {"Location": location_tree()})
+    columns["Location"]["boundary"] = list(location_boundary())
+    return columns | _qi("categorical", "Sex", "Race") | _plain("sensitive", "Diagnosis", "Income")
+
+
+def _patients(hierarchies: bool) -> dict[str, dict[str, Any]]:
+    columns = _plain("identifier", "name") | _qi("numeric", "age") | _qi("categorical", "zipcode")
+    return _with_trees(columns, patients_trees()) | _plain("sensitive", "disease")
+
+
+_OURS = "BSD-3-Clause"
+_PRINTED = "printed in the paper"
+_UCI = "CC BY 4.0"
+
+_ENTRIES = {
+    "census_like": _Entry(
+        census_like, 20_000, 9, "generated: the shape of CENSUS (papers 1, 2)", _OURS, _census
+    ),
+    "adult": _Entry(adult, 32_561, 15, "UCI Adult", _UCI, _adult, fetched=True),
+    "nursery": _Entry(nursery, 12_960, 8, "UCI Nursery, generated: the full product", _UCI, _nursery),
+    "cmc": _Entry(cmc, 1_473, 10, "UCI Contraceptive Method Choice", _UCI, _cmc, fetched=True),
+    "artificial": _Entry(artificial, 5_000, 6, "generated: paper 4, section 9", _OURS, _artificial),
+    "random_normal": _Entry(random_normal, 100_000, 10, "generated: paper 2, section 4", _OURS, _normal),
+    "freeform_example": _Entry(freeform_example, 8, 2, "paper 1, Table 1", _PRINTED, _freeform),
+    "zip_example": _Entry(zip_example, 7, 5, "paper 2, Table 1", _PRINTED, _zip),
+    "location_example": _Entry(location_example, 7, 8, "paper 3, Figure 3", _PRINTED, _location),
+    "patients_example": _Entry(patients_example, 5, 4, "paper 4, Table 1", _PRINTED, _patients),
+}

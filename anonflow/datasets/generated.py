@@ -1,0 +1,256 @@
+"""Tables made from a formula or from a seed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "artificial",
+    "artificial_hierarchies",
+    "random_normal",
+    "theorem4",
+    "theorem4_patterns",
+]
+
+_ARTIFICIAL = (
+    (0.7, 0.3),
+    (0.3, 0.3, 0.2, 0.2),
+    (0.25, 0.25, 0.4, 0.1),
+    (*6 * (0.07,), *10 * (0.04,), *9 * (0.02,)),
+    10 * (0.1,),
+    (0.05, 0.05, 0.5, 0.3, 0.1),
+)
+
+
+def artificial(n: int = 5000, seed: int = 0) -> pd.DataFrame:
+    """The artificial table of the k-concealment paper (paper 4, section 9): six independent attributes.
+
+    Parameters
+    ----------
+    n : int
+        Number of records; 5,000 in the paper.
+    seed : int
+        Of the generator; the paper's own draw is not published.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (n, 6), text
+        Columns ``A1`` to ``A6`` with 2, 4, 4, 25, 10 and 5 values named ``a1``, ``a2``, ... O(n).
+
+    Raises
+    ------
+    ParameterError
+        If n is no positive or the seed no non-negative whole number.
+    """
+    rng = generator(n, seed)
+    columns = {}
+    for number, weights in enumerate(_ARTIFICIAL, 1):
+        labels = [f"a{value}" for value in range(1, len(weights) + 1)]
+        columns[f"A{number}"] = text_column(labels, draw(rng, np.array([weights]), np.zeros(n, np.intp)))
+    return _frame(columns)
+
+
+def artificial_hierarchies() -> dict[str, dict[str, Any]]:
+    """The permissible subsets of :func:`artificial` as nested trees (paper 4, section 9); A5, A6 are unbalanced.
+
+    Returns
+    -------
+    dict
+        Column -> tree, as :meth:`anonflow.Hierarchy.from_nested` takes it. Inner nodes are named by their
+        first and last value, such as ``a1..a6``; the root is ``*``.
+
+    Raises
+    ------
+    None
+    """
+
+    def run(first: int, last: int) -> list[str]:
+        return [f"a{value}" for value in range(first, last + 1)]
+
+    return {
+        "A1": {"*": run(1, 2)},
+        "A2": {"*": {"a1..a2": run(1, 2), "a3..a4": run(3, 4)}},
+        "A3": {"*": {"a1..a2": run(1, 2), "a3..a4": run(3, 4)}},
+        "A4": {
+            "*": {
+                "a1..a12": {"a1..a6": run(1, 6), "a7..a12": run(7, 12)},
+                "a13..a25": {"a13..a18": run(13, 18), "a19..a25": run(19, 25)},
+            }
+        },
+        "A5": {
+            "*": {
+                "a1..a5": {"a1..a2": run(1, 2), "a3..a4": run(3, 4), "a5": None},
+                "a6..a10": {"a6..a7": run(6, 7), "a8..a9": run(8, 9), "a10": None},
+            }
+        },
+        "A6": {"*": {"a1..a2": run(1, 2), "a3..a5": {"a3": None, "a4..a5": run(4, 5)}}},
+    }
+
+
+def random_normal(n: int = 100_000, q: int = 10, sd: float = 1.0, seed: int = 0) -> pd.DataFrame:
+    """Independent normal numbers rounded to integers (paper 2, section 4: "Random_100k" and its siblings).
+
+    Parameters
+    ----------
+    n : int
+        Number of records; 100,000 to 10,000,000 in the paper.
+    q : int
+        Number of quasi-identifiers; 10 in the paper.
+    sd : float
+        Standard deviation before rounding; 1.0 or 1.5 in the paper.
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame, shape (n, q), int64
+        Columns ``q1`` to ``q{q}``: N(0, sd^2) rounded to the nearest integer, ties to even. O(nq).
+
+    Raises
+    ------
+    ParameterError
+        If n or q is no positive, the seed no non-negative whole number, or sd not positive.
+
+    Notes
+    -----
+    The paper gives the deviation, not how numbers become values; rounding to integers is ours.
+    """
+    import pandas as pd
+
+    rng = generator(n, seed)
+    if isinstance(q, bool) or not isinstance(q, int | np.integer) or q < 1:
+        raise ParameterError("q must be a whole number of at least 1")
+    if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 < sd < np.inf:
+        raise ParameterError("sd must be a positive number")
+    numbers = rng.standard_normal((n, q))
+    numbers *= sd
+    values = np.rint(numbers, out=numbers).astype(np.int64)
+    return pd.DataFrame(values, columns=pd.Index([f"q{column}" for column in range(1, q + 1)], dtype="str"))
+
+
+def theorem4(m: int) -> pd.DataFrame:
+    """The family on which the pattern-guided heuristic is m - 1 times off (paper 5, proof of Theorem 4).
+
+    k = m rows of ones, then for each column i another m - 1 rows that are ones but for a symbol in column
+    i that stands nowhere else. With k = m and the patterns of :func:`theorem4_patterns` the heuristic
+    suppresses (m - 1) m^2 cells where m^2 are enough. (The paper's proof says m, its sum gives m - 1.)
+
+    Parameters
+    ----------
+    m : int
+        Number of columns, and k; at least 2.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (m * m, m), text
+        Columns ``c1`` to ``c{m}``.
+
+    Raises
+    ------
+    ParameterError
+        If m is no whole number of at least 2.
+    """
+    _check_m(m)
+    import pandas as pd
+
+    cells = np.full((m * m, m), "1", dtype=object)
+    for column in range(m):
+        for extra in range(m - 1):
+            row = m + column * (m - 1) + extra
+            cells[row, column] = f"u{row}"
+    names = [f"c{column}" for column in range(1, m + 1)]
+    return pd.DataFrame({name: pd.array(cells[:, at], dtype="str") for at, name in enumerate(names)})
+
+
+def theorem4_patterns(m: int) -> list[tuple[str, ...]]:
+    """The patterns that go with :func:`theorem4`: each single column, none, all.
+
+    Returns
+    -------
+    list of tuple of str
+        The columns that each pattern suppresses; m + 2 patterns.
+
+    Raises
+    ------
+    ParameterError
+        If m is no whole number of at least 2.
+    """
+    _check_m(m)
+    names = [f"c{column}" for column in range(1, m + 1)]
+    return [*((name,) for name in names), (), tuple(names)]
+
+
+def generator(n: int, seed: int) -> np.random.Generator:
+    """A generator for n records.
+
+    Raises
+    ------
+    ParameterError
+        If n is no positive or the seed no non-negative whole number.
+    """
+    for name, number, least in (("n", n, 1), ("seed", seed, 0)):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+            raise ParameterError(f"{name} must be a whole number of at least {least}")
+    return np.random.default_rng(seed)
+
+
+def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> np.ndarray:
+    """One value for each record from the distribution that its context names.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    weights : numpy.ndarray, shape (c, D), float64
+        Non-negative, not all zero in a row; a row needs not add up to 1.
+    context : numpy.ndarray, shape (n,), integer
+        Rows of `weights`.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), intp
+        Values 0..D-1. O(n log(cD)).
+
+    Raises
+    ------
+    IndexError
+        If a context is none of the rows.
+    """
+    contexts, size = weights.shape
+    if len(context) and not 0 <= int(context.min()) <= int(context.max()) < contexts:
+        raise IndexError("a context without weights")
+    below = np.cumsum(weights, axis=1)
+    below /= below[:, -1:]
+    # one search for all contexts: row c's cumulated shares lie in (c, c + 1]
+    shelves = np.arange(contexts)[:, None] + below
+    found = np.searchsorted(shelves.ravel(), context + rng.random(len(context)), side="right")
+    # rounding of a large context plus a share may step over the shelf's end
+    return np.minimum(found - np.asarray(context) * size, size - 1)
+
+
+def text_column(labels: list[str], codes: np.ndarray) -> Any:
+    """Text cells from codes, plain values without a category type.
+
+    Raises
+    ------
+    None
+    """
+    import pandas as pd
+
+    return pd.array(labels, dtype="str").take(codes)
+
+
+def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
+def _check_m(m: int) -> None:
+    if isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 2:
+        raise ParameterError("m must be a whole number of at least 2")

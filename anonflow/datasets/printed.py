@@ -1,0 +1,436 @@
+"""The small tables that the papers print, and what they publish in their place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "concealment_examples",
+    "freeform_example",
+    "freeform_example_anonymized",
+    "freeform_example_matches",
+    "location_boundary",
+    "location_example",
+    "location_example_masked",
+    "location_tree",
+    "patients_anonymized",
+    "patients_concealed",
+    "patients_example",
+    "patients_trees",
+    "zip_example",
+    "zip_example_global",
+    "zip_example_heterogeneous",
+    "zip_example_local",
+    "zip_example_private",
+    "zip_example_public",
+]
+
+
+# --- paper 1 --------------------------------------------------------------------------------------------
+
+
+def freeform_example() -> pd.DataFrame:
+    """Paper 1, Table 1: eight people t0..t7, age and salary.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (8, 2), int64
+        Columns ``Age``, ``Salary`` (thousands); index ``t0``..``t7``.
+
+    Raises
+    ------
+    None
+    """
+    import pandas as pd
+
+    return pd.DataFrame(
+        {"Age": [59, 57, 39, 28, 41, 37, 40, 53], "Salary": [25, 27, 47, 41, 20, 59, 35, 34]},
+        index=pd.Index([f"t{row}" for row in range(8)]),
+    )
+
+
+def freeform_example_anonymized() -> pd.DataFrame:
+    """Paper 1, Table 1, bottom left: the generalized records t'0..t'7 of :func:`freeform_example`.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (8, 2), text
+        Row i stands in the place of original i.
+
+    Raises
+    ------
+    None
+    """
+    return _texts(
+        ("Age", "Salary"),
+        "53-59 25-34 / 53-59 25-34 / 28-39 41-59 / 28-41 20-59 / "
+        "40-59 20-35 / 28-39 41-59 / 39-41 20-47 / 40-57 27-35",
+        [f"t{row}" for row in range(8)],
+    )
+
+
+def freeform_example_matches() -> np.ndarray:
+    """Paper 1, Table 1, right half: the three originals that each generalized record matches.
+
+    Returns
+    -------
+    numpy.ndarray, shape (8, 3), int32
+        Row j begins with j, then the others in increasing order. The paper's left half has a misprint
+        (t4 -> t'2 for t'3); the right half is 3-regular and derives every range.
+
+    Raises
+    ------
+    None
+    """
+    rows = [(0, 1, 7), (1, 0, 7), (2, 3, 5), (3, 4, 5), (4, 0, 6), (5, 2, 3), (6, 2, 4), (7, 1, 6)]
+    return np.array(rows, np.int32)
+
+
+# --- paper 2 --------------------------------------------------------------------------------------------
+
+
+def zip_example() -> pd.DataFrame:
+    """Paper 2, Table 1: seven people with name, zip code, gender, country and the sensitive income.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (7, 5)
+        ``Name``, ``Zip code``, ``Gender``, ``Country`` text, ``Income`` int64; index ``r1``..``r7``.
+
+    Raises
+    ------
+    None
+    """
+    frame = zip_example_public()
+    frame["Income"] = [10_000, 5_000, 1_500, 3_000, 30_000, 20_000, 40_000]
+    return frame
+
+
+def zip_example_public() -> pd.DataFrame:
+    """Paper 2, Table 2: what an attacker knows, names with quasi-identifiers.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (7, 4), text
+
+    Raises
+    ------
+    None
+    """
+    return _texts(
+        ("Name", "Zip code", "Gender", "Country"),
+        "Alan 94221 M US / Betiina 94112 F US / Christina 94121 F US / Devola 94111 M Canada / "
+        "Edmond 94222 M Canada / Flora 94122 F UK / Georgia 93111 M Canada",
+        _SEVEN,
+    )
+
+
+def zip_example_private() -> pd.DataFrame:
+    """Paper 2, Table 3: quasi-identifiers with incomes, without names.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (7, 4)
+
+    Raises
+    ------
+    None
+    """
+    return zip_example().drop(columns="Name")
+
+
+def zip_example_global() -> pd.DataFrame:
+    """Paper 2, Table 4: the same positions hidden in every record; 28 asterisks.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (7, 3), text
+        ``Zip code``, ``Gender``, ``Country``; row i stands in the place of original i.
+
+    Raises
+    ------
+    None
+    """
+    text = "9*2** M * / 9*1** F * / 9*1** F * / 9*1** M * / 9*2** M * / 9*1** F * / 9*1** M *"
+    return _texts(_ZIP, text, _SEVEN)
+
+
+def zip_example_local() -> pd.DataFrame:
+    """Paper 2, Table 5: local recoding, homogeneous classes; 15 asterisks.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (7, 3), text
+
+    Raises
+    ------
+    None
+    """
+    text = "9422* M * / 941** F * / 941** F * / 9*111 M Canada / 9422* M * / 941** F * / 9*111 M Canada"
+    return _texts(_ZIP, text, _SEVEN)
+
+
+def zip_example_heterogeneous(mended: bool = True) -> pd.DataFrame:
+    """Paper 2, Table 6: heterogeneous recoding; 12 asterisks.
+
+    Parameters
+    ----------
+    mended : bool
+        With r3 ``941** F US`` and r6 ``9412* F *``, which has a 2-regular graph with as many asterisks; False
+        for the table as printed, which has none: its r3 (``941*1 F US``) covers only itself.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (7, 3), text
+
+    Raises
+    ------
+    None
+    """
+    third, sixth = ("941** F US", "9412* F *") if mended else ("941*1 F US", "941** F *")
+    text = f"9422* M * / 941*2 F * / {third} / 9*111 M Canada / 9422* M * / {sixth} / 9*111 M Canada"
+    return _texts(_ZIP, text, _SEVEN)
+
+
+# --- paper 3 --------------------------------------------------------------------------------------------
+
+
+def location_tree() -> dict[str, Any]:
+    """Paper 3, Figure 2: the hierarchy of locations.
+
+    Returns
+    -------
+    dict
+        As :meth:`anonflow.Hierarchy.from_nested` takes it; five leaves, Lincoln one level higher in cities
+        than in states (California has no level of its own above it).
+
+    Raises
+    ------
+    None
+    """
+    return {
+        "United States": {
+            "West Coast": {"California": ["San Diego", "Los Angeles"]},
+            "Midwest": {"Kansas": ["Wichita", "Kansas City"], "Nebraska": ["Lincoln"]},
+        }
+    }
+
+
+def location_boundary() -> tuple[str, ...]:
+    """Paper 3, Figure 2: the maximum allowed generalizations, marked by asterisks there.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    None
+    """
+    return ("California", "Kansas", "Midwest")
+
+
+def location_example() -> pd.DataFrame:
+    """Paper 3, Figure 3: seven people.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (7, 8)
+        ``Name``, ``SSN`` (identifiers), ``Age`` int64, ``Location``, ``Sex``, ``Race`` (quasi-identifiers),
+        ``Diagnosis`` and ``Income`` int64 (sensitive); index ``r1``..``r7``.
+
+    Raises
+    ------
+    None
+    """
+    frame = _texts(
+        ("Name", "SSN", "Age", "Location", "Sex", "Race", "Diagnosis", "Income"),
+        "Alice 123456789 32 San_Diego M W AIDS 17000 / Bob 323232323 30 Los_Angeles M W Asthma 68000 / "
+        "Charley 232345656 42 Wichita M W Asthma 80000 / Dave 333333333 30 Kansas_City M W Asthma 55000 / "
+        "Eva 666666666 35 Lincoln F W Diabetes 23000 / John 214365879 20 Lincoln M B Asthma 55000 / "
+        "Casey 909090909 25 Wichita F B Diabetes 23000",
+        _SEVEN,
+    )
+    return frame.astype({"Age": "int64", "Income": "int64"})
+
+
+def location_example_masked(which: str) -> pd.DataFrame:
+    """Paper 3, Figure 4: two 2-anonymous tables for :func:`location_example`.
+
+    Parameters
+    ----------
+    which : {"MM1", "MM2"}
+        MM1 breaks the boundary in three cells (r3, r4, r7), MM2 in none.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (7, 4), text
+        ``Age``, ``Location``, ``Sex``, ``Race``; row i stands in the place of original i (the figure's (b)
+        lists r7 before r5).
+
+    Raises
+    ------
+    ParameterError
+        If `which` is neither.
+    """
+    rows = {
+        "MM1": "30-32 California M W / 30-32 California M W / 30-42 Midwest * W / 30-42 Midwest * W / "
+        "30-42 Midwest * W / 20-25 Midwest * B / 20-25 Midwest * B",
+        "MM2": "30-32 California M W / 30-32 California M W / 25-42 Kansas * * / 25-42 Kansas * * / "
+        "20-35 Lincoln * * / 20-35 Lincoln * * / 25-42 Kansas * *",
+    }
+    if which not in rows:
+        raise ParameterError("which must be 'MM1' or 'MM2'")
+    return _texts(("Age", "Location", "Sex", "Race"), rows[which], _SEVEN)
+
+
+# --- paper 4 --------------------------------------------------------------------------------------------
+
+
+def patients_example() -> pd.DataFrame:
+    """Paper 4, Table 1(a): five patients.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (5, 4)
+        ``name``, ``age`` int64, ``zipcode`` and the sensitive ``disease``.
+
+    Raises
+    ------
+    None
+    """
+    frame = _texts(
+        ("name", "age", "zipcode", "disease"),
+        "Alice 30 10055 Measles / Bob 21 10055 Flu / Carol 21 10023 Angina / David 55 10165 Flu / "
+        "Eve 47 10224 Diabetes",
+    )
+    return frame.astype({"age": "int64"})
+
+
+def patients_trees() -> dict[str, dict[str, Any]]:
+    """The hierarchy that paper 4's Table 1 uses for zip codes: digits hidden from the right.
+
+    Returns
+    -------
+    dict
+        ``zipcode`` -> tree, as :meth:`anonflow.Hierarchy.from_nested` takes it.
+
+    Raises
+    ------
+    None
+    """
+    return {"zipcode": {"10***": {"100**": ["10055", "10023"], "10165": None, "10224": None}}}
+
+
+def patients_anonymized() -> pd.DataFrame:
+    """Paper 4, Table 1(b): a 2-anonymization of :func:`patients_example`.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (5, 2), text
+
+    Raises
+    ------
+    None
+    """
+    text = "21-30 100** / 21-30 100** / 21-30 100** / 47-55 10*** / 47-55 10***"
+    return _texts(("age", "zipcode"), text)
+
+
+def patients_concealed() -> pd.DataFrame:
+    """Paper 4, Table 1(c): a 2-concealment of :func:`patients_example`.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (5, 2), text
+
+    Raises
+    ------
+    None
+    """
+    text = "21-30 10055 / 21 100** / 21-30 100** / 47-55 10*** / 47-55 10***"
+    return _texts(("age", "zipcode"), text)
+
+
+def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
+    """Paper 4, Appendix A: one generalization for each region of Figure 1.
+
+    Parameters
+    ----------
+    k : int
+        At least 3: at k = 2 no k-concealed table fails (k,1), so ``concealed`` would be none.
+
+    Returns
+    -------
+    dict of str -> pandas.DataFrame
+        Columns ``value`` (one categorical quasi-identifier) and ``generalized`` (what is published in the
+        place of that record: a value, a set ``{1|2}`` sorted by text, or ``*``). Keys, with the class that
+        each belongs to:
+
+        - ``anonymous``: k-anonymous;
+        - ``(1,k)``: (1,k), not (k,1), not k-concealed (region 1);
+        - ``(k,1)``: (k,1), not (1,k);
+        - ``(k,k)``: (k,k) and k-concealed, not k-anonymous (region 2);
+        - ``concealed``: k-concealed, not (k,1) (region 3);
+        - ``(k,k)-only``: (k,k), not k-concealed (region 4).
+
+    Raises
+    ------
+    ParameterError
+        If k is no whole number of at least 3.
+
+    Notes
+    -----
+    The paper's (k,k) example lists in row i the set without i, which does not cover its own record; here the
+    sets are moved on by one row, so that row i lacks the value after i.
+    """
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 3:
+        raise ParameterError("k must be a whole number of at least 3 for the examples of paper 4's appendix")
+    one = [str(value) for value in range(1, k + 2)]
+    every = set(one)
+    first, last = {one[0]}, {one[-1]}
+    a = [f"a{value}" for value in range(1, k + 2)]
+    b = [f"b{value}" for value in range(1, k + 1)]
+    fourth = [{a[0], *b[:-1]}, *(k - 1) * [set(a)], set(a[1:]), *k * [set(b)]]
+    return {
+        "anonymous": _sets(one, [every] * (k + 1)),
+        "(1,k)": _sets(one, [first, *[every] * (k - 1), every - first]),
+        "(k,1)": _sets(one, [every - last, *[every - first] * k]),
+        "(k,k)": _sets(one, [every - {one[(row + 1) % (k + 1)]} for row in range(k + 1)]),
+        "concealed": _sets(one, [set(one[: k - 1]), *[every] * k]),
+        "(k,k)-only": _sets([*a, *b], fourth),
+    }
+
+
+# --- how they are written down --------------------------------------------------------------------------
+
+_SEVEN = [f"r{row}" for row in range(1, 8)]
+_ZIP = ("Zip code", "Gender", "Country")
+
+
+def _texts(columns: tuple[str, ...], text: str, index: list[str] | None = None) -> pd.DataFrame:
+    """A frame of text from rows separated by " / ", cells by blanks; a blank in a cell is "_"."""
+    import pandas as pd
+
+    rows = [[cell.replace("_", " ") for cell in row.split()] for row in text.split(" / ")]
+    cells = {name: pd.array([row[at] for row in rows], dtype="str") for at, name in enumerate(columns)}
+    return pd.DataFrame(cells, index=index)
+
+
+def _sets(values: list[str], sets: list[set[str]]) -> pd.DataFrame:
+    import pandas as pd
+
+    def published(members: set[str]) -> str:
+        if len(members) == len(values):
+            return "*"
+        return next(iter(members)) if len(members) == 1 else "{" + "|".join(sorted(members)) + "}"
+
+    texts = [published(members) for members in sets]
+    return pd.DataFrame({"value": pd.array(values, dtype="str"), "generalized": pd.array(texts, dtype="str")})
