@@ -456,17 +456,18 @@ def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
     None
     """
     cells = len(plan.range_form) + len(plan.set_form)
-    while start < stop:
-        end = start + BLOCK if start + BLOCK < stop else stop
-        for j in range(np.uint64(start), np.uint64(end)):
+    at = np.int64(start)  # a literal would be a type of its own, and compile everything below once more
+    while at < stop:
+        end = at + BLOCK if at + BLOCK < stop else np.int64(stop)
+        for j in range(np.uint64(at), np.uint64(end)):
             out[j] = B.base[j]
-        done = add_linear(plan, A, i, B, start, end, out)
-        done += add_singles(plan, A, i, B, start, end, out)
+        done = add_linear(plan, A, i, B, at, end, out)
+        done += add_singles(plan, A, i, B, at, end, out)
         if done < cells:
-            done += add_nodes(plan, A, i, B, start, end, out)
+            done += add_nodes(plan, A, i, B, at, end, out)
         if done < cells:
-            add_rest(plan, A, i, B, start, end, out)
-        start = end
+            add_rest(plan, A, i, B, at, end, out)
+        at = end
 
 
 join_row_jit = jit(join_row)
@@ -482,17 +483,18 @@ def increase_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, 
     None
     """
     cells = len(plan.range_form) + len(plan.set_form)
-    while start < stop:
-        end = start + BLOCK if start + BLOCK < stop else stop
-        for j in range(np.uint64(start), np.uint64(end)):
+    at = np.int64(start)  # a literal would be a type of its own, and compile everything below once more
+    while at < stop:
+        end = at + BLOCK if at + BLOCK < stop else np.int64(stop)
+        for j in range(np.uint64(at), np.uint64(end)):
             out[j] = B.base[j] - B.cost[j]
-        done = add_linear(plan, A, i, B, start, end, out)
-        done += add_singles(plan, A, i, B, start, end, out)
+        done = add_linear(plan, A, i, B, at, end, out)
+        done += add_singles(plan, A, i, B, at, end, out)
         if done < cells:
-            done += add_nodes(plan, A, i, B, start, end, out)
+            done += add_nodes(plan, A, i, B, at, end, out)
         if done < cells:
-            add_rest(plan, A, i, B, start, end, out)
-        start = end
+            add_rest(plan, A, i, B, at, end, out)
+        at = end
 
 
 increase_row_jit = jit(increase_row)

@@ -61,10 +61,10 @@ def given_already(given: np.ndarray, i: int, j: int, level: int) -> bool:
     ------
     None
     """
+    found = False
     for l in range(level):
-        if given[i, l] == j:
-            return True
-    return False
+        found |= given[i, l] == j
+    return found
 
 
 given_already_jit = jit(given_already)
@@ -209,7 +209,7 @@ def greedy_rounds(
             y = i
             at = -1
             while True:
-                increase_row(plan, origin, y, work, 0, m, out)
+                increase_row(plan, origin, y, work, np.int64(0), m, out)
                 for l in range(level):
                     s = slot[given[y, l]]
                     if s >= 0:

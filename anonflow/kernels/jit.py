@@ -37,6 +37,8 @@ never fused into them, so that all machines agree.
 # of the name of the cache's folder.
 _SHARED = ("jit.py", "costs.py", "state.py")
 
+config: Any = numba.config
+
 _twins: dict[Callable[..., Any], Callable[..., Any]] = {}
 _dispatchers: list[Any] = []
 _listeners: list[Callable[[str], None]] = []
@@ -81,14 +83,14 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
         function.__closure__,
     )
     rebound.__doc__ = function.__doc__
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = before or _folder()
+    before = config.CACHE_DIR
+    config.CACHE_DIR = os.path.join(before or Path(__file__).parent / "__pycache__", _stamp())
     try:
         twin = numba.njit(
             nogil=True, cache=True, error_model="numpy", boundscheck=False, fastmath=set(fastmath) or False
         )(rebound)
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
     _twins[function] = twin
     _dispatchers.append(twin)
     return twin
@@ -105,7 +107,7 @@ def compiled_here() -> int:
 
 
 def announce(is_missing: Callable[[], None]) -> None:
-    """Call `is_missing` once, now, if no compiled kernel is on disk yet.
+    """Call `is_missing` once, now, if none of the kernels imported so far has been compiled on this machine.
 
     Parameters
     ----------
@@ -116,8 +118,8 @@ def announce(is_missing: Callable[[], None]) -> None:
     ------
     None
     """
-    folder = Path(_folder())
-    if not any(folder.rglob("*.nbc")):
+    folders = {one.stats.cache_path for one in _dispatchers}
+    if not any(True for folder in folders for _ in Path(folder).glob("*.nbc")):
         is_missing()
 
 
@@ -142,17 +144,15 @@ def _ctpop(typingctx: Any, word: Any) -> Any:
 @overload(popcount)
 def _popcount(word: Any) -> Any:
     def count(word: Any) -> Any:
-        return _ctpop(word)
+        return _ctpop(word)  # type: ignore[call-arg]
 
     return count
 
 
 @functools.cache
-def _folder() -> str:
+def _stamp() -> str:
     here = Path(__file__).parent
     digest = hashlib.sha256(numba.__version__.encode())
     for name in _SHARED:
-        path = here / name
-        if path.exists():
-            digest.update(path.read_bytes())
-    return os.path.join(here, "__pycache__", f"numba-{digest.hexdigest()[:16]}")
+        digest.update((here / name).read_bytes())
+    return f"numba-{digest.hexdigest()[:16]}"

@@ -122,7 +122,7 @@ class State(NamedTuple):
     lo: np.ndarray
     hi: np.ndarray
     bits: np.ndarray
-    count: np.ndarray
+    count: np.ndarray  # type: ignore[assignment]  # hides tuple.count, which nobody misses
     only: np.ndarray
     mass: np.ndarray
     mlog: np.ndarray

@@ -26,7 +26,7 @@ def census(n: int, seed: int = 0) -> Records:
     rng = np.random.default_rng(seed)
     domains, columns = [], []
     for a, size in enumerate(CENSUS):
-        codes = np.minimum(rng.geometric(3.0 / size, n) - 1, size - 1)
+        codes = np.minimum(rng.geometric(min(3.0 / size, 0.6), n) - 1, size - 1)
         counts = np.bincount(codes, minlength=size)
         kind: Any = "categorical" if a else "numeric"
         domains.append(Domain(f"c{a}", kind, tuple(map(str, range(size))), np.arange(float(size)), counts))

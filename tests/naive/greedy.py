@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+Cost = Callable[[frozenset[int]], Fraction]
 
-def greedy(
-    cost: Callable[[frozenset[int]], Fraction], order: Sequence[int], k: int
-) -> tuple[list[list[int]], int]:
+
+def greedy(cost: Cost, order: Sequence[int], k: int) -> tuple[list[list[int]], int]:
     """Matches of each generalized record, and the dead ends.
 
     Parameters
