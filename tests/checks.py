@@ -1,0 +1,183 @@
+"""The definition of each guarantee, applied to any algorithm's result, without the verifier.
+
+`check_result(anonymization)` asserts everything that a result must keep; `check_release(anonymization,
+release)` what a release made of it must. Dense matrices and plain loops: for tables of up to about 2,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anonflow.generalization import Generalization
+from anonflow.table import Records
+
+DENSE = 2000
+
+
+def adjacency(records: Records, generalization: Generalization) -> np.ndarray:
+    """covers[i, j]: generalized record j covers original i; (n, n), bool."""
+    n = records.n
+    covers = np.ones((n, generalization.n), bool)
+    layout = generalization.layout
+    for t, a in enumerate(layout.ranges):
+        code = records.codes[:, a]
+        lo, hi = generalization.lo[t], generalization.hi[t]
+        inside = (lo <= code[:, None]) & (code[:, None] <= hi)
+        whole = (lo == 0) & (hi == records.domains[a].size - 1)
+        covers &= np.where((code < 0)[:, None], whole, inside)
+    for t, a in enumerate(layout.sets):
+        code = records.codes[:, a]
+        words = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
+        covers &= (words[code >> 6] >> (code & 63).astype(np.uint64)[:, None] & np.uint64(1)).astype(bool)
+    return covers
+
+
+def on_perfect_matchings(covers: np.ndarray) -> np.ndarray:
+    """Which edges lie on a perfect matching, given that the diagonal is one: those on a cycle."""
+    reach = covers | np.eye(len(covers), dtype=bool)
+    while True:
+        longer = (reach.astype(np.float32) @ reach.astype(np.float32)) > 0
+        if (longer == reach).all():
+            return covers & reach.T
+        reach = longer
+
+
+# ------------------------------------------------------------------------------------------ guarantees
+
+
+def is_k_anonymous(result: Any, covers: np.ndarray, k: int) -> bool:
+    """Every published row is equal to k - 1 others."""
+    frame = result.frame()
+    sizes = frame.groupby(list(frame.columns))[frame.columns[0]].transform("size").to_numpy()
+    return bool((sizes[~exempt(result, k)] >= k).all())
+
+
+def is_one_k(result: Any, covers: np.ndarray, k: int) -> bool:
+    """Every original is covered by k generalized records."""
+    return bool((covers.sum(axis=1)[~exempt(result, k)] >= k).all())
+
+
+def is_k_one(result: Any, covers: np.ndarray, k: int) -> bool:
+    """Every generalized record covers k originals."""
+    return bool((covers.sum(axis=0)[~exempt(result, k)] >= k).all())
+
+
+def is_k_k(result: Any, covers: np.ndarray, k: int) -> bool:
+    """Both."""
+    return is_one_k(result, covers, k) and is_k_one(result, covers, k)
+
+
+def is_concealed(result: Any, covers: np.ndarray, k: int) -> bool:
+    """Every original has k matches."""
+    matches = on_perfect_matchings(covers)
+    return bool((matches.sum(axis=1)[~exempt(result, k)] >= k).all())
+
+
+def is_k_regular(result: Any, covers: np.ndarray, k: int) -> bool:
+    """The claimed matches are covering edges, and every record on both sides has at least k in a regular
+    component; without a claim, classes of equal records are big enough.
+    """
+    matches = result.matches
+    if matches is None:
+        return is_k_anonymous(result, covers, k)
+    n = len(matches)
+    claimed = np.zeros((n, n), int)
+    for j, row in enumerate(matches):
+        for i in row[row >= 0]:
+            claimed[i, j] += 1
+    if claimed.max() > 1 or (claimed.astype(bool) & ~covers).any():
+        return False
+    alone = np.asarray(result.suppressed)
+    if (claimed[alone][:, ~alone]).any() or (claimed[~alone][:, alone]).any():
+        return False
+    out, back = claimed.sum(axis=0), claimed.sum(axis=1)
+    i, j = np.nonzero(claimed[~alone][:, ~alone])
+    degrees = out[~alone]
+    return bool((degrees >= k).all() and (back[~alone][i] == degrees[j]).all())
+
+
+DEFINITIONS: dict[str, Callable[[Any, np.ndarray, int], bool]] = {
+    "k-anonymity": is_k_anonymous,
+    "(1,k)": is_one_k,
+    "(k,1)": is_k_one,
+    "(k,k)": is_k_k,
+    "k-concealment": is_concealed,
+    "k-regular": is_k_regular,
+}
+
+
+def exempt(result: Any, k: int) -> np.ndarray:
+    """Suppressed records, where they are fewer than k."""
+    suppressed = np.asarray(result.suppressed)
+    return suppressed if suppressed.sum() < k else np.zeros(len(suppressed), bool)
+
+
+def check_result(result: Any, k: int | None = None) -> None:
+    """Assert that an anonymization is sound and keeps its guarantee."""
+    table, made = result.table, result.generalization
+    k = result.k if k is None else k
+    n = table.n
+    assert made.n == n <= DENSE
+    assert made.lo.dtype == made.hi.dtype == np.int32
+    assert made.bits.dtype == np.uint64
+    assert (made.lo <= made.hi).all()
+    closed = made.closure()
+    assert np.array_equal(closed.lo, made.lo), "hierarchy QIs are runs of nodes"
+    assert np.array_equal(closed.hi, made.hi)
+    covers = adjacency(table.records, made)
+    assert covers.diagonal().all(), "every generalized record covers its own original"
+
+    suppressed = np.asarray(result.suppressed)
+    assert suppressed.shape == (n,)
+    assert made.suppressed_rows()[suppressed].all()
+    frame = result.frame()
+    assert list(frame.columns) == list(table.qi_columns)
+    assert frame.index.equals(table.index)
+    assert (frame[suppressed] == "*").all(axis=None)
+    read = Generalization.parse(frame, table.domains)
+    for mine, theirs in ((made.lo, read.lo), (made.hi, read.hi), (made.bits, read.bits)):
+        assert np.array_equal(mine, theirs), "what is published reads back as what was made"
+
+    if result.matches is not None:
+        matches = result.matches
+        assert matches.dtype == np.int32
+        assert matches.shape[0] == n
+        assert np.array_equal(matches[:, 0], np.arange(n))
+        assert (matches[suppressed, 1:] == -1).all()
+        assert is_k_regular(result, covers, k)
+    if result.classes is not None:
+        classes = np.asarray(result.classes)
+        assert classes.shape == (n,)
+        text = ["\0".join(row) for row in frame.to_numpy().tolist()]
+        assert len(set(zip(classes.tolist(), text, strict=True))) == len(set(classes.tolist()))
+        assert len(set(classes[suppressed].tolist())) <= 1, "suppressed records share one label"
+        sizes = np.unique(classes, return_inverse=True, return_counts=True)
+        assert (sizes[2][sizes[1]][~exempt(result, k)] >= k).all()
+    assert DEFINITIONS[result.guarantee](result, covers, k), result.guarantee
+
+
+def check_release(result: Any, release: Any) -> None:
+    """Assert that a release shows the table's people under generalized records that cover them."""
+    import pandas as pd
+
+    table, frame = result.table, release.frame
+    names, others = list(table.qi_columns), list(table.other_columns)
+    assert list(frame.columns) == list(table.frame.columns)
+    assert isinstance(frame.index, pd.RangeIndex)
+    assert len(frame) == table.n
+
+    def sorted_rows(part: pd.DataFrame) -> list[tuple[str, ...]]:
+        return sorted(tuple(map(str, row)) for row in part.to_numpy().tolist())
+
+    assert sorted_rows(frame[names]) == sorted_rows(result.frame())
+    few = exempt(result, result.k)
+    blank = int(few.sum())
+    shown = sorted_rows(frame[others])
+    if blank:
+        missing = [("*",) * len(others)] * blank
+        shown = [row for row in shown if row != ("*",) * len(others)]
+        assert len(shown) == table.n - blank == len(sorted_rows(frame[others])) - len(missing)
+    assert shown == sorted_rows(table.frame.loc[~few, others])
