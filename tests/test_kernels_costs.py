@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from anonflow import loss
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
-from anonflow.kernels import costs
+from anonflow.kernels import costs, prices, rows
 from anonflow.kernels.jit import NO_NANS, jit, popcount
 from anonflow.kernels.state import GRID, State, copy_state, on_grid, take
 from anonflow.table.domain import Domain
@@ -174,15 +174,15 @@ def test_order_of_attributes_changes_no_cost() -> None:
     rng = np.random.default_rng(8)
     records = cost_cases.table(rng, 50, [*cost_cases.KINDS] * 3, rng.integers(2, 90, 15))
     turned = Records(records.domains[::-1], np.ascontiguousarray(records.codes[:, ::-1]))
-    rows = []
+    both = []
     for one in (records, turned):
         plan = loss.plan(one.domains, "ncp")
         own = Generalization.of(one)
         state = costs.load(plan, own.lo, own.hi, own.bits)
         out = np.empty(50)
         costs.join_row_jit(plan, state, 3, state, 0, 50, out)
-        rows.append(out)
-    assert np.array_equal(*rows)
+        both.append(out)
+    assert np.array_equal(*both)
 
 
 def test_values_nearer_than_the_grid_stay_covered() -> None:
@@ -212,19 +212,19 @@ def test_move_and_take() -> None:
 def test_bits_of_entropy(mass: int, share: float) -> None:
     mlog = share * mass * np.log2(mass)
     expected = max(np.log2(mass) - mlog / mass, 0.0)
-    assert costs.bit_cost(1.0, float(mass), mlog) == pytest.approx(expected, abs=1e-12)
-    assert costs.bit_cost(1.0, float(mass), mlog) == costs.bit_cost_jit(1.0, float(mass), mlog)
-    assert costs.bit_cost(1.0, float(mass), mlog) % GRID == 0
+    assert prices.bit_cost(1.0, float(mass), mlog) == pytest.approx(expected, abs=1e-12)
+    assert prices.bit_cost(1.0, float(mass), mlog) == prices.bit_cost_jit(1.0, float(mass), mlog)
+    assert prices.bit_cost(1.0, float(mass), mlog) % GRID == 0
 
 
 def test_powers_of_two_have_exact_bits() -> None:
-    assert [costs.bit_cost(1.0, 2.0**e, 0.0) for e in range(50)] == list(range(50))
+    assert [prices.bit_cost(1.0, 2.0**e, 0.0) for e in range(50)] == list(range(50))
 
 
 @given(st.integers(1, 2**64 - 1))
 def test_bits_of_words(word: int) -> None:
     assert popcount(np.uint64(word)) == word.bit_count()
-    for function in (costs.lowest, costs.lowest_jit):
+    for function in (prices.lowest, prices.lowest_jit):
         assert function(np.uint64(word)) == (word & -word).bit_length() - 1
 
 
@@ -235,7 +235,7 @@ def test_costs_are_simd() -> None:
     plan = loss.plan(records.domains, "ncp")
     own = Generalization.of(records)
     state = costs.load(plan, own.lo, own.hi, own.bits)
-    for plain in (costs.add_linear, costs.add_singles, costs.add_nodes):
+    for plain in (rows.add_linear, rows.add_singles, rows.add_nodes):
         fresh = numba.njit(nogil=True, error_model="numpy")(plain)  # a cached one has no assembly to look at
         fresh(plan, state, 0, state, 0, 3, np.zeros(3))
         text = fresh.inspect_asm(fresh.signatures[0])

@@ -1,0 +1,129 @@
+"""What one run or one set costs, from the numbers of a plan."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.kernels.jit import jit, popcount
+from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan
+
+__all__ = [
+    "bit_cost",
+    "bit_cost_jit",
+    "lowest",
+    "lowest_jit",
+    "node_of",
+    "node_of_jit",
+    "run_cost",
+    "run_cost_jit",
+    "set_cost",
+    "set_cost_jit",
+]
+
+_ONE = np.uint64(1)
+_FRACTION = np.int64(0xFFFFFFFFFFFFF)
+_UNIT_EXPONENT = np.int64(0x3FF0000000000000)
+# Adding it leaves multiples of 16 GRID, which costs below 128 are rounded to without a call.
+_ROUNDER = 1.5 * 2.0**52 * 16.0 * GRID
+# 2 / (ln 2 (2 t + 1)): log2 m = s (c0 + c1 s^2 + ...), s = (m - 1) / (m + 1)
+_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9 = (2.0 / np.log(2.0) / np.arange(1, 20, 2)).tolist()
+
+
+def bit_cost(unit: float, mass: float, mlog: float) -> float:
+    """`unit` times the entropy in bits of values that occur `mass` times in all, on the grid.
+
+    H = log2 N - (1/N) sum c log2 c. The logarithm is our own: it has no calls, so loops around it are
+    vectorized, and it is the same on every machine.
+
+    Raises
+    ------
+    None
+    """
+    mass = mass if mass > 1.0 else 1.0
+    word = np.float64(mass).view(np.int64)
+    exponent = (word >> np.int64(52)) - np.int64(1023)
+    m = np.int64((word & _FRACTION) | _UNIT_EXPONENT).view(np.float64)
+    wide = m > 1.4142135623730951
+    m = m * 0.5 if wide else m
+    whole = float(exponent) + (1.0 if wide else 0.0)
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    tail = _C5 + z * (_C6 + z * (_C7 + z * (_C8 + z * _C9)))
+    log2 = whole + s * (_C0 + z * (_C1 + z * (_C2 + z * (_C3 + z * (_C4 + z * tail)))))
+    bits = log2 - mlog / mass
+    bits = bits if bits > 0.0 else 0.0
+    return (unit * bits + _ROUNDER) - _ROUNDER
+
+
+bit_cost_jit = jit(bit_cost)
+
+
+def node_of(plan: Plan, t: int, lo: float, hi: float) -> int:
+    """The lowest node of range QI `t` (of form NODES) that covers the leaves lo..hi; O(height).
+
+    Raises
+    ------
+    None
+    """
+    node = plan.leaf[plan.range_at[t] + np.int64(lo)]
+    while plan.last[node] < hi:
+        node = plan.parent[node]
+    return node
+
+
+node_of_jit = jit(node_of)
+
+
+def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
+    """Cost of a run on range QI `t`, not necessarily closed.
+
+    Raises
+    ------
+    None
+    """
+    form = plan.range_form[t]
+    if form == LINEAR:
+        return hi - lo
+    if form == NODES:
+        return plan.node_cost[node_of(plan, t, lo, hi)]
+    if form == WHOLE:
+        return plan.range_unit[t] if lo <= 0.0 and hi >= plan.range_last[t] else 0.0
+    start = plan.range_at[t] + np.int64(lo)
+    stop = plan.range_at[t] + np.int64(hi) + 1
+    return bit_cost(
+        plan.range_unit[t], plan.mass[stop] - plan.mass[start], plan.mlog[stop] - plan.mlog[start]
+    )
+
+
+run_cost_jit = jit(run_cost)
+
+
+def set_cost(plan: Plan, t: int, count: int, mass: float, mlog: float) -> float:
+    """Cost of a set of `count` members on set QI `t`.
+
+    Raises
+    ------
+    None
+    """
+    form = plan.set_form[t]
+    if form == SLOPE:
+        return plan.set_unit[t] * (count - 1)
+    if form == STEP:
+        return plan.set_unit[t] if count >= plan.set_least[t] else 0.0
+    return bit_cost(plan.set_unit[t], mass, mlog)
+
+
+set_cost_jit = jit(set_cost)
+
+
+def lowest(word: int) -> int:
+    """Position of the lowest one bit of a word that has one.
+
+    Raises
+    ------
+    None
+    """
+    return popcount((word & (~word + _ONE)) - _ONE)
+
+
+lowest_jit = jit(lowest)

@@ -1,0 +1,242 @@
+"""Costs of the joins of one record with many: the loops that most of the time is spent in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.kernels.jit import jit, popcount
+from anonflow.kernels.prices import bit_cost, lowest
+from anonflow.kernels.state import ENTROPY, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan, State
+
+__all__ = ["increase_row", "increase_row_jit", "join_row", "join_row_jit"]
+
+BLOCK = 1024  # three rows of float64 of this length stay in the first-level cache
+
+_NONE = np.uint64(0)
+_ONE = np.uint64(1)
+_LOW = np.int64(63)
+
+# The four functions below add the cost of the joins of A's record i with B's records start..stop-1 to
+# ``out[start:stop]``, for some of the forms; SLOPE cells without their base. They are separate because numba
+# drops its reference counting, dearer than a short loop, only from small functions without calls. Unsigned
+# indexes cannot count from the end, which leaves loops that LLVM turns into SIMD ones.
+
+
+def add_linear(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+    """LINEAR runs; how many QIs these are.
+
+    Raises
+    ------
+    None
+    """
+    begin = np.uint64(start)
+    end = np.uint64(stop)
+    done = 0
+    for t in range(len(plan.range_form)):
+        if plan.range_form[t] == LINEAR:
+            done += 1
+            a = A.lo[t, i]
+            b = A.hi[t, i]
+            for j in range(begin, end):
+                low = B.lo[t, j] if B.lo[t, j] < a else a
+                high = B.hi[t, j] if B.hi[t, j] > b else b
+                out[j] += high - low
+    return done
+
+
+add_linear_jit = jit(add_linear)
+
+
+def add_nodes(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+    """NODES; how many QIs these are.
+
+    Raises
+    ------
+    None
+    """
+    begin = np.uint64(start)
+    end = np.uint64(stop)
+    done = 0
+    for t in range(len(plan.range_form)):
+        if plan.range_form[t] == NODES:
+            done += 1
+            node = plan.leaf[plan.range_at[t] + np.int64(A.lo[t, i])]
+            while plan.last[node] < A.hi[t, i]:
+                node = plan.parent[node]
+            # Walk up from i's node: j adds the step to the next node wherever this one does not cover it.
+            cost = plan.node_cost[node]
+            inside = cost
+            if plan.parent[node] < 0:
+                for j in range(begin, end):
+                    out[j] += cost
+            while plan.parent[node] >= 0:
+                first = plan.first[node]
+                last = plan.last[node]
+                node = plan.parent[node]
+                outside = plan.node_cost[node] - cost + inside
+                for j in range(begin, end):
+                    out[j] += inside if (B.lo[t, j] >= first) & (B.hi[t, j] <= last) else outside
+                cost = plan.node_cost[node]
+                inside = 0.0
+    return done
+
+
+add_nodes_jit = jit(add_nodes)
+
+
+def add_singles(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
+    """SLOPE sets where record i has one value; how many QIs these are.
+
+    Raises
+    ------
+    None
+    """
+    begin = np.uint64(start)
+    end = np.uint64(stop)
+    done = 0
+    for t in range(len(plan.set_form)):
+        only = A.only[t, i]
+        if plan.set_form[t] == SLOPE and only >= 0:
+            done += 1
+            unit = plan.set_unit[t]
+            w = plan.word_at[t] + (only >> 6)
+            mask = _ONE << np.uint64(only & _LOW)
+            for j in range(begin, end):
+                out[j] += unit if B.bits[w, j] & mask == _NONE else 0.0
+    return done
+
+
+add_singles_jit = jit(add_singles)
+
+
+def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
+    """All others: WHOLE and ENTROPY runs, SLOPE sets where record i has several values, STEP, ENTROPY sets.
+
+    Raises
+    ------
+    None
+    """
+    begin = np.uint64(start)
+    end = np.uint64(stop)
+    for t in range(len(plan.range_form)):
+        form = plan.range_form[t]
+        unit = plan.range_unit[t]
+        a = A.lo[t, i]
+        b = A.hi[t, i]
+        if form == WHOLE:
+            whole = plan.range_last[t]
+            for j in range(begin, end):
+                low = B.lo[t, j] if B.lo[t, j] < a else a
+                high = B.hi[t, j] if B.hi[t, j] > b else b
+                out[j] += unit if (low <= 0.0) & (high >= whole) else 0.0
+        elif form == ENTROPY:
+            at = plan.range_at[t]
+            for j in range(begin, end):
+                low = B.lo[t, j] if B.lo[t, j] < a else a
+                high = B.hi[t, j] if B.hi[t, j] > b else b
+                before = np.uint64(at + np.int64(low))
+                after = np.uint64(at + np.int64(high) + 1)
+                sum_mass = plan.mass[after] - plan.mass[before]
+                out[j] += bit_cost(unit, sum_mass, plan.mlog[after] - plan.mlog[before])
+    for t in range(len(plan.set_form)):
+        form = plan.set_form[t]
+        unit = plan.set_unit[t]
+        if form == SLOPE and A.only[t, i] < 0:
+            for w in range(plan.word_at[t], plan.word_at[t + 1]):
+                word = A.bits[w, i]
+                if word != _NONE:
+                    for j in range(begin, end):
+                        out[j] += unit * popcount(word & ~B.bits[w, j])
+        elif form == STEP:
+            total = B.count[t, start:stop].copy()
+            for w in range(plan.word_at[t], plan.word_at[t + 1]):
+                word = A.bits[w, i]
+                if word != _NONE:
+                    for j in range(begin, end):
+                        total[j - begin] += popcount(word & ~B.bits[w, j])
+            least = plan.set_least[t]
+            for j in range(begin, end):
+                out[j] += unit if total[j - begin] >= least else 0.0
+        elif form == ENTROPY:
+            mass = B.mass[t, start:stop].copy()
+            mlog = B.mlog[t, start:stop].copy()
+            for w in range(plan.word_at[t], plan.word_at[t + 1]):
+                word = A.bits[w, i]
+                while word != _NONE:
+                    at = plan.set_at[t] + 64 * (w - plan.word_at[t]) + lowest(word)
+                    mask = word & (~word + _ONE)
+                    word = word & (word - _ONE)
+                    more = plan.mass[at]
+                    more_log = plan.mlog[at]
+                    for j in range(begin, end):
+                        fresh = B.bits[w, j] & mask == _NONE
+                        mass[j - begin] += more if fresh else 0.0
+                        mlog[j - begin] += more_log if fresh else 0.0
+            for j in range(begin, end):
+                out[j] += bit_cost(unit, mass[j - begin], mlog[j - begin])
+
+
+add_rest_jit = jit(add_rest)
+
+
+def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
+    """``out[j]`` is the cost of the join of A's record i and B's record j, start <= j < stop.
+
+    Parameters
+    ----------
+    plan : Plan
+    A, B : State
+        May be the same.
+    i : int
+    start, stop : int
+        Records of B.
+    out : numpy.ndarray, shape (at least stop,), float64
+        Written from `start` to `stop`.
+
+    Raises
+    ------
+    None
+    """
+    cells = len(plan.range_form) + len(plan.set_form)
+    at = np.int64(start)  # a literal would be a type of its own, and compile everything below once more
+    while at < stop:
+        end = at + BLOCK if at + BLOCK < stop else np.int64(stop)
+        for j in range(np.uint64(at), np.uint64(end)):
+            out[j] = B.base[j]
+        done = add_linear(plan, A, i, B, at, end, out)
+        done += add_singles(plan, A, i, B, at, end, out)
+        if done < cells:
+            done += add_nodes(plan, A, i, B, at, end, out)
+        if done < cells:
+            add_rest(plan, A, i, B, at, end, out)
+        at = end
+
+
+join_row_jit = jit(join_row)
+
+
+def increase_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
+    """``out[j]`` is what B's record j would cost more if it covered A's record i too, start <= j < stop.
+
+    It is never negative but for entropy.
+
+    Raises
+    ------
+    None
+    """
+    cells = len(plan.range_form) + len(plan.set_form)
+    at = np.int64(start)  # a literal would be a type of its own, and compile everything below once more
+    while at < stop:
+        end = at + BLOCK if at + BLOCK < stop else np.int64(stop)
+        for j in range(np.uint64(at), np.uint64(end)):
+            out[j] = B.base[j] - B.cost[j]
+        done = add_linear(plan, A, i, B, at, end, out)
+        done += add_singles(plan, A, i, B, at, end, out)
+        if done < cells:
+            done += add_nodes(plan, A, i, B, at, end, out)
+        if done < cells:
+            add_rest(plan, A, i, B, at, end, out)
+        at = end
+
+
+increase_row_jit = jit(increase_row)
