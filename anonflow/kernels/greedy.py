@@ -209,7 +209,8 @@ def greedy_rounds(
             y = i
             at = -1
             while True:
-                increase_row(plan, origin, y, work, np.int64(0), m, out)
+                # no literal 0: its type would be another one than that of other callers
+                increase_row(plan, origin, y, work, np.int64(0), m, out)  # type: ignore[arg-type]
                 for l in range(level):
                     s = slot[given[y, l]]
                     if s >= 0:

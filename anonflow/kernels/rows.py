@@ -198,9 +198,9 @@ def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
     None
     """
     cells = len(plan.range_form) + len(plan.set_form)
-    at = np.int64(start)  # a literal would be a type of its own, and compile everything below once more
+    at = int(start)  # a literal would be a type of its own, and compile everything below once more
     while at < stop:
-        end = at + BLOCK if at + BLOCK < stop else np.int64(stop)
+        end = at + BLOCK if at + BLOCK < stop else int(stop)
         for j in range(np.uint64(at), np.uint64(end)):
             out[j] = B.base[j]
         done = add_linear(plan, A, i, B, at, end, out)
@@ -225,9 +225,9 @@ def increase_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, 
     None
     """
     cells = len(plan.range_form) + len(plan.set_form)
-    at = np.int64(start)  # a literal would be a type of its own, and compile everything below once more
+    at = int(start)  # a literal would be a type of its own, and compile everything below once more
     while at < stop:
-        end = at + BLOCK if at + BLOCK < stop else np.int64(stop)
+        end = at + BLOCK if at + BLOCK < stop else int(stop)
         for j in range(np.uint64(at), np.uint64(end)):
             out[j] = B.base[j] - B.cost[j]
         done = add_linear(plan, A, i, B, at, end, out)
