@@ -1,0 +1,140 @@
+"""Several methods on one table, side by side."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from anonflow import utility
+from anonflow.algorithms.anonymize import anonymize
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.criteria.verifier import verify
+from anonflow.engine.result import RunReport, RunResult
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["compare", "compared"]
+
+
+def compare(
+    table: Table,
+    algorithms: Sequence[str],
+    k: int | Sequence[int] = 10,
+    *,
+    partition_size: int | None = 250,
+    loss: str = "ncp",
+    seed: int | None = None,
+    workers: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> pd.DataFrame:
+    """Run methods on a table and put what they cost side by side.
+
+    Parameters
+    ----------
+    table : Table
+        n records.
+    algorithms : sequence of str
+        Names of :func:`anonflow.algorithms`.
+    k : int or sequence of int
+    partition_size : int, optional
+        Records in a partition; the whole table with None.
+    loss : str
+        The information loss that the methods keep low.
+    seed : int, optional
+    workers : int, optional
+        Threads.
+    options : mapping, optional
+        Algorithm -> its own options.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each run: algorithm, k, records, gcp, usefulness, suppressed, seconds (of the wall clock),
+        checks (passed, of those made: covers and the method's guarantee; or ``infeasible``).
+
+    Raises
+    ------
+    ParameterError
+        If a name, a k or an option is none.
+    """
+    return compared(
+        table,
+        algorithms,
+        k,
+        partition_size=partition_size,
+        loss=loss,
+        seed=seed,
+        workers=workers,
+        options=options,
+    ).runs
+
+
+def compared(
+    table: Table,
+    algorithms: Sequence[str],
+    k: int | Sequence[int] = 10,
+    *,
+    partition_size: int | None = 250,
+    loss: str = "ncp",
+    seed: int | None = None,
+    workers: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> RunReport:
+    """What :func:`compare` does, with all that is known of each run.
+
+    Raises
+    ------
+    ParameterError
+        If a name, a k or an option is none.
+    """
+    import time
+
+    if isinstance(algorithms, str) or not algorithms:
+        raise ParameterError("compare takes a list of algorithms, such as ['greedy', 'mondrian']")
+    if not isinstance(table, Table):
+        raise ParameterError("compare takes an anonflow.Table; make one with af.Table(frame, schema)")
+    ks = [k] if isinstance(k, int) else list(k)
+    if not ks or any(isinstance(one, bool) or not isinstance(one, int) or one < 2 for one in ks):
+        raise ParameterError("k must be whole numbers of at least 2")
+    given = dict(options or {})
+    for name in (*algorithms, *given):
+        algorithm_named(name)
+    for name in algorithms:
+        algorithm_named(name).check_options(given.get(name, {}))
+    begin = time.perf_counter()
+    results = []
+    for number, (name, size) in enumerate(itertools.product(algorithms, ks)):
+        method = algorithm_named(name)
+        about = (number, f"{name} k={size}", name, method.guarantee, size, table.n)
+        start = time.perf_counter()
+        cut = None if partition_size is None else max(partition_size, size)
+        try:
+            made = anonymize(
+                table,
+                name,
+                size,
+                partition_size=cut,
+                loss=loss,
+                seed=seed,
+                workers=workers,
+                **given.get(name, {}),
+            )
+        except InfeasibleError as error:
+            results.append(RunResult(*about, problem=error.message))
+            continue
+        seconds = time.perf_counter() - start
+        results.append(
+            RunResult(
+                *about,
+                measures=utility.measure(table, made, ["gcp", "usefulness"]),
+                suppressed=int(made.suppressed.sum()),
+                seconds=seconds,
+                findings=verify(table, made, ["covers", "guarantee"], size).findings,
+                anonymization=made,
+            )
+        )
+    return RunReport("comparison", tuple(results), seconds=time.perf_counter() - begin)

@@ -1,0 +1,141 @@
+"""A flow as a Dask graph: partition-level tasks match, verify, measure, and what each run still needs.
+
+Keys tell nothing but names and numbers: ``match-2-17`` is the method on partition 17 of run 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anonflow import partition as partitions
+from anonflow.algorithms.anonymize import check_k, partition_rng
+from anonflow.engine import tasks
+from anonflow.engine.loader import Flow, Run
+from anonflow.table import Records
+
+__all__ = ["Plan", "RunPlan", "compile_flow", "plan_flow"]
+
+
+@dataclass(frozen=True, eq=False)
+class RunPlan:
+    """A run and its cuts.
+
+    Attributes
+    ----------
+    run : Run
+    order : str
+        Name of the order that its partitions are cut along.
+    cuts : tuple of slice
+        Of that order.
+    """
+
+    run: Run
+    order: str
+    cuts: tuple[slice, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Orders and cuts of all runs of a flow.
+
+    Attributes
+    ----------
+    orders : dict of numpy.ndarray, each shape (n,), int64
+        Positions of the records in each order that a run uses.
+    runs : tuple of RunPlan
+    """
+
+    orders: dict[str, np.ndarray]
+    runs: tuple[RunPlan, ...]
+
+    def index(self, run: RunPlan) -> list[np.ndarray]:
+        """Table positions of each partition's records.
+
+        Raises
+        ------
+        None
+        """
+        return [self.orders[run.order][cut] for cut in run.cuts]
+
+
+def plan_flow(runs: Sequence[Run], records: Records, entropy: int) -> Plan:
+    """Sort and cut: every order once, for all runs that use it.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    records : Records
+    entropy : int
+        The flow's seed.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        If a k or a partition size does not go with the number of records.
+    """
+    orders: dict[str, np.ndarray] = {}
+    plans = []
+    for run in runs:
+        size, order = run.partition.size, run.partition.order
+        k = check_k(run.anonymize.k, records.n)
+        cuts = tuple(partitions.cut(records.n, size, k))
+        if order not in orders:
+            orders[order] = partitions.ordered(records, order, partition_rng(entropy, -1))
+        plans.append(RunPlan(run, order, cuts))
+    return Plan(orders, tuple(plans))
+
+
+def compile_flow(
+    flow: Flow, plan: Plan, records: Records, entropy: int
+) -> tuple[dict[str, Any], dict[str, tuple[int, int]]]:
+    """The graph of all runs of a flow; building it computes nothing.
+
+    Parameters
+    ----------
+    flow : Flow
+    plan : Plan
+    records : Records
+    entropy : int
+
+    Returns
+    -------
+    graph : dict
+        Key -> task, as Dask takes it. Runs with the same cuts share their partitions.
+    leaves : dict
+        Key -> (number of the run, number of the partition); the graph's results, in order.
+
+    Raises
+    ------
+    None
+    """
+    graph: dict[str, Any] = {"records": records}
+    leaves: dict[str, tuple[int, int]] = {}
+    graph.update({f"order-{name}": positions for name, positions in plan.orders.items()})
+    sharing: dict[tuple[str, tuple[tuple[int, int], ...]], int] = {}
+    for one in plan.runs:
+        bounds = tuple((cut.start, cut.stop) for cut in one.cuts)
+        shared = sharing.setdefault((one.order, bounds), len(sharing))
+        r = one.run.number
+        settings = tasks.Settings(
+            r,
+            one.run.anonymize.algorithm,
+            one.run.anonymize.k,
+            one.run.anonymize.loss,
+            one.run.anonymize.options,
+            flow.criteria,
+            entropy,
+        )
+        graph[f"settings-{r}"] = settings
+        for p, (start, stop) in enumerate(bounds):
+            where, name = f"part-{shared}-{p}", f"{r}-{p}"
+            graph.setdefault(where, (tasks.part, "records", f"order-{one.order}", start, stop))
+            graph[f"match-{name}"] = (tasks.match, f"settings-{r}", where, p)
+            graph[f"verify-{name}"] = (tasks.check, f"settings-{r}", where, f"match-{name}")
+            graph[f"measure-{name}"] = (tasks.measure, where, f"match-{name}")
+            graph[f"done-{name}"] = (tasks.finish, f"match-{name}", f"verify-{name}", f"measure-{name}")
+            leaves[f"done-{name}"] = (r, p)
+    return graph, leaves

@@ -1,0 +1,116 @@
+"""What the names in a flow stand for: methods, losses, criteria, measures, data sets, hierarchies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from anonflow import datasets, loss, strict_yaml, utility
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.asked import CRITERIA, read_criteria
+from anonflow.errors import AnonflowError
+from anonflow.hierarchy import Hierarchy
+
+__all__ = [
+    "check_hierarchy",
+    "criterion_problem",
+    "dataset_problems",
+    "measure_problem",
+    "method_problems",
+]
+
+
+def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong with a method's parameters: (parameter, problem) for each.
+
+    Raises
+    ------
+    None
+    """
+    problems = []
+    try:
+        loss.measure_named(measure)
+    except AnonflowError as error:
+        problems.append(("loss", error.problems[0]))
+    method = REGISTRY.get(algorithm)
+    if method is None:
+        problems.append(("algorithm", strict_yaml.unknown(algorithm, REGISTRY, "algorithm")))
+        return problems
+    known = method.options
+    for name, value in options.items():
+        if name not in known:
+            names = ("algorithm", "k", "loss", *known)
+            problems.append((name, strict_yaml.unknown(name, names, f"option of {algorithm}")))
+        elif (wanted := _wanted(known[name], value)) is not None:
+            problems.append((name, f"'{name}' of {algorithm} must be {wanted}"))
+    return problems
+
+
+def _wanted(default: Any, value: Any) -> str | None:
+    """What an option with this default must be, if the value is not; None if it is, or may be anything."""
+    if isinstance(default, bool):
+        return None if isinstance(value, bool) else "true or false"
+    if isinstance(default, int | float):
+        return None if isinstance(value, int | float) and not isinstance(value, bool) else "a number"
+    if isinstance(default, str):
+        return None if isinstance(value, str) else "text"
+    return None
+
+
+def criterion_problem(criterion: Any, algorithm: str) -> str | None:
+    """What is wrong with a criterion that the release of a method is verified by.
+
+    Raises
+    ------
+    None
+    """
+    method = REGISTRY.get(algorithm)
+    if isinstance(criterion, str) and criterion not in ("guarantee", *CRITERIA) and "=" not in criterion:
+        near = strict_yaml.suggest(criterion, ("guarantee", *CRITERIA))
+        if near is not None:
+            return f"unknown criterion {strict_yaml.shorten(criterion)} (did you mean {near!r}?)"
+    try:
+        read_criteria([criterion], None if method is None else method.guarantee)
+    except AnonflowError as error:
+        return error.problems[0]
+    return None
+
+
+def measure_problem(measure: Any) -> str | None:
+    """What is wrong with the name of a measure.
+
+    Raises
+    ------
+    None
+    """
+    if not isinstance(measure, str):
+        return "a measure is a name, such as gcp"
+    known = utility.measure_names()
+    return None if measure in known else strict_yaml.unknown(measure, known, "measure")
+
+
+def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]:
+    """What is wrong with a data set's name and the names of its options: (key, problem) for each.
+
+    Raises
+    ------
+    None
+    """
+    known = datasets.options(name) if name in datasets.names() else None
+    if known is None:
+        return [("dataset", strict_yaml.unknown(name, datasets.names(), "data set"))]
+    return [(key, f"'{key}' does not go with the data set {name}") for key in options if key not in known]
+
+
+def check_hierarchy(given: str | Mapping[str, Any], folder: Path) -> None:
+    """Read a hierarchy that needs no values of the table, only to see that it can be.
+
+    Raises
+    ------
+    HierarchyError
+        If it cannot be read or is no tree.
+    """
+    if isinstance(given, Mapping) and not {"csv", "nested"} & set(given):
+        return
+    Hierarchy.from_mapping(dict(given) if isinstance(given, Mapping) else given, folder=folder)

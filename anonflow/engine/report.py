@@ -1,0 +1,231 @@
+"""The report of a run: one HTML page that may be published with the release.
+
+It holds column names and counts, never a cell's value, and asks nothing of any other machine.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow import __version__
+from anonflow.engine import plots
+from anonflow.engine.loader import Flow
+from anonflow.engine.result import RunReport, RunResult
+from anonflow.table import Table
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+__all__ = ["LIMITS", "PROMISES", "page", "render"]
+
+PROMISES = {
+    "k-regular": (
+        "Every published row has k originals that could be its own, and the one that is was drawn so that each "
+        "has probability exactly 1/k, for whoever knows the quasi-identifiers of everybody in the table."
+    ),
+    "k-anonymity": "Every published row has the same quasi-identifiers as at least k - 1 others.",
+    "k-concealment": (
+        "Every original could be matched with at least k published rows in some complete matching; how likely "
+        "each of them is, is not promised."
+    ),
+}
+
+LIMITS = (
+    "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
+    "that matters.",
+    "One row is taken to be one person. Who has several rows is protected less than k says.",
+    "Two releases about the same people, or two draws of one table, can be intersected. Publish once.",
+    "Only columns named as quasi-identifiers are generalized; what else is published is as it was, on another row.",
+)
+
+_BY_GUARANTEE = {
+    "k-regular": "Who knows for certain which rows belong to some people can rule out choices for others: "
+    "heterogeneous generalization loses more by this than classes of equal rows do.",
+    "k-concealment": "k-concealment assumes an attacker who knows the table's quasi-identifiers and the release, "
+    "and not how the method chose among equally good results.",
+}
+
+HEADER = ("run", "records", "GCP", "usefulness", "suppressed", "seconds", "checks")
+
+
+def render(flow: Flow, table: Table, report: RunReport, seconds: float) -> str:
+    """The report of a flow as an HTML page.
+
+    Parameters
+    ----------
+    flow : Flow
+    table : Table
+    report : RunReport
+    seconds : float
+        What the run took.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    None
+    """
+    published = flow.published
+    shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
+    columns = []
+    for name in table.frame.columns:
+        column = table.schema[name]
+        domains = [domain for domain in table.domains if domain.column == name]
+        kind = column.kind or ""
+        distinct = "" if not domains else " / ".join(f"{int((d.counts > 0).sum()):,}" for d in domains)
+        columns.append((str(name), column.role, kind, distinct))
+    return page(flow.name, report.results, shown, table.n, columns, report.warnings, seconds)
+
+
+def page(
+    name: str,
+    results: tuple[RunResult, ...],
+    shown: list[RunResult],
+    records: int,
+    columns: list[tuple[str, str, str, str]],
+    warnings: tuple[str, ...],
+    seconds: float,
+) -> str:
+    """The page of some runs over one table.
+
+    Parameters
+    ----------
+    name : str
+        Of the flow.
+    results : tuple of RunResult
+        All runs.
+    shown : list of RunResult
+        Those that are shown in detail.
+    records : int
+    columns : list of (str, str, str, str)
+        Name, role, kind and number of distinct values of every published column.
+    warnings : tuple of str
+    seconds : float
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    None
+    """
+    from jinja2 import Environment
+
+    source = files("anonflow.engine").joinpath("report.html.j2").read_text(encoding="utf-8")
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    first = shown[0] if shown else None
+    passed = sum(finding.holds for result in results for finding in result.findings)
+    asked = sum(len(result.findings) for result in results)
+    guarantees = list(dict.fromkeys(result.guarantee for result in results))
+    return template.render(
+        title=f"{name}: how the table was anonymized",
+        lead=_lead(results, first, records),
+        cards=[] if first is None or len(results) > 1 else _cards(first, seconds),
+        header=HEADER,
+        rows=[_row(result) for result in results],
+        frontier=_safe(_frontier(results)),
+        checked=f"{passed} of {asked} hold.",
+        findings=[
+            (result.name, finding.criterion, finding.holds, finding.detail or "from the data")
+            for result in results
+            for finding in result.findings
+        ],
+        details=[_detail(result, len(results) > 1) for result in shown if result.problem is None],
+        columns=columns,
+        warnings=warnings,
+        promise=" ".join(PROMISES[one] for one in guarantees if one in PROMISES)
+        or "What each method promises is named above, among what was checked.",
+        limits=[*LIMITS, *(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)],
+        version=__version__,
+        flow=name,
+    )
+
+
+def _safe(svg: str) -> Markup:
+    """Plots escape what they are given themselves."""
+    from markupsafe import Markup
+
+    return Markup(svg)
+
+
+def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
+    if len(results) > 1 or first is None:
+        return f"{records:,} records, {len(results)} runs."
+    return (
+        f"{records:,} records, each hidden among k = {first.k} by the method {first.algorithm}, "
+        f"which guarantees: {first.guarantee}."
+    )
+
+
+def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
+    row = result.row()
+    return [
+        (f"{result.records:,}", "records"),
+        (str(result.k), "k"),
+        (_number(row["gcp"]), "information loss (GCP)"),
+        (_number(row["usefulness"]), "usefulness (lower is better)"),
+        (f"{result.suppressed:,}", "suppressed"),
+        (result.checks, "checks passed"),
+        (f"{seconds:.1f} s", "in all"),
+    ]
+
+
+def _row(result: RunResult) -> list[str]:
+    row = result.row()
+    return [
+        result.name,
+        f"{result.records:,}",
+        _number(row["gcp"]),
+        _number(row["usefulness"]),
+        f"{result.suppressed:,}",
+        f"{result.seconds:.2f}",
+        result.checks,
+    ]
+
+
+def _number(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return "–"
+    return f"{value:.4f}"
+
+
+def _detail(result: RunResult, several: bool) -> dict[str, Any]:
+    labels = [one.column for one in result.columns]
+    cells = [(one.exact, max(0.0, 1.0 - one.exact - one.whole), one.whole) for one in result.columns]
+    regular = result.anonymization is not None and result.anonymization.matches is not None
+    return {
+        "of": f" · {result.name}" if several else "",
+        "gcp": _number(result.measures.get("gcp")),
+        "losses": _safe(plots.bars(labels, [one.loss for one in result.columns], "Information loss by column")),
+        "cells": _safe(plots.stacked(labels, cells, "Cells as they were, generalized, hidden")),
+        "sizes_title": "Matches of each published row" if regular else "Class sizes",
+        "sizes_text": (
+            "How many originals each published row is drawn from. One is a suppressed row, which says nothing."
+            if regular
+            else "How many records are published in classes of each size."
+        ),
+        "sizes": _safe(
+            plots.columns(
+                result.sizes,
+                "Matches of each published row" if regular else "Class sizes",
+                "matches" if regular else "size of the class",
+            )
+        )
+        if result.sizes
+        else "",
+    }
+
+
+def _frontier(results: tuple[RunResult, ...]) -> str:
+    points = [
+        (result.name, float(result.k), float(result.measures["gcp"]))
+        for result in results
+        if result.problem is None
+    ]
+    return plots.scatter(points, "Information loss against k", "k", "GCP") if len(points) > 1 else ""

@@ -1,0 +1,547 @@
+"""Run a flow: load, cut, compute the graph, combine, draw, verify, and only then publish."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anonflow import utility
+from anonflow.algorithms.anonymize import Anonymization, assemble
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.criteria.asked import DIVERSITY, read_criteria
+from anonflow.criteria.verification import Finding
+from anonflow.criteria.verifier import verify
+from anonflow.engine import record, source
+from anonflow.engine.events import (
+    Cancelled,
+    Event,
+    EventStream,
+    FlowDone,
+    FlowStarted,
+    PartitionDone,
+    RunDone,
+    RunStarted,
+    StepDone,
+    StepStarted,
+)
+from anonflow.engine.graph import Plan, RunPlan, compile_flow, plan_flow
+from anonflow.engine.loader import Flow, load_flow
+from anonflow.engine.owner import OwnerFolder, check_target, write_whole
+from anonflow.engine.result import ColumnLoss, RunReport, RunResult
+from anonflow.engine.schedulers import SCHEDULERS, stream
+from anonflow.engine.tasks import Failed, PartitionResult
+from anonflow.errors import AnonflowError, FlowError, InfeasibleError, ParameterError
+from anonflow.kernels import jit
+from anonflow.release import Release, publish, write_release
+from anonflow.table import Table
+
+__all__ = ["Handle", "run", "start"]
+
+_AFTER_THE_DRAW = (*DIVERSITY, "pattern", "boundary")
+
+
+def run(
+    flow: str | PathLike[str] | Flow,
+    *,
+    seed: int | None = None,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    replay: str | PathLike[str] | None = None,
+    on_event: Callable[[Event], None] | None = None,
+    events: EventStream | None = None,
+) -> RunReport:
+    """Run a flow to its end.
+
+    Parameters
+    ----------
+    flow : path or Flow
+    seed : int, optional
+        A secret of at least 128 random bits that makes the same run again; new ones from the operating
+        system without it. It is kept in the owner's folder.
+    scheduler : {"threads", "processes"}, optional
+        What the flow says without it. The result does not depend on it, nor on `workers`.
+    workers : int, optional
+    replay : path, optional
+        The owner's folder of an earlier run: its seed is used, and the flow and its source must be the same.
+    on_event : callable, optional
+        Called with every :class:`Event`.
+    events : EventStream, optional
+        Followed, or cancelled, from other threads.
+
+    Returns
+    -------
+    RunReport
+        If a check failed or a run is infeasible among others, it says so and nothing was published.
+
+    Raises
+    ------
+    FlowError, SchemaError, HierarchyError, DataError, ParameterError
+        If the flow, or what it names, cannot be used.
+    InfeasibleError
+        If the flow has a single run and no release can meet it.
+    Cancelled
+        If it was cancelled.
+    AnonflowError
+        If something cannot be written, or a task failed.
+
+    Notes
+    -----
+    With ``processes``, a script must guard its start by ``if __name__ == "__main__":``, as for every Python
+    program that starts processes.
+    """
+    events = events or EventStream()
+    if on_event is not None:
+        events.listen(on_event)
+    ok = False
+    begin = time.perf_counter()
+    try:
+        loaded = flow if isinstance(flow, Flow) else load_flow(flow)
+        report = _Runner(loaded, events, seed, scheduler, workers, replay).run()
+        ok = report.ok
+        return report
+    finally:
+        events.emit(FlowDone(ok=ok, seconds=time.perf_counter() - begin))
+        events.close()
+
+
+class Handle:
+    """A flow that runs in the background.
+
+    Attributes
+    ----------
+    events : EventStream
+        Iterate over it to follow the run; ``events.cancel()`` stops it.
+    """
+
+    def __init__(self, flow: str | PathLike[str] | Flow, settings: dict[str, Any]) -> None:
+        self.events = EventStream()
+        self._report: RunReport | None = None
+        self._error: BaseException | None = None
+
+        def work() -> None:
+            try:
+                self._report = run(flow, events=self.events, **settings)
+            except BaseException as error:
+                self._error = error
+
+        self._thread = threading.Thread(target=work, name="anonflow-run", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it is still at work."""
+        return self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """Stop as soon as possible; nothing is published.
+
+        Raises
+        ------
+        None
+        """
+        self.events.cancel()
+
+    def result(self, timeout: float | None = None) -> RunReport:
+        """Wait for the end.
+
+        Raises
+        ------
+        TimeoutError
+            If it is not over after `timeout` seconds.
+        AnonflowError
+            What :func:`run` raises.
+        """
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError("the flow is still running")
+        if self._error is not None:
+            raise self._error
+        assert self._report is not None
+        return self._report
+
+
+def start(flow: str | PathLike[str] | Flow, **settings: Any) -> Handle:
+    """Run a flow in the background.
+
+    Parameters
+    ----------
+    flow : path or Flow
+    **settings
+        Those of :func:`run`.
+
+    Raises
+    ------
+    None
+        What goes wrong is raised by ``result()``.
+    """
+    return Handle(flow, settings)
+
+
+class _Runner:
+    """One run of a flow, from its check to its publication."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        events: EventStream,
+        seed: int | None,
+        scheduler: str | None,
+        workers: int | None,
+        replay: str | PathLike[str] | None,
+    ) -> None:
+        self.flow = flow
+        self.events = events
+        self.began = time.time()
+        self.clock = time.perf_counter()
+        self.scheduler = scheduler or flow.spec.run.scheduler
+        if self.scheduler not in SCHEDULERS:
+            raise ParameterError(f"unknown scheduler; known are {', '.join(SCHEDULERS)}")
+        self.workers = workers if workers is not None else flow.spec.run.workers
+        if self.workers is not None and not 1 <= self.workers <= 1024:
+            raise ParameterError("workers is a number of at least 1 and at most 1024")
+        self.owner = OwnerFolder(flow.owner_folder) if flow.path is not None else None
+        self.replayed = replay is not None
+        if replay is not None:
+            if seed is not None:
+                raise ParameterError("a replay takes its seed from the owner's folder; leave the seed out")
+            seed = record.replayed_seed(flow, OwnerFolder(replay))
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            raise ParameterError("a seed must be a whole number of at least 0")
+        self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
+        self.seconds: dict[str, float] = {}
+        self.warnings: list[str] = []
+
+    def run(self) -> RunReport:
+        flow = self.flow
+        self.events.emit(
+            FlowStarted(
+                flow=flow.name,
+                runs=tuple(one.name for one in flow.runs),
+                scheduler=self.scheduler,
+                workers=self.workers or os.cpu_count() or 1,
+            )
+        )
+        self._check_targets()
+        jit.announce(lambda: self.events.log("compiling kernels: the first run takes some seconds more"))
+        table = self._step("load", lambda: source.read(flow))
+        self._tell_about(table)
+        plan = self._step("cut", lambda: self._plan(table))
+        results = self._compute(table, plan)
+        release = None
+        if all(result.ok for result in results):
+            results, release = self._release(table, results)
+        report = RunReport(
+            flow.name,
+            tuple(results),
+            release,
+            owner=None if self.owner is None else self.owner.path,
+            warnings=tuple(self.warnings),
+        )
+        if not report.ok:
+            object.__setattr__(report, "release", None)
+            object.__setattr__(report, "owner", None)
+            object.__setattr__(report, "seconds", time.perf_counter() - self.clock)
+            return report
+        self.events.check()
+        return self._step("publish", lambda: self._publish(table, report))
+
+    # --------------------------------------------------------------------------------- preparation
+
+    def _check_targets(self) -> None:
+        """What cannot be written is found before the work starts."""
+        for target in (self.flow.table_path, self.flow.report_path):
+            if target is not None:
+                check_target(target)
+        if self.owner is not None:
+            self.owner.check()
+
+    def _step(self, name: str, work: Callable[[], Any], run: int | None = None) -> Any:
+        self.events.check()
+        self.events.emit(StepStarted(step=name, run=run))
+        begin = time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - begin
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self.events.emit(StepDone(step=name, seconds=seconds, run=run))
+        return result
+
+    def _tell_about(self, table: Table) -> None:
+        if table.unnamed:
+            self._warn(
+                f"{len(table.unnamed)} columns are not named by the flow and not published: "
+                + ", ".join(table.unnamed[:10])
+                + (", ..." if len(table.unnamed) > 10 else "")
+            )
+        if table.dropped:
+            self._warn(f"{table.dropped} records with a missing value are left out, as the flow says")
+
+    def _warn(self, message: str) -> None:
+        self.warnings.append(message)
+        self.events.log(message, "warning")
+
+    def _plan(self, table: Table) -> Plan:
+        """Orders and cuts; in a matrix, a k greater than the table is a run without a result."""
+        if len(self.flow.runs) == 1:
+            return plan_flow(self.flow.runs, table.records, self.seed)
+        feasible = [one for one in self.flow.runs if one.anonymize.k <= table.n]
+        return plan_flow(feasible, table.records, self.seed)
+
+    # ------------------------------------------------------------------------------------ the graph
+
+    def _compute(self, table: Table, plan: Plan) -> list[RunResult]:
+        graph, leaves = compile_flow(self.flow, plan, table.records, self.seed)
+        plans = {one.run.number: one for one in plan.runs}
+        waiting = {number: len(one.cuts) for number, one in plans.items()}
+        arrived: dict[int, dict[int, PartitionResult]] = {number: {} for number in plans}
+        results: dict[int, RunResult] = {}
+        for one in self.flow.runs:
+            if one.number in plans:
+                partitions = waiting[one.number]
+                self.events.emit(RunStarted(run=one.number, name=one.name, partitions=partitions))
+            else:
+                results[one.number] = self._infeasible(
+                    one.number, f"{table.n} records cannot hide among k = {one.anonymize.k}", table.n
+                )
+        begin = time.perf_counter()
+        self.events.emit(StepStarted(step="anonymize", tasks=len(leaves)))
+        combining = 0.0
+        for key, result in stream(graph, tuple(leaves), self.scheduler, self.workers, self.events):
+            number, partition = leaves[key]
+            self._stop_at(plans[number], partition, result)
+            arrived[number][partition] = result
+            self._tell_partition(plans[number], partition, result, len(arrived[number]))
+            if len(arrived[number]) == waiting[number]:
+                now = time.perf_counter()
+                parts = arrived.pop(number)
+                ordered = [parts[p] for p in range(len(parts))]
+                results[number] = self._combine(table, plan, plans[number], ordered)
+                combining += time.perf_counter() - now
+        seconds = time.perf_counter() - begin
+        self.seconds["anonymize"], self.seconds["combine"] = seconds - combining, combining
+        self.events.emit(StepDone(step="anonymize", seconds=seconds))
+        return [results[one.number] for one in self.flow.runs]
+
+    def _stop_at(self, plan: RunPlan, partition: int, result: PartitionResult) -> None:
+        """Errors that end the flow: wrong parameters, bugs, and the infeasible where there is one run."""
+        failed = result.matched
+        if not isinstance(failed, Failed):
+            return
+        if failed.error is None:
+            where = f"partition {partition} of run {plan.run.name!r}"
+            error = AnonflowError(f"{where}: {failed.message}; this is a bug in anonflow, please report it")
+            error.add_note(failed.trace)
+            raise error
+        if not isinstance(failed.error, InfeasibleError) or len(self.flow.runs) == 1:
+            raise failed.error
+
+    def _tell_partition(self, plan: RunPlan, partition: int, result: PartitionResult, done: int) -> None:
+        if isinstance(result.matched, Failed):
+            return
+        assert result.measured is not None
+        measured = result.measured
+        weights = np.array([d.weight for d in result.matched.outcome.generalization.domains])
+        cells = measured.records * float(weights.sum())
+        self.events.emit(
+            PartitionDone(
+                run=plan.run.number,
+                partition=partition,
+                done=done,
+                of=len(plan.cuts),
+                records=measured.records,
+                seconds=result.matched.seconds,
+                loss=float(measured.costs @ weights / cells) if cells else 0.0,
+            )
+        )
+
+    def _infeasible(self, number: int, problem: str, records: int) -> RunResult:
+        one = self.flow.runs[number]
+        method = algorithm_named(one.anonymize.algorithm)
+        result = RunResult(
+            number,
+            one.name,
+            method.name,
+            method.guarantee,
+            one.anonymize.k,
+            records,
+            values=dict(one.values),
+            problem=problem,
+        )
+        self.events.emit(RunDone(run=number, ok=False, row=result.row()))
+        return result
+
+    def _combine(self, table: Table, plan: Plan, one: RunPlan, parts: list[PartitionResult]) -> RunResult:
+        """A run's partitions put together."""
+        for part in parts:
+            if isinstance(part.matched, Failed):
+                return self._infeasible(one.run.number, part.matched.message, table.n)
+        spec = one.run.anonymize
+        method = algorithm_named(spec.algorithm)
+        outcomes = [part.matched.outcome for part in parts if not isinstance(part.matched, Failed)]
+        parameters = {
+            "loss": spec.loss,
+            "partition_size": one.run.partition.size,
+            "order": one.run.partition.order,
+            **spec.options,
+        }
+        anonymization = assemble(table, method, spec.k, plan.index(one), outcomes, parameters)
+        findings = _merged([part.findings for part in parts])
+        whole = [
+            asked
+            for asked in read_criteria(self.flow.criteria, method.guarantee)
+            if asked.name in _AFTER_THE_DRAW
+        ]
+        if whole and self.flow.published is not one.run:
+            findings += verify(table, anonymization, whole, spec.k).findings
+        measures = dict.fromkeys(("gcp", *self.flow.spec.steps.measure, "usefulness"))
+        result = RunResult(
+            one.run.number,
+            one.run.name,
+            method.name,
+            method.guarantee,
+            spec.k,
+            table.n,
+            measures=utility.measure(table, anonymization, list(measures)),
+            suppressed=int(anonymization.suppressed.sum()),
+            seconds=sum(part.matched.seconds for part in parts if not isinstance(part.matched, Failed)),
+            findings=findings,
+            columns=_columns(table, parts),
+            sizes=_sizes(anonymization),
+            values=dict(one.run.values),
+            anonymization=anonymization,
+        )
+        self.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))
+        return result
+
+    # ------------------------------------------------------------------------------ draw and publish
+
+    def _release(self, table: Table, results: list[RunResult]) -> tuple[list[RunResult], Release | None]:
+        """Draw the published run's assignment and verify what would be published."""
+        picked = self.flow.published
+        if picked is None or (self.flow.spec.steps.draw is None and self.flow.table_path is None):
+            return results, None
+        result = results[picked.number]
+        anonymization = result.anonymization
+        assert anonymization is not None
+        if self.owner is not None and self.owner.has_release and not self.replayed:
+            self._warn(
+                "this flow has been released before: who has two draws of one table can intersect them; "
+                "publish one of them only"
+            )
+        release = self._step("draw", lambda: self._draw(anonymization), picked.number)
+        checked = self._step(
+            "verify",
+            lambda: verify(
+                table, release, list(self._asked(result)), result.k, certificate=release.certificate
+            ),
+            picked.number,
+        )
+        results[picked.number] = _with_findings(result, checked.findings)
+        return results, release
+
+    def _asked(self, result: RunResult) -> tuple[Any, ...]:
+        return tuple(read_criteria(self.flow.criteria, result.guarantee))
+
+    def _draw(self, anonymization: Anonymization) -> Release:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            release = publish(anonymization, seed=self.seed)
+        for warning in said:
+            self._warn(str(warning.message))
+        return release
+
+    def _publish(self, table: Table, report: RunReport) -> RunReport:
+        """The owner's things first, then what is published: each file whole, by rename."""
+        flow, published = self.flow, []
+        html = None
+        seconds = time.perf_counter() - self.clock
+        if flow.report_path is not None:
+            from anonflow.engine import report as pages
+
+            html = pages.render(flow, table, report, seconds)
+        if self.owner is not None:
+            self.owner.make()
+            if not self.replayed:
+                self.owner.set_earlier_aside()
+            self.owner.write_seed(self.seed)
+            if report.release is not None:
+                self.owner.write_certificate(report.release.certificate)
+        if flow.table_path is not None and report.release is not None:
+            release = report.release
+            flow.table_path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(flow.table_path, lambda path: write_release(release, path))
+            published.append(flow.table_path)
+        if flow.report_path is not None and html is not None:
+            flow.report_path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"))
+            published.append(flow.report_path)
+        seconds = time.perf_counter() - self.clock
+        if self.owner is not None:
+            self.owner.write_record(
+                record.of_run(flow, self.owner, report, published, self.began, seconds, self.seconds, self.scheduler, self.workers)
+            )
+        object.__setattr__(report, "published", tuple(published))
+        object.__setattr__(report, "seconds", seconds)
+        return report
+
+
+def _merged(findings: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """What was found in the partitions, as one finding for each criterion."""
+    merged = []
+    for same in zip(*findings, strict=True):
+        failed = [finding for finding in same if not finding.holds]
+        merged.append(
+            Finding(
+                same[0].criterion,
+                not failed,
+                sum(finding.failed for finding in failed),
+                failed[0].side if failed else "",
+                (),
+                f"{len(same) - len(failed)} of {len(same)} partitions",
+                same[0].parameters,
+            )
+        )
+    return tuple(merged)
+
+
+def _with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult:
+    """The same result with what was found in the release: it replaces what the partitions said before."""
+    from dataclasses import replace
+
+    failed = tuple(finding for finding in result.findings if not finding.holds)
+    return replace(result, findings=(*failed, *findings))
+
+
+def _columns(table: Table, parts: list[PartitionResult]) -> tuple[ColumnLoss, ...]:
+    """Mean loss of each published column; positions of a code are one column."""
+    measured = [part.measured for part in parts if part.measured is not None]
+    costs = np.sum([one.costs for one in measured], axis=0) / table.n
+    exact = np.sum([one.exact for one in measured], axis=0) / table.n
+    whole = np.sum([one.whole for one in measured], axis=0) / table.n
+    found = []
+    for name in table.qi_columns:
+        at = [a for a, domain in enumerate(table.domains) if domain.column == name]
+        found.append(
+            ColumnLoss(name, *(float(np.mean(values[at])) for values in (costs, exact, whole)))
+        )
+    return tuple(found)
+
+
+def _sizes(anonymization: Anonymization) -> tuple[tuple[int, int], ...]:
+    """How many originals generalized records have: matches, or the size of their class."""
+    if anonymization.matches is not None:
+        sizes = (anonymization.matches >= 0).sum(axis=1)
+    elif anonymization.classes is not None:
+        sizes = np.bincount(anonymization.classes)[anonymization.classes]
+    else:
+        return ()
+    values, counts = np.unique(sizes, return_counts=True)
+    return tuple(zip(values.tolist(), counts.tolist(), strict=True))

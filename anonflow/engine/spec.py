@@ -1,0 +1,167 @@
+"""What a flow file may say: one frozen model for each part of it.
+
+The columns of the table are not declared here: :class:`anonflow.table.Schema` checks them itself.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+__all__ = [
+    "AnonymizeSpec",
+    "DrawSpec",
+    "FlowSpec",
+    "PartitionSpec",
+    "PublishSpec",
+    "RunSpec",
+    "SourceSpec",
+    "StepsSpec",
+    "TableSpec",
+]
+
+VERSION = 1
+"""The version of the flow format that this package reads."""
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class SourceSpec(_Spec):
+    """Where the table comes from: exactly one of `csv`, `parquet` and `dataset`."""
+
+    csv: StrictStr | None = None
+    """A CSV file with a header, relative to the flow file."""
+
+    parquet: StrictStr | None = None
+    """A Parquet file, relative to the flow file."""
+
+    dataset: StrictStr | None = None
+    """The name of a built-in or fetched table (`anonflow datasets`)."""
+
+    delimiter: Annotated[StrictStr, Field(min_length=1, max_length=1)] = ","
+    """Of a CSV file: one character."""
+
+    encoding: StrictStr = "utf-8"
+    """Of a CSV file."""
+
+    missing: tuple[StrictStr, ...] = ()
+    """Texts that stand for a missing value in a CSV file, besides the empty cell."""
+
+    part: StrictStr | None = None
+    """Of a data set that has parts (adult: train, test, all)."""
+
+    complete: StrictBool | None = None
+    """Of a data set: only the rows without a missing value."""
+
+    n: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Of a generated data set: the number of records."""
+
+    q: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Of a generated data set: the number of columns."""
+
+    sd: Annotated[float, Field(gt=0)] | None = None
+    """Of random_normal: the standard deviation."""
+
+    seed: Annotated[StrictInt, Field(ge=0)] | None = None
+    """Of a generated data set: what it is generated from (no secret: nothing of a person is in it)."""
+
+
+class TableSpec(_Spec):
+    """The table and what its columns are."""
+
+    source: SourceSpec
+
+    columns: dict[str, Any]
+    """Column name -> {role, kind, ...}; handed to the schema as it is."""
+
+
+class PartitionSpec(_Spec):
+    """How the table is cut into partitions; without it, it is not cut."""
+
+    order: Literal["lexicographic", "input", "random"] = "lexicographic"
+    """What partitions are cut along."""
+
+    size: Annotated[StrictInt, Field(ge=2)] | None = None
+    """Records in a partition; the whole table without it."""
+
+
+class RunSpec(_Spec):
+    """What the flow runs on; the result does not depend on it."""
+
+    scheduler: Literal["threads", "processes"] = "threads"
+
+    workers: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
+    """Threads or processes; as many as there are processors without it."""
+
+
+class AnonymizeSpec(BaseModel):
+    """The method and its parameters; what is not declared here is an option of the method."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    algorithm: StrictStr
+    """A name of the registry (`anonflow algorithms`)."""
+
+    k: Annotated[StrictInt, Field(ge=2)]
+    """Among how many records each one hides."""
+
+    loss: StrictStr = "ncp"
+    """The information loss to keep low."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The method's own options."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class DrawSpec(_Spec):
+    """Drawing the assignment; it has no options."""
+
+
+class StepsSpec(_Spec):
+    """The steps of a flow by name, in the order in which they are taken."""
+
+    anonymize: AnonymizeSpec
+    draw: DrawSpec | None = None
+    verify: tuple[StrictStr | dict[str, Any], ...] = ()
+    """Criteria; `guarantee` is what the algorithm promises."""
+
+    measure: tuple[StrictStr, ...] = ()
+    """Measures (`gcp`, `usefulness`, ...)."""
+
+
+class PublishSpec(_Spec):
+    """What is written where, relative to the flow file."""
+
+    table: StrictStr | None = None
+    """The release: a .parquet or .csv file."""
+
+    report: StrictStr | None = None
+    """The report: an .html file."""
+
+    run: dict[str, Any] | None = None
+    """With a matrix: which of its runs is published, as a value for each of its keys."""
+
+
+class FlowSpec(_Spec):
+    """A whole flow."""
+
+    flow: Annotated[StrictStr, Field(pattern=NAME_PATTERN)]
+    """Its name: letters, digits, dots, dashes and underscores; the owner's folder is named after it."""
+
+    version: Literal[1]
+    """Of the format."""
+
+    table: TableSpec
+    partition: PartitionSpec = PartitionSpec()
+    steps: StepsSpec
+    matrix: dict[str, tuple[Any, ...]] | None = None
+    """Parameter -> its values: one run for every combination."""
+
+    publish: PublishSpec = PublishSpec()
+    run: RunSpec = RunSpec()

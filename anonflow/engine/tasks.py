@@ -1,0 +1,234 @@
+"""What is done with one partition: functions of a module, so that any worker process can import them."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anonflow import loss
+from anonflow.algorithms.anonymize import partition_rng, solve
+from anonflow.algorithms.contract import Outcome
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.criteria.asked import DIVERSITY, read_criteria
+from anonflow.criteria.verification import Finding
+from anonflow.criteria.verifier import verify
+from anonflow.errors import AnonflowError
+from anonflow.table import Records, Table
+
+__all__ = ["Failed", "Matched", "Measured", "PartitionResult", "Settings", "finish", "match", "measure", "part"]
+
+_OF_THE_WHOLE = (*DIVERSITY, "pattern", "boundary")
+"""Criteria that are checked on the whole release, not partition by partition."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run does with each of its partitions.
+
+    Attributes
+    ----------
+    run : int
+    algorithm : str
+    k : int
+    loss : str
+    options : mapping
+    criteria : tuple
+    entropy : int
+        The run's seed; a secret.
+    """
+
+    run: int
+    algorithm: str
+    k: int
+    loss: str
+    options: Mapping[str, Any]
+    criteria: tuple[Any, ...]
+    entropy: int = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A partition that has no result, and why; its message holds no cell's value.
+
+    Attributes
+    ----------
+    error : AnonflowError or None
+        What was raised on purpose; None for a bug.
+    message : str
+    trace : str
+        Where a bug was, for the owner.
+    """
+
+    error: AnonflowError | None
+    message: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """A method's outcome, and how long it took."""
+
+    outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Information loss of a partition, added up over its records.
+
+    Attributes
+    ----------
+    records : int
+    costs : numpy.ndarray, shape (q,), float64
+        Sum of the records' NCP on each QI.
+    exact, whole : numpy.ndarray, shape (q,), int64
+        How many cells are a value as it was, and how many are the whole domain.
+    """
+
+    records: int
+    costs: np.ndarray
+    exact: np.ndarray
+    whole: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionResult:
+    """All that is known of a partition of a run."""
+
+    matched: Matched | Failed
+    findings: tuple[Finding, ...] = ()
+    measured: Measured | None = None
+
+
+def part(records: Records, order: np.ndarray, start: int, stop: int) -> Records:
+    """The records of a partition.
+
+    Raises
+    ------
+    None
+    """
+    return records.take(order[start:stop])
+
+
+def match(settings: Settings, records: Records, partition: int) -> Matched | Failed:
+    """Run the method on a partition.
+
+    Raises
+    ------
+    None
+        What goes wrong is the result.
+    """
+    start = time.perf_counter()
+    try:
+        outcome = solve(
+            algorithm_named(settings.algorithm),
+            records,
+            settings.k,
+            loss.measure_named(settings.loss),
+            partition_rng(settings.entropy, partition),
+            settings.options,
+        )
+    except AnonflowError as error:
+        return Failed(error, error.message)
+    except Exception as error:
+        return _bug(error)
+    return Matched(outcome, time.perf_counter() - start)
+
+
+def check(settings: Settings, records: Records, matched: Matched | Failed) -> tuple[Finding, ...] | Failed:
+    """Verify a partition: what holds in every partition holds in the table.
+
+    Raises
+    ------
+    None
+        What goes wrong is the result.
+    """
+    if isinstance(matched, Failed):
+        return ()
+    method = algorithm_named(settings.algorithm)
+    asked = read_criteria(settings.criteria, method.guarantee)
+    local = [one for one in asked if one.name not in _OF_THE_WHOLE]
+    if not local:
+        return ()
+    try:
+        subject = _Subject(matched.outcome, settings.k, method.guarantee)
+        return verify(_bare_table(records), subject, local, settings.k).findings
+    except AnonflowError as error:
+        return Failed(error, error.message)
+    except Exception as error:
+        return _bug(error)
+
+
+def measure(records: Records, matched: Matched | Failed) -> Measured | Failed | None:
+    """Add up the information loss of a partition.
+
+    Raises
+    ------
+    None
+        What goes wrong is the result.
+    """
+    if isinstance(matched, Failed):
+        return None
+    try:
+        made = matched.outcome.generalization.with_suppressed(matched.outcome.suppressed)
+        costs = loss.cell_costs(made, "ncp").sum(axis=1)
+        whole = made.whole()
+        exact = np.zeros(whole.shape, bool)
+        layout = made.layout
+        for t, a in enumerate(layout.ranges):
+            exact[a] = made.lo[t] == made.hi[t]
+        counts = made.counts()
+        for t, a in enumerate(layout.sets):
+            exact[a] = counts[t] == 1
+        return Measured(records.n, costs, exact.sum(axis=1), (whole & ~exact).sum(axis=1))
+    except Exception as error:
+        return _bug(error)
+
+
+def finish(
+    matched: Matched | Failed, findings: tuple[Finding, ...] | Failed, measured: Measured | Failed | None
+) -> PartitionResult:
+    """Put a partition's answers together.
+
+    Raises
+    ------
+    None
+    """
+    for one in (matched, findings, measured):
+        if isinstance(one, Failed):
+            return PartitionResult(one)
+    assert not isinstance(findings, Failed) and not isinstance(measured, Failed)
+    return PartitionResult(matched, findings, measured)
+
+
+class _Subject:
+    """A partition's outcome as the verifier takes it."""
+
+    def __init__(self, outcome: Outcome, k: int, guarantee: str) -> None:
+        self.generalization = outcome.generalization.with_suppressed(outcome.suppressed)
+        self.matches = outcome.matches
+        self.suppressed = outcome.suppressed
+        self.k = k
+        self.guarantee = guarantee
+
+
+def _bare_table(records: Records) -> Table:
+    """A table of quasi-identifiers only: all that a partition's task has."""
+    table = object.__new__(Table)
+    table.frame = pd.DataFrame(index=pd.RangeIndex(records.n))
+    table.records = records
+    return table
+
+
+def _bug(error: Exception) -> Failed:
+    """Type and place of an error that nobody meant; its own words may hold a value, so they stay here."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+    return Failed(None, f"{type(error).__name__} at {at}", "".join(traceback.format_exception(error)))
