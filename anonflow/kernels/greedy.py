@@ -186,15 +186,8 @@ def greedy_rounds(
         matches[j, 0] = j
         given[j, 0] = j
     for level in range(1, matches.shape[1]):
-        work.lo[:] = state.lo
-        work.hi[:] = state.hi
-        work.bits[:] = state.bits
-        work.count[:] = state.count
-        work.mass[:] = state.mass
-        work.mlog[:] = state.mlog
-        work.base[:] = state.base
-        work.cost[:] = state.cost
         for j in range(n):
+            move(work, j, j, state)
             ids[j] = j
             slot[j] = j
             chosen[j] = -1
