@@ -116,18 +116,10 @@ class Evidence:
         n published rows.
     own : bool
         Whether published row i is known to be the one of original i.
-    rest : tuple of two numpy.ndarray, each shape (n,), int64, or None
-        Labels of the originals' and of the published rows' other columns: equal where all of them are.
-        None where none are published.
     frame : pandas.DataFrame or None
         The published table.
-    blank : numpy.ndarray, shape (n,), bool
-        Published rows that say nothing: ``*`` in every published column, or, of an anonymization,
-        suppressed records.
     suppressed : numpy.ndarray, shape (n,), bool
-        Published rows that are ``*`` in every quasi-identifier.
-    classes : numpy.ndarray, shape (n,), int64
-        Labels of published rows whose quasi-identifiers read the same.
+        Published rows that are ``*`` in every quasi-identifier; of an anonymization, suppressed records.
     listing : Listing or None
         Originals that each published row matches, claimed by the owner.
     certified : bool
@@ -140,11 +132,8 @@ class Evidence:
     records: Records
     published: Generalization
     own: bool
-    rest: tuple[np.ndarray, np.ndarray] | None
     frame: pd.DataFrame | None
-    blank: np.ndarray
     suppressed: np.ndarray
-    classes: np.ndarray
     listing: Listing | None
     certified: bool
     k: int | None
@@ -176,6 +165,44 @@ class Evidence:
         if blanks < self.need_k("covers"):
             return self.blank
         return np.zeros(self.n, bool)
+
+    @cached_property
+    def classes(self) -> np.ndarray:
+        """Labels of published rows whose quasi-identifiers read the same, shape (n,), int64."""
+        if self.frame is None:
+            return self.published.classes()
+        return equal_columns([_codes(self.frame[name], {}, False) for name in self.table.qi_columns], self.n)
+
+    @cached_property
+    def others(self) -> tuple[str, ...]:
+        """Published columns that are no quasi-identifiers and that the release has."""
+        if self.frame is None:
+            return ()
+        return tuple(name for name in self.table.other_columns if name in self.frame.columns)
+
+    @cached_property
+    def blank(self) -> np.ndarray:
+        """Published rows that say nothing: ``*`` in every column, or suppressed records; (n,), bool."""
+        blank = self.suppressed.copy()
+        for name in self.others:
+            if blank.any() and self.frame is not None:
+                blank &= _stars(self.frame[name])
+        return blank
+
+    @cached_property
+    def rest(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Labels of the originals' and of the published rows' other columns, equal where all of them are.
+
+        Two arrays of shape (n,), int64; None where no other column is published.
+        """
+        if self.frame is None or not self.others:
+            return None
+        labels = []
+        for name in self.others:
+            _, original, shown = joint_codes(self.table.frame[name], self.frame[name])
+            labels.append(np.concatenate([original, shown]))
+        joint = labels[0] if len(labels) == 1 else equal_columns(labels, 2 * self.n)
+        return joint[: self.n], joint[self.n :]
 
     @cached_property
     def graph(self) -> Bipartite:
@@ -220,39 +247,22 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
         if suppressed is None:
             suppressed = np.zeros(subject.rows, bool)
         made = subject.generalization
-        return Evidence(
-            table, table.records, made, True, None, None, suppressed, suppressed, made.classes(), **common
-        )
+        return Evidence(table, table.records, made, True, None, suppressed, **common)
     frame = subject.frame
     assert frame is not None
     _check_columns(table, frame)
     published = Generalization.parse(frame, table.domains)
-    shown_as = [_codes(frame[name], {WHOLE: 0}, False) for name in table.qi_columns]
-    suppressed = np.logical_and.reduce([codes == 0 for codes in shown_as])
-    others = [name for name in table.other_columns if name in frame.columns]
-    blank = suppressed.copy()
-    rest = None
-    if others:
-        labels: list[np.ndarray] = []
-        for name in others:
-            texts, original, shown = joint_codes(table.frame[name], frame[name])
-            blank &= shown == texts.get(WHOLE, -1)
-            labels.append(np.concatenate([original, shown]))
-        joint = labels[0] if len(labels) == 1 else _joint(labels)
-        rest = (joint[: table.n], joint[table.n :])
-    labels_of_classes = equal_columns(shown_as, len(frame))
-    return Evidence(
-        table, table.records, published, False, rest, frame, blank, suppressed, labels_of_classes, **common
-    )
+    suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
+    return Evidence(table, table.records, published, False, frame, suppressed, **common)
 
 
-def _joint(labels: list[np.ndarray]) -> np.ndarray:
+def _stars(cells: pd.Series) -> np.ndarray:
+    """Which cells read ``*``, shape (n,), bool."""
     import pandas as pd
 
-    joint = labels[0]
-    for more in labels[1:]:
-        joint = pd.factorize(joint * (int(more.max(initial=0)) + 1) + more)[0]
-    return joint
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    return (cells == WHOLE).to_numpy(dtype=bool, na_value=False)
 
 
 def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:

@@ -151,20 +151,7 @@ def from_certificate(n: int, most: float) -> list[dict]:
 
         none = np.zeros(n, bool)
         listing = Listing(start, matches.reshape(-1))
-        evidence = Evidence(
-            None,
-            records,
-            made,
-            False,
-            None,
-            None,
-            none,
-            none,
-            none,
-            listing,
-            True,
-            K,  # type: ignore[arg-type]
-        )
+        evidence = Evidence(None, records, made, False, None, none, listing, True, K)  # type: ignore[arg-type]
         assert regular_by_listing(evidence, listing).holds
 
     seconds = measuring.seconds(check)
