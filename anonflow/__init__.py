@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonflow import datasets, errors
-    from anonflow.algorithms import algorithms, anonymize
+    from anonflow.algorithms.anonymize import anonymize
+    from anonflow.algorithms.registry import algorithms
     from anonflow.criteria import verify
-    from anonflow.engine import compare, run
+    from anonflow.engine.compare import compare
+    from anonflow.engine.run import run
     from anonflow.hierarchy import Hierarchy
     from anonflow.release import read_release
     from anonflow.table import Schema, Table
