@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,9 +98,9 @@ def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]
     ------
     None
     """
-    known = datasets.options(name) if name in datasets.names() else None
-    if known is None:
+    if name not in datasets.names():
         return [("dataset", strict_yaml.unknown(name, datasets.names(), "data set"))]
+    known = inspect.signature(getattr(datasets, name)).parameters
     return [(key, f"'{key}' does not go with the data set {name}") for key in options if key not in known]
 
 

@@ -1,0 +1,305 @@
+"""The commands: each one reads its arguments, calls a room, and shows what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anonflow import __version__
+from anonflow.errors import AnonflowError, FlowError, ParameterError
+
+if TYPE_CHECKING:
+    from anonflow.engine.result import RunReport
+
+__all__: list[str] = []
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Anonymize tables of people with published methods, and prove the result from the data alone.",
+)
+
+Delimiter = Annotated[str, typer.Option(help="Between the cells of a CSV file.")]
+Encoding = Annotated[str, typer.Option(help="Of a CSV file.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"anonflow {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    flow: Annotated[Path, typer.Argument(help="The flow file.", metavar="FLOW")],
+    scheduler: Annotated[
+        str | None, typer.Option(help="threads or processes; what the flow says without it.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Threads or processes.")] = None,
+    seed_file: Annotated[
+        Path | None, typer.Option(help="A file with a secret seed: at least 32 hexadecimal digits.")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(help="The owner's folder of an earlier run, to repeat it.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> int:
+    """Run a flow: anonymize, draw, verify, measure, publish."""
+    from anonflow import engine
+    from anonflow.cli.show import Progress
+
+    if seed_file is not None and replay is not None:
+        raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
+    seed = None if seed_file is None else engine.read_seed_file(seed_file)
+    with Progress(quiet) as progress:
+        report = engine.run(
+            flow, seed=seed, scheduler=scheduler, workers=workers, replay=replay, on_event=progress
+        )
+    _show_report(report)
+    return 0 if report.ok else 1
+
+
+def _show_report(report: RunReport, several: bool | None = None) -> None:
+    from anonflow.cli.show import number, table
+
+    header = ["method", "k", "records", "GCP", "usefulness", "suppressed", "checks passed", "seconds"]
+    rows = []
+    for result in report.results:
+        row = result.row()
+        swept = [str(value) for key, value in result.values.items() if key not in _NAMED]
+        rows.append(
+            [
+                " ".join([result.algorithm, *swept]),
+                str(result.k),
+                str(result.records),
+                number(row["gcp"]),
+                number(row["usefulness"]),
+                str(result.suppressed),
+                result.checks,
+                f"{result.seconds:.2f}",
+            ]
+        )
+    typer.echo(table(header, rows, right=range(1, len(header))))
+    if several is None:
+        for path in report.published:
+            typer.echo(f"published {_near(path)}")
+        if report.owner is not None:
+            typer.echo(f"for the owner alone: {_near(report.owner)}")
+        typer.echo(f"{report.seconds:.1f} s in all")
+    for problem in report.problems:
+        typer.echo(f"anonflow: {problem}", err=True)
+    if not report.ok and several is None:
+        typer.echo("anonflow: nothing was published", err=True)
+
+
+_NAMED = ("anonymize.algorithm", "anonymize.k")
+
+
+def _near(path: Path) -> str:
+    """A path as seen from here."""
+    import os
+
+    try:
+        near = os.path.relpath(path)
+    except (OSError, ValueError):
+        return str(path)
+    return near if len(near) < len(str(path)) else str(path)
+
+
+@app.command()
+def validate(
+    flows: Annotated[list[Path], typer.Argument(help="Flow files.", metavar="FLOW...")],
+) -> int:
+    """Check flow files: every problem, with line and column."""
+    from anonflow.engine.loader import load_flow
+
+    status = 0
+    for path in flows:
+        try:
+            flow = load_flow(path)
+        except AnonflowError as error:
+            for problem in error.problems:
+                typer.echo(problem, err=True)
+            status = max(status, error.exit_status)
+        else:
+            runs = f"{len(flow.runs)} runs" if len(flow.runs) > 1 else "1 run"
+            typer.echo(f"{path}: {flow.name}, {runs}, {len(flow.schema.quasi_identifiers)} quasi-identifiers")
+    return status
+
+
+@app.command()
+def schema(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it to this file, which must not exist.")
+    ] = None,
+    delimiter: Delimiter = ",",
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Guess the schema of a table, as a file to edit."""
+    from anonflow import strict_yaml
+    from anonflow.errors import SchemaError
+    from anonflow.table import Schema
+    from anonflow.table.read import read_frame
+
+    guessed = Schema.infer(read_frame(file, delimiter=delimiter, encoding=encoding))
+    text = "# A first guess: check every role and kind.\n" + strict_yaml.dumps(
+        {"columns": guessed.to_mapping()}, error=SchemaError
+    )
+    if output is None:
+        typer.echo(text, nl=False)
+        return 0
+    try:
+        with output.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise ParameterError(f"{output}: exists already; name another file") from None
+    except OSError as error:
+        raise ParameterError(f"{output}: cannot be written: {error.strerror}") from None
+    return 0
+
+
+@app.command()
+def verify(
+    original: Annotated[Path, typer.Option(help="The original table.", metavar="FILE")],
+    release: Annotated[Path, typer.Option(help="The published table.", metavar="FILE")],
+    schema: Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")],
+    k: Annotated[int | None, typer.Option("--k", help="At least 2.")] = None,
+    criterion: Annotated[
+        list[str] | None, typer.Option(help="What is checked; may be given several times.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="The owner's certificate: checks faster.", metavar="FILE")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    delimiter: Delimiter = ",",
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Check a release against its original: covered, k-anonymous, k-regular, ..."""
+    from anonflow import criteria as verifier
+    from anonflow.cli.show import table as shown
+
+    given = None
+    if certificate is not None:
+        from anonflow.release import Certificate
+
+        given = Certificate.load(certificate)
+    table = _table(original, schema, delimiter, encoding)
+    answer = verifier.verify(table, release, criterion or None, k, given)
+    if as_json:
+        typer.echo(answer.to_json())
+    else:
+        rows = [
+            [one.criterion, "holds" if one.holds else "FAILS", str(one.failed), one.detail] for one in answer
+        ]
+        typer.echo(shown(["criterion", "verdict", "records failing", "how"], rows, right=[2]))
+    for one in answer:
+        if not one.holds:
+            typer.echo(f"anonflow: {one.sentence()}", err=True)
+    return 0 if answer else 1
+
+
+def _table(file: Path, schema: Path, delimiter: str, encoding: str) -> Any:
+    """The table of a file, with a schema from a schema file or a flow."""
+    from anonflow import strict_yaml
+    from anonflow.errors import SchemaError
+    from anonflow.table import Schema, Table
+
+    document = strict_yaml.read(schema, error=SchemaError)
+    data = document.data
+    if isinstance(data, dict) and isinstance(data.get("table"), dict) and "flow" in data:
+        columns = data["table"].get("columns")
+        if not isinstance(columns, dict):
+            raise FlowError(f"{schema}: the flow has no columns under 'table:'")
+        found = Schema(columns, folder=schema.parent)
+    else:
+        found = Schema.read(schema)
+    return Table.read(file, found, delimiter=delimiter, encoding=encoding)
+
+
+@app.command()
+def compare(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    schema: Annotated[Path, typer.Option(help="The schema, or a flow it is in.", metavar="FILE")],
+    k: Annotated[str, typer.Option("--k", help="One or several, such as 5,10.")] = "10",
+    algorithms: Annotated[str, typer.Option(help="Several, such as greedy,mondrian.")] = "greedy,mondrian",
+    partition_size: Annotated[
+        int, typer.Option(help="Records in a partition; 0 is the whole table.", min=0)
+    ] = 250,
+    loss: Annotated[str, typer.Option(help="The information loss to keep low.")] = "ncp",
+    csv: Annotated[Path | None, typer.Option(help="Write the table to this CSV file.", metavar="FILE")] = None,
+    delimiter: Delimiter = ",",
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Run several methods and show what each costs."""
+    from anonflow import engine
+    from anonflow.algorithms.registry import algorithm_named
+    from anonflow.engine.owner import check_target, write_whole
+
+    try:
+        ks = [int(one) for one in k.split(",")]
+    except ValueError:
+        raise ParameterError("--k takes whole numbers, such as 5,10") from None
+    names = [name.strip() for name in algorithms.split(",")]
+    for name in names:
+        algorithm_named(name)
+    if csv is not None:
+        check_target(csv)
+    table = _table(file, schema, delimiter, encoding)
+    report = engine.compared(table, names, ks, partition_size=partition_size or None, loss=loss)
+    _show_report(report, several=True)
+    if csv is not None:
+        write_whole(csv, lambda path: report.runs.to_csv(path, index=False))
+    return 0 if report.ok else 1
+
+
+@app.command()
+def algorithms(
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> int:
+    """List the methods."""
+    from anonflow.algorithms.registry import REGISTRY
+    from anonflow.cli.show import table
+
+    fields = ("name", "family", "guarantee", "complexity", "paper", "summary")
+    rows = [[str(getattr(method, field)) for field in fields] for method in REGISTRY.values()]
+    if as_json:
+        typer.echo(json.dumps([dict(zip(fields, row, strict=True)) for row in rows], indent=2))
+    else:
+        typer.echo(table(fields, rows))
+    return 0
+
+
+@app.command()
+def datasets(
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+) -> int:
+    """List the tables to start with."""
+    from anonflow import datasets as tables
+    from anonflow.cli.show import table
+
+    frame = tables.describe()
+    if as_json:
+        typer.echo(frame.to_json(orient="records", indent=2))
+        return 0
+    rows = [
+        [str(row["name"]), str(row["rows"]), str(row["columns"]), "yes" if row["available"] else "fetched", row["origin"]]
+        for row in frame.to_dict("records")
+    ]
+    typer.echo(table(["name", "rows", "columns", "here", "origin"], rows, right=[1, 2]))
+    return 0

@@ -1,0 +1,142 @@
+"""What the shell shows: aligned tables on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from anonflow.engine.events import (
+    Event,
+    FlowStarted,
+    Log,
+    PartitionDone,
+    RunStarted,
+    StepDone,
+    StepStarted,
+)
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+__all__ = ["Progress", "number", "table"]
+
+_SAID = {
+    "load": "reading and coding the table",
+    "cut": "sorting and cutting",
+    "draw": "drawing and shuffling",
+    "verify": "verifying the release",
+    "publish": "writing",
+}
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """A number as the tables show it, the same in every locale.
+
+    Raises
+    ------
+    None
+    """
+    if value is None or value != value:
+        return "-"
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, int) or float(value).is_integer() and digits == 0:
+        return str(int(value))
+    return f"{float(value):.{digits}f}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Rows as aligned text.
+
+    Parameters
+    ----------
+    header : sequence of str
+    rows : iterable of sequences of str
+    right : sequence of int
+        Positions of the columns that are set flush right.
+
+    Raises
+    ------
+    None
+    """
+    cells = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(header))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+class Progress:
+    """Follows a run on stderr: a bar on a terminal, a line for each step elsewhere."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._bar: Bar | None = None
+        self._task: Any = None
+        self._left = 0
+
+    def __enter__(self) -> Progress:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+            )
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show an event.
+
+        Raises
+        ------
+        None
+        """
+        if isinstance(event, Log):
+            self._say(event.message if event.level == "info" else f"{event.level}: {event.message}")
+        if self._quiet:
+            return
+        if isinstance(event, FlowStarted):
+            names = f"{len(event.runs)} runs" if len(event.runs) > 1 else event.runs[0]
+            self._say(f"{event.flow}: {names}, {event.workers} {event.scheduler}")
+        elif isinstance(event, RunStarted):
+            self._left += event.partitions
+        elif isinstance(event, StepStarted) and event.step == "anonymize":
+            if self._bar is not None:
+                self._task = self._bar.add_task("anonymizing", total=event.tasks)
+            else:
+                self._say(f"anonymizing {event.tasks} partitions")
+        elif isinstance(event, PartitionDone) and self._bar is not None:
+            self._bar.advance(self._task)
+        elif isinstance(event, StepStarted) and event.step in _SAID:
+            self._say(_SAID[event.step])
+        elif isinstance(event, StepDone) and event.step == "anonymize" and self._bar is None:
+            self._say(f"anonymized in {event.seconds:.1f} s")
+
+    def _say(self, text: str) -> None:
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False)
+        else:
+            typer.echo(text, err=True)
