@@ -61,6 +61,7 @@ __all__ = [
     "location_tree",
     "names",
     "nursery",
+    "options",
     "patients_anonymized",
     "patients_concealed",
     "patients_example",
@@ -101,15 +102,16 @@ def names() -> tuple[str, ...]:
     return tuple(_ENTRIES)
 
 
-def load(name: str, **options: Any) -> pd.DataFrame:
+def load(name: str, **given: Any) -> pd.DataFrame:
     """A table by its name.
 
     Parameters
     ----------
     name : str
         One of :func:`names`.
-    **options
-        What the table's own function takes, such as ``n``, ``seed``, ``complete``.
+    **given
+        Options: what the table's own function takes, such as ``n``, ``seed``, ``complete``;
+        see :func:`options`.
 
     Returns
     -------
@@ -122,13 +124,29 @@ def load(name: str, **options: Any) -> pd.DataFrame:
     DataError
         If the table has to be fetched and cannot be.
     """
-    make = _entry(name).make
-    known = tuple(inspect.signature(make).parameters)
-    for option in options:
+    known = tuple(options(name))
+    for option in given:
         if option not in known:
             has = did_you_mean(option, known) if known else " (it has none)"
             raise ParameterError(f"data set {name!r}: unknown option {option!r}{has}")
-    return make(**options)
+    return _entry(name).make(**given)
+
+
+def options(name: str) -> dict[str, Any]:
+    """The options that :func:`load` takes for a table, with their defaults.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+    """
+    parameters = inspect.signature(_entry(name).make).parameters
+    return {option: parameter.default for option, parameter in parameters.items()}
 
 
 def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
