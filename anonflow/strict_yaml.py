@@ -1,0 +1,601 @@
+"""The one YAML reader, for schemas and flows: places kept, nothing coerced, duplicates refused.
+
+What a plain (unquoted) scalar means:
+
+- ``true``, ``false``, ``null`` in lower case, and nothing at all (null);
+- a number, where JSON would read one: ``5``, ``-2``, ``1.50``, ``1e3``;
+- text in every other case: ``NO``, ``yes``, ``True``, ``~``, ``01234``, ``-0``, ``+1``, ``0x1F``,
+  ``1_000``, ``2020-01-31``, ``.inf``.
+
+Keys of mappings are text as written, always. Anchors, aliases, tags, several documents, directives but
+``%YAML 1.2``, tabs in the indentation and duplicate keys are errors.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonflow.errors import AnonflowError, FlowError
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "Document",
+    "Problems",
+    "dumps",
+    "loads",
+    "read",
+    "shorten",
+    "suggest",
+    "unknown",
+]
+
+MAX_BYTES = 2**20
+MAX_DEPTH = 100
+MAX_PROBLEMS = 20
+WIDTH = 100
+
+Place = tuple[int, int]
+KeyPath = tuple[str | int, ...]
+
+_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "": None}
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_BAD_CHARACTER = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_TAB = re.compile(r"^ *\t", re.MULTILINE)
+# Written without quotes: what no YAML reader, old or new, takes for anything but this text.
+_PLAIN = re.compile(r"[^\W\d_][\w.+/()*%-]*( [\w.+/()*%-]+)*")
+_COERCED_ELSEWHERE = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"])
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class Document:
+    """A YAML document: its data, and where in the file every part of it stands.
+
+    Attributes
+    ----------
+    data : dict, list, str, int, float, bool or None
+        Plain Python data; every mapping is a dict with text keys, in the order of the file.
+    name : str
+        The file's name, for messages.
+    error : type of AnonflowError
+        The class that problems of this document are raised as.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        name: str,
+        error: type[AnonflowError] = FlowError,
+        places: Mapping[KeyPath, tuple[Place, Place]] | None = None,
+    ) -> None:
+        self.data = data
+        self.name = name
+        self.error = error
+        self._places = dict(places or {})
+
+    def place(self, path: Sequence[str | int], *, value: bool = False) -> Place:
+        """Line and column, from 1, of what a path of keys and list positions leads to.
+
+        Parameters
+        ----------
+        path : sequence of str and int
+            Keys of mappings and positions in lists, from the outside in; empty for the document.
+        value : bool
+            The place of the value instead of its key's.
+
+        Returns
+        -------
+        (int, int)
+            For a path that does not exist, the place of the deepest part of it that does.
+
+        Raises
+        ------
+        None
+        """
+        parts = tuple(path)
+        while parts and parts not in self._places:
+            parts = parts[:-1]
+        return self._places.get(parts, ((1, 1), (1, 1)))[1 if value else 0]
+
+    def message(self, path: Sequence[str | int], text: str, *, value: bool = False) -> str:
+        """`text` after the file's name, the line and the column: ``flow.yaml:12:5: text``.
+
+        Raises
+        ------
+        None
+        """
+        line, column = self.place(path, value=value)
+        return f"{self.name}:{line}:{column}: {text}"
+
+    def problems(self) -> Problems:
+        """An empty collection of problems of this document.
+
+        Raises
+        ------
+        None
+        """
+        return Problems(self)
+
+
+class Problems:
+    """Problems of a document, collected to be raised in one go, in the order of the file."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._found: list[tuple[Place, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[str]:
+        name = self._document.name
+        for (line, column), text in sorted(self._found, key=lambda problem: problem[0]):
+            yield f"{name}:{line}:{column}: {text}"
+
+    def add(self, path: Sequence[str | int], text: str, *, value: bool = False) -> None:
+        """Note a problem of what `path` leads to.
+
+        Raises
+        ------
+        None
+        """
+        self._found.append((self._document.place(path, value=value), text))
+
+    def add_unknown_keys(self, path: Sequence[str | int], given: Iterable[Any], known: Iterable[str]) -> None:
+        """Note every key of the mapping at `path` that is not among `known`.
+
+        Raises
+        ------
+        None
+        """
+        names = list(known)
+        for key in given:
+            if key not in names:
+                self.add((*path, key), unknown(str(key), names))
+
+    def raise_if_any(self) -> None:
+        """Raise all problems as one error of the document's class.
+
+        Raises
+        ------
+        AnonflowError
+            Of the document's class, if there are problems.
+        """
+        if self._found:
+            raise self._document.error.collected(self._document.name, _capped(list(self)))
+
+
+def read(path: str | PathLike[str], error: type[AnonflowError] = FlowError) -> Document:
+    """Read a YAML file.
+
+    Parameters
+    ----------
+    path : str or path
+        A UTF-8 file of at most 1 MiB.
+    error : type of AnonflowError
+        The class of every error.
+
+    Returns
+    -------
+    Document
+
+    Raises
+    ------
+    AnonflowError
+        Of class `error`: the file cannot be read, is too large or not UTF-8, or is no strict YAML; with
+        file, line and column, all problems that can be told apart in one go.
+    """
+    name = str(path)
+    try:
+        file = Path(path)
+        if file.is_dir():
+            raise error(f"{name}: a folder, not a YAML file; name the file")
+        if not file.exists():
+            raise error(f"{name}: no such file; check the path")
+        if not file.is_file():
+            raise error(f"{name}: no ordinary file; name a YAML file")
+        with file.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as reason:
+        why = getattr(reason, "strerror", None) or "not a usable path"
+        raise error(f"{name}: cannot be read: {why}") from reason
+    if len(raw) > MAX_BYTES:
+        raise error(f"{name}: larger than {MAX_BYTES // 2**20} MiB; keep large hierarchies in CSV files")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as reason:
+        before = raw[: reason.start]
+        line = before.count(b"\n") + 1
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
+        raise error(f"{name}:{line}:{column}: not UTF-8; save the file as UTF-8") from reason
+    return loads(text, name, error)
+
+
+def loads(text: str, name: str = "<text>", error: type[AnonflowError] = FlowError) -> Document:
+    """Read YAML from a text.
+
+    Parameters
+    ----------
+    text : str
+        at most 1 MiB in UTF-8.
+    name : str
+        What to call the text in messages.
+    error : type of AnonflowError
+        The class of every error.
+
+    Returns
+    -------
+    Document
+
+    Raises
+    ------
+    AnonflowError
+        Of class `error`: see `read`.
+
+    Notes
+    -----
+    Built from the parser's events with a stack of our own, so nothing constructs objects and nothing
+    recurses; ruamel.yaml is imported here, at the first use.
+    """
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    found: list[tuple[Place, str]] = []
+    if len(text) > MAX_BYTES:
+        raise error(f"{name}: larger than {MAX_BYTES // 2**20} MiB; keep large hierarchies in CSV files")
+    bad = _BAD_CHARACTER.search(text)
+    if bad:
+        says = f"the character U+{ord(bad[0]):04X} is not allowed; write an escape in double quotes"
+        found.append((_place_in(text, bad.start()), says))
+    tab = _TAB.search(text)
+    if tab:
+        found.append((_place_in(text, tab.end() - 1), "a tab in the indentation; use spaces"))
+    builder = _Builder(found)
+    if not found:
+        try:
+            for event in YAML(typ="safe", pure=True).parse(text):
+                builder.take(event)
+        except YAMLError as problem:
+            mark = getattr(problem, "problem_mark", None) or getattr(problem, "context_mark", None)
+            where = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+            found.append((where, _reworded(problem)))
+        except _Stop:
+            pass
+    if found:
+        lines = [f"{name}:{line}:{column}: {problem}" for (line, column), problem in sorted(found)]
+        raise error.collected(name, _capped(lines))
+    return Document(builder.data, name, error, builder.places)
+
+
+class _Stop(Exception):
+    """Enough problems."""
+
+
+class _Builder:
+    """Makes plain data from parser events; notes problems and places."""
+
+    def __init__(self, found: list[tuple[Place, str]]) -> None:
+        self.data: Any = None
+        self.places: dict[KeyPath, tuple[Place, Place]] = {}
+        self._found = found
+        self._documents = 0
+        # Open collections: container, path, key waiting for its value, place of that key.
+        self._open: list[_Level] = []
+
+    def take(self, event: Any) -> None:
+        kind = type(event).__name__
+        where = (event.start_mark.line + 1, event.start_mark.column + 1)
+        if kind == "DocumentStartEvent":
+            self._documents += 1
+            if self._documents > 1:
+                self._problem(where, "a second document; keep one in each file", stop=True)
+            if event.version not in (None, (1, 2)) or event.tags:
+                self._problem(where, "a directive; only %YAML 1.2 is allowed")
+        elif kind == "AliasEvent":
+            self._problem(where, "an alias (*); write the value out")
+            self._value(None, where)
+        elif kind == "ScalarEvent":
+            self._unadorned(event, where)
+            plain = not event.style and not event.anchor
+            self._scalar(event.value, plain, where)
+        elif kind in ("MappingStartEvent", "SequenceStartEvent"):
+            self._unadorned(event, where)
+            if len(self._open) >= MAX_DEPTH:
+                self._problem(where, f"nested more than {MAX_DEPTH} deep", stop=True)
+            container: Any = {} if kind == "MappingStartEvent" else []
+            path = self._value(container, where)
+            self._open.append(_Level(container, path))
+        elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+            self._open.pop()
+
+    def _problem(self, where: Place, text: str, stop: bool = False) -> None:
+        self._found.append((where, text))
+        if stop or len(self._found) > MAX_PROBLEMS:
+            raise _Stop
+
+    def _unadorned(self, event: Any, where: Place) -> None:
+        if event.anchor:
+            self._problem(where, "an anchor (&); anchors and aliases are not allowed")
+        if event.tag:
+            self._problem(where, "a tag (!); tags are not allowed, write the value alone")
+
+    def _scalar(self, text: str, plain: bool, where: Place) -> None:
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self._problem(where, "an escape that is no character (half of a surrogate pair)")
+        level = self._open[-1] if self._open else None
+        if level is not None and level.wants_key:
+            if text in level.container:
+                line = self.places[(*level.path, text)][0][0]
+                self._problem(where, f"duplicate key {shorten(text)}, first in line {line}")
+            level.key, level.key_place, level.wants_key = text, where, False
+            return
+        self._value(self._resolved(text, where) if plain else text, where)
+
+    def _resolved(self, text: str, where: Place) -> Any:
+        if text in _WORDS:
+            return _WORDS[text]
+        if _FLOAT.fullmatch(text):
+            if len(text) > 400:
+                self._problem(where, "a number of more than 400 digits; put it in quotes if it is text")
+                return None
+            if _INTEGER.fullmatch(text):
+                return int(text)
+            if text != "-0":
+                number = float(text)
+                if math.isinf(number):
+                    self._problem(where, "a number too large; put it in quotes if it is text")
+                return number
+        return text
+
+    def _value(self, value: Any, where: Place) -> KeyPath:
+        """Put a value where it belongs; its path."""
+        if not self._open:
+            self.data = value
+            self.places[()] = (where, where)
+            return ()
+        level = self._open[-1]
+        if isinstance(level.container, list):
+            path: KeyPath = (*level.path, len(level.container))
+            level.container.append(value)
+            self.places[path] = (where, where)
+            return path
+        if level.wants_key:
+            self._problem(where, "a key that is no text; keys must be plain words", stop=True)
+        path = (*level.path, level.key)
+        # The first of two duplicates keeps its place: it is the one the problem refers to.
+        self.places.setdefault(path, (level.key_place, where))
+        level.container[level.key] = value
+        level.wants_key = True
+        return path
+
+
+class _Level:
+    __slots__ = ("container", "key", "key_place", "path", "wants_key")
+
+    def __init__(self, container: Any, path: KeyPath) -> None:
+        self.container = container
+        self.path = path
+        self.wants_key = isinstance(container, dict)
+        self.key = ""
+        self.key_place: Place = (1, 1)
+
+
+def _place_in(text: str, position: int) -> Place:
+    before = text[:position]
+    return before.count("\n") + 1, position - (before.rfind("\n") + 1) + 1
+
+
+def _capped(lines: list[str]) -> list[str]:
+    extra = len(lines) - MAX_PROBLEMS
+    return [*lines[:MAX_PROBLEMS], f"... and {extra} more"] if extra > 0 else lines
+
+
+def _reworded(problem: Any) -> str:
+    said = str(getattr(problem, "problem", None) or getattr(problem, "context", None) or "no valid YAML")
+    said = " ".join(said.split())
+    context = " ".join(str(getattr(problem, "context", None) or "").split())
+    if "mapping values are not allowed" in said:
+        return "a second ':' in one line, or a wrong indentation; put text with ': ' in quotes"
+    if "cannot start any token" in said:
+        return "a character that cannot begin a value (such as @, `, % or a tab); put the text in quotes"
+    if "undefined alias" in said or "alias" in context:
+        return "an alias (*); text that begins with * must be in quotes"
+    if "expected ':'" in said:
+        return "a key without ':', or a quote that is not closed"
+    if "but found" in said or "did not find expected" in said:
+        return f"no valid YAML {context}: {said}; check indentation and brackets".replace("  ", " ")
+    return f"no valid YAML: {said}"
+
+
+def shorten(text: str, limit: int = 40) -> str:
+    """`text` in quotes, cut at `limit` characters.
+
+    Raises
+    ------
+    None
+    """
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` was probably meant to be, or None.
+
+    Raises
+    ------
+    None
+    """
+    names = list(known)
+    folded = {other.casefold().replace("_", "-"): other for other in names}
+    near = difflib.get_close_matches(name[:100].casefold().replace("_", "-"), list(folded), 1, 0.6)
+    return folded[near[0]] if near else None
+
+
+def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
+    """``unknown key 'foo' (did you mean 'for'?)``, or the known ones where none is near.
+
+    Parameters
+    ----------
+    name : str
+        The name nothing has.
+    known : iterable of str
+        The names there are.
+    what : str
+        What it is a name of.
+
+    Raises
+    ------
+    None
+    """
+    names = list(known)
+    near = suggest(name, names)
+    if near is not None:
+        return f"unknown {what} {shorten(name)} (did you mean {near!r}?)"
+    if names and len(names) <= 12:
+        return f"unknown {what} {shorten(name)}; known are {', '.join(names)}"
+    return f"unknown {what} {shorten(name)}"
+
+
+# --- writing ----------------------------------------------------------------------------------------
+
+
+def dumps(data: Any, error: type[AnonflowError] = FlowError) -> str:
+    """Write data as YAML that reads back to equal data of equal types.
+
+    Parameters
+    ----------
+    data : dict, list, tuple, str, int, float, bool or None
+        Keys are text; tuples are written as lists.
+    error : type of AnonflowError
+        The class of every error.
+
+    Returns
+    -------
+    str
+        Block style; collections of scalars that fit in a line are written in one. Text is quoted where
+        this or any other YAML reader would take it for something else.
+
+    Raises
+    ------
+    AnonflowError
+        Of class `error`: a key that is no text, a value of another type, a number that is not finite,
+        text that is no Unicode, nesting deeper than 100.
+    """
+    lines: list[str] = []
+    _write(data, 0, 0, lines, error)
+    return "\n".join(lines) + "\n"
+
+
+def _write(data: Any, indent: int, depth: int, lines: list[str], error: type[AnonflowError]) -> None:
+    """Append the lines of `data`, which is inside `depth` collections, each indented by `indent` spaces."""
+    pad = " " * indent
+    text = _inline(data, 0, depth, error)
+    if text is not None:
+        lines.append(pad + text)
+        return
+    if depth >= MAX_DEPTH:
+        raise error(f"data nested more than {MAX_DEPTH} deep cannot be written as YAML")
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            head = f"{pad}{_key(key, error)}:"
+            text = _inline(value, WIDTH - len(head), depth + 1, error)
+            if text is not None:
+                lines.append(f"{head} {text}")
+            else:
+                lines.append(head)
+                _write(value, indent + 2, depth + 1, lines, error)
+        return
+    for value in data:
+        alone = isinstance(value, Mapping) and len(value) == 1
+        text = _inline(value, 0 if alone else WIDTH - indent, depth + 1, error)
+        if text is not None:
+            lines.append(f"{pad}- {text}")
+        else:
+            start = len(lines)
+            _write(value, indent + 2, depth + 1, lines, error)
+            lines[start] = f"{pad}- {lines[start][indent + 2 :]}"
+
+
+def _inline(data: Any, room: int, depth: int, error: type[AnonflowError], inner: bool = False) -> str | None:
+    """`data` in one line: scalars and empty collections always, others where they fit, else None.
+
+    Others are collections of scalars, and mappings of scalars and of lists of scalars.
+    """
+    if not isinstance(data, (Mapping, list, tuple)):
+        return _scalar(data, error)
+    if depth >= MAX_DEPTH or len(data) > max(room, 0):
+        return None
+    parts = []
+    for value in data.values() if isinstance(data, Mapping) else data:
+        if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and inner):
+            if value:
+                return None
+            inner = True
+        within = isinstance(data, Mapping) and not inner
+        if isinstance(value, (list, tuple)) and value and not within:
+            return None
+        text = _inline(value, room, depth + 1, error, inner=True)
+        if text is None:
+            return None
+        parts.append(text)
+    if isinstance(data, Mapping):
+        pairs = zip(data, parts, strict=True)
+        line = "{" + ", ".join(f"{_key(key, error)}: {part}" for key, part in pairs) + "}"
+    else:
+        line = "[" + ", ".join(parts) + "]"
+    return line if not data or len(line) < room else None
+
+
+def _key(key: Any, error: type[AnonflowError]) -> str:
+    if not isinstance(key, str):
+        raise error("a key that is no text cannot be written as YAML")
+    text = _scalar(key, error)
+    # YAML looks no further than this for the colon after a key.
+    if len(text) > 1000:
+        raise error("a key of more than 1,000 characters cannot be written as YAML")
+    return text
+
+
+def _scalar(value: Any, error: type[AnonflowError]) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return _checked_number(int.__repr__(value), error)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise error("a number that is not finite cannot be written as YAML")
+        return float.__repr__(value)
+    if not isinstance(value, str):
+        raise error(f"a value of type {type(value).__name__} cannot be written as YAML")
+    if len(value) <= WIDTH and _PLAIN.fullmatch(value) and value.casefold() not in _COERCED_ELSEWHERE:
+        return str(value)
+    return '"' + "".join(_escaped(character, error) for character in value) + '"'
+
+
+def _checked_number(text: str, error: type[AnonflowError]) -> str:
+    if len(text) > 400:
+        raise error("a number of more than 400 digits cannot be written as YAML")
+    return text
+
+
+def _escaped(character: str, error: type[AnonflowError]) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if "\ud800" <= character <= "\udfff":
+        raise error("text that is no Unicode (half of a surrogate pair) cannot be written as YAML")
+    if not _BAD_CHARACTER.match(character):
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
