@@ -1,0 +1,380 @@
+"""The measures by name, each as work on partitions that is combined and finished once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anonflow import loss
+from anonflow.criteria.graph import consistency_graph
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.table import Records, Table, equal_columns
+from anonflow.table.schema import did_you_mean
+from anonflow.utility import queries as counting
+from anonflow.utility import usefulness
+from anonflow.utility.part import Part, part_of
+
+__all__ = ["Asked", "asked", "combine", "finalize", "measure", "measure_names", "partial"]
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """One measure: what it needs of the whole table, what a partition adds, and the number in the end.
+
+    ``prepare(records, k, **options)`` gives what ``chunk(prepared, part)`` and ``finish(prepared, chunks)``
+    take; a chunk is small beside its partition, or as large as its matches.
+    """
+
+    prepare: Callable[..., Any]
+    chunk: Callable[[Any, Part], Any]
+    finish: Callable[[Any, list[Any]], float | int]
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        parameters = inspect.signature(self.prepare).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Measures that were asked for, ready for partitions of their table (it can be pickled).
+
+    Attributes
+    ----------
+    prepared : dict
+        Name -> what the measure needs of the whole table.
+    """
+
+    prepared: dict[str, Any]
+
+
+def measure_names() -> tuple[str, ...]:
+    """The names of all measures.
+
+    Raises
+    ------
+    None
+    """
+    return tuple(_MEASURES)
+
+
+def measure(
+    table: Table,
+    subject: Any,
+    measures: str | Sequence[str | Mapping[str, Any]] | Mapping[str, Any] = (
+        "gcp",
+        "usefulness",
+        "row-types",
+    ),
+    *,
+    k: int | None = None,
+    **options: Any,
+) -> dict[str, float | int]:
+    """Measure what an anonymization or a release is still good for.
+
+    Parameters
+    ----------
+    table : Table
+        n originals.
+    subject : Anonymization, Release, Generalization or pandas.DataFrame
+        What was made of them.
+    measures : str, sequence or mapping
+        Names, or ``{name: {option: value}}``; see Notes.
+    k : int, optional
+        For measures that need it; the subject's own without it.
+    **options
+        Options for all measures asked for that have them, such as ``numeric=["age"]``.
+
+    Returns
+    -------
+    dict of str -> float or int
+        In the order asked for.
+
+    Raises
+    ------
+    ParameterError
+        If a name or an option is unknown, a measure is asked for twice, or needs a k that nobody says.
+    DataError
+        If the subject does not go with the table.
+
+    Notes
+    -----
+    A class is a set of equal generalized records; suppressed records are one.
+
+    ``gcp`` (``ncp``), ``lm``, ``entropy`` (``em``), ``height`` (``il``), ``suppressions``
+        Information loss, :func:`anonflow.loss.information_loss`.
+    ``usefulness``
+        Loukides and Shao (2007), paper 5's Definitions 3 to 5: the mean over classes of the sum over QI columns of
+        the attribute diversity of the class's originals: (max - min) / (table's max - min) for a numeric
+        attribute, else distinct values / the table's distinct values (not minus one). 0 to q, less is
+        better. Option ``numeric``: the columns that count as numeric, those of kind numeric without it.
+        The originals of a heterogeneous class are all records that its members match. Of k-concealment only
+        what is covered is known: there the diversity is that of the table's values that a cell covers.
+        A missing number counts as any number.
+    ``row-types``, ``average-class-size``, ``min-class-size``, ``max-class-size``
+        Number of classes and their sizes.
+    ``c-avg``
+        LeFevre et al. (2006): (n / classes) / k, also of heterogeneous releases.
+    ``discernibility``
+        Bayardo and Agrawal (2005): the sum over classes of at least k of size^2, plus n times the size of
+        smaller ones. Where no equivalence classes are known, the sum over generalized records of the number
+        of originals that each covers, which is the same where classes cover nobody else.
+    ``query-error``
+        Random COUNT queries on one to three QIs (:func:`anonflow.utility.queries.draw_queries`), answered
+        from the release as if each value in a range or set were equally likely; the median of
+        |answer - truth| / max(truth, 1). Options ``queries`` (200) and ``seed`` (0). Values are counted, not
+        widths: a range over a gap is not spread into the gap.
+    ``suppressed``, ``stars``
+        Suppressed records; cells published as ``*``, hidden positions of a code one by one.
+    """
+    if not isinstance(table, Table):
+        raise ParameterError("measure takes an anonflow.Table; make one with af.Table(frame, schema)")
+    part = part_of(table, subject)
+    if k is None:
+        k = getattr(subject, "k", None) or getattr(getattr(subject, "certificate", None), "k", None)
+    ready = asked(table.records, measures, k, **options)
+    return finalize(ready, _chunks(ready, part))
+
+
+def asked(
+    records: Records,
+    measures: str | Sequence[str | Mapping[str, Any]] | Mapping[str, Any],
+    k: int | None = None,
+    **options: Any,
+) -> Asked:
+    """Look at the whole table once, for measures of its partitions.
+
+    Parameters
+    ----------
+    records : Records
+        All n originals.
+    measures, k, options
+        As :func:`measure` takes them.
+
+    Raises
+    ------
+    ParameterError
+        As :func:`measure`.
+    """
+    wanted = _wanted(measures)
+    for option in options:
+        if not any(option in _MEASURES[name].options for name in wanted):
+            known = tuple(dict.fromkeys(o for name in wanted for o in _MEASURES[name].options)) or ("none",)
+            raise ParameterError(f"unknown option {option!r} of these measures{did_you_mean(option, known)}")
+    prepared = {}
+    for name, own in wanted.items():
+        one = _MEASURES[name]
+        for option in own:
+            if option not in one.options:
+                raise ParameterError(
+                    f"measure {name!r}: unknown option {option!r}{did_you_mean(option, one.options or ('none',))}"
+                )
+        shared = {option: value for option, value in options.items() if option in one.options}
+        prepared[name] = one.prepare(records, k, **{**shared, **own})
+    return Asked(prepared)
+
+
+def partial(ready: Asked, records: Records, subject: Any) -> dict[str, list[Any]]:
+    """What a partition adds to each measure.
+
+    Parameters
+    ----------
+    ready : Asked
+    records : Records
+        The partition's P originals.
+    subject : Outcome or the like
+        As in :func:`measure`; matches are positions in the partition.
+
+    Returns
+    -------
+    dict
+        For :func:`combine` and :func:`finalize`.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`measure`.
+    """
+    return _chunks(ready, part_of(records, subject))
+
+
+def combine(ready: Asked, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
+    """Put what several partitions add together, in their order; also of what was combined before.
+
+    Raises
+    ------
+    None
+    """
+    return {name: [one for part in parts for one in part[name]] for name in ready.prepared}
+
+
+def finalize(ready: Asked, combined: dict[str, list[Any]]) -> dict[str, float | int]:
+    """The measures of the whole table.
+
+    Classes of different partitions that are published alike are one: the result is that of :func:`measure` on
+    the whole table (sums of floats up to their order).
+
+    Raises
+    ------
+    None
+    """
+    return {
+        name: _MEASURES[name].finish(prepared, combined[name]) for name, prepared in ready.prepared.items()
+    }
+
+
+def _chunks(ready: Asked, part: Part) -> dict[str, list[Any]]:
+    return {name: [_MEASURES[name].chunk(prepared, part)] for name, prepared in ready.prepared.items()}
+
+
+def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
+    """Name -> its own options."""
+    if isinstance(measures, str | Mapping):
+        measures = [measures]
+    if not isinstance(measures, Sequence):
+        raise ParameterError("measures are names, or mappings of a name to its options")
+    wanted: dict[str, dict[str, Any]] = {}
+    for one in measures:
+        entries = one.items() if isinstance(one, Mapping) else [(one, {})]
+        for name, own in entries:
+            if not isinstance(name, str) or name not in _MEASURES:
+                raise ParameterError(f"unknown measure {name!r}{did_you_mean(name, measure_names())}")
+            if own is not None and not isinstance(own, Mapping):
+                raise ParameterError(f"measure {name!r}: options are a mapping such as {{option: value}}")
+            if name in wanted:
+                raise ParameterError(f"measure {name!r} is asked for twice")
+            wanted[name] = dict(own or {})
+    return wanted
+
+
+# --- information loss, suppressions ---------------------------------------------------------------------
+
+
+def _nothing(records: Records, k: int | None) -> None:
+    return None
+
+
+def _loss(name: str) -> _Measure:
+    def chunk(prepared: None, part: Part) -> tuple[float, int]:
+        costs = loss.record_costs(part.generalization, name)
+        return float(costs.sum()), len(costs)
+
+    def finish(prepared: None, chunks: list[tuple[float, int]]) -> float:
+        n = sum(count for _, count in chunks)
+        return sum(total for total, _ in chunks) / n if n else 0.0
+
+    return _Measure(_nothing, chunk, finish)
+
+
+def _stars(prepared: None, part: Part) -> int:
+    return loss.suppressed_cells(part.generalization)
+
+
+def _suppressed(prepared: None, part: Part) -> int:
+    return part.suppressed
+
+
+def _sum(prepared: None, chunks: list[int]) -> int:
+    return sum(chunks)
+
+
+# --- classes --------------------------------------------------------------------------------------------
+
+
+def _sizes_of(prepared: Any, part: Part) -> tuple[np.ndarray, np.ndarray]:
+    return part.keys, part.sizes
+
+
+def _merged(chunks: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Sizes of the classes, equal ones of different partitions put together, shape (m,), int64."""
+    if len(chunks) == 1:
+        return chunks[0][1]
+    keys = np.concatenate([keys for keys, _ in chunks], axis=1)
+    sizes = np.concatenate([sizes for _, sizes in chunks])
+    label = equal_columns(keys, keys.shape[1])
+    return np.bincount(label, weights=sizes).astype(np.int64)
+
+
+def _of_sizes(value: Callable[[np.ndarray], float | int]) -> _Measure:
+    def finish(prepared: None, chunks: list[tuple[np.ndarray, np.ndarray]]) -> float | int:
+        return value(_merged(chunks))
+
+    return _Measure(_nothing, _sizes_of, finish)
+
+
+def _needed_k(measure: str, k: int | None) -> int:
+    if k is None:
+        raise ParameterError(f"measure {measure!r} needs k; say which, for example k=10")
+    return int(k)
+
+
+def _c_avg_prepare(records: Records, k: int | None) -> int:
+    return _needed_k("c-avg", k)
+
+
+def _c_avg(k: int, chunks: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    return float(_merged(chunks).mean()) / k
+
+
+@dataclass(frozen=True, eq=False)
+class _Discernible:
+    records: Records
+    k: int | None
+
+
+def _discernibility_chunk(prepared: _Discernible, part: Part) -> tuple[Any, ...]:
+    first = np.unique(part.labels, return_index=True)[1]
+    return part.keys, part.sizes, part.homogeneous, part.generalization.take(first)
+
+
+def _discernibility(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> int:
+    if all(homogeneous for _, _, homogeneous, _ in chunks):
+        k = _needed_k("discernibility", prepared.k)
+        sizes = _merged([(keys, sizes) for keys, sizes, _, _ in chunks])
+        small = sizes < k
+        return int((sizes[~small] ** 2).sum() + sizes.sum() * sizes[small].sum())
+    return sum(_covered(prepared.records, made, sizes) for _, sizes, _, made in chunks)
+
+
+def _covered(records: Records, made: Generalization, sizes: np.ndarray) -> int:
+    """How many originals generalized records cover in all, each counted `sizes` times."""
+    graph = consistency_graph(records, made)
+    copies = np.bincount(graph.published.label, weights=sizes, minlength=graph.published.size)
+    return int(graph.degrees()[1].astype(np.float64) @ copies)
+
+
+# --- the others -----------------------------------------------------------------------------------------
+
+
+def _usefulness_prepare(
+    records: Records, k: int | None, *, numeric: Sequence[str] | None = None
+) -> tuple[usefulness.Attribute, ...]:
+    return usefulness.attributes(records, numeric)
+
+
+def _queries_prepare(
+    records: Records, k: int | None, *, queries: int = 200, seed: int = 0
+) -> tuple[counting.Query, ...]:
+    return counting.draw_queries(records, queries, seed)
+
+
+_MEASURES = {
+    **{name: _loss(name) for name in ("gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions")},
+    "usefulness": _Measure(_usefulness_prepare, usefulness.chunk, usefulness.finalize),
+    "row-types": _of_sizes(len),
+    "average-class-size": _of_sizes(lambda sizes: float(sizes.mean())),
+    "min-class-size": _of_sizes(lambda sizes: int(sizes.min())),
+    "max-class-size": _of_sizes(lambda sizes: int(sizes.max())),
+    "c-avg": _Measure(_c_avg_prepare, _sizes_of, _c_avg),
+    "discernibility": _Measure(_Discernible, _discernibility_chunk, _discernibility),
+    "query-error": _Measure(
+        _queries_prepare, counting.chunk, lambda prepared, chunks: counting.finalize(chunks)
+    ),
+    "suppressed": _Measure(_nothing, _suppressed, _sum),
+    "stars": _Measure(_nothing, _stars, _sum),
+}

@@ -1,0 +1,168 @@
+"""Query error: how well COUNT queries can be answered from what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.table import Records
+from anonflow.utility.part import Part
+
+__all__ = ["Condition", "Query", "chunk", "draw_queries", "estimates", "exact", "finalize"]
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """What a query asks of one coded QI.
+
+    Attributes
+    ----------
+    qi : int
+        Which coded QI.
+    inside : numpy.ndarray, shape (D,), bool
+        The codes that meet it; on a range QI a run.
+    """
+
+    qi: int
+    inside: np.ndarray
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """First and last code that meet it."""
+        codes = np.flatnonzero(self.inside)
+        return int(codes[0]), int(codes[-1])
+
+    @property
+    def words(self) -> np.ndarray:
+        """The codes as 64-bit words, lowest code in the lowest bit."""
+        flags = np.zeros(-(-len(self.inside) // 64) * 64, np.uint8)
+        flags[: len(self.inside)] = self.inside
+        return np.packbits(flags, bitorder="little").view(np.uint64)
+
+
+Query = tuple[Condition, ...]
+"""All conditions hold at once; each is about another coded QI."""
+
+
+def draw_queries(records: Records, queries: int = 200, seed: int = 0) -> tuple[Query, ...]:
+    """Random COUNT queries on one to three quasi-identifiers (QIs), each met by some original.
+
+    For each query the number of coded QIs (1 to 3) and which ones are uniform, and an original is drawn. On
+    a range QI the query asks for the run of codes between that original's and a uniform one; on a set QI for
+    its value and a uniform number, less than the domain's size, of others.
+
+    Parameters
+    ----------
+    records : Records
+        All originals.
+    queries : int
+        How many.
+    seed : int
+        The same workload for the same table: releases compared with it are asked the same.
+
+    Raises
+    ------
+    ParameterError
+        If `queries` is no positive or `seed` no non-negative whole number.
+    """
+    for name, number, least in (("queries", queries, 1), ("seed", seed, 0)):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+            raise ParameterError(f"query-error: {name} must be a whole number of at least {least}")
+    rng = np.random.default_rng(seed)
+    return tuple(_draw_query(records, rng) for _ in range(queries))
+
+
+def _draw_query(records: Records, rng: np.random.Generator) -> Query:
+    asked = rng.choice(records.q, size=int(rng.integers(1, min(3, records.q) + 1)), replace=False)
+    anchor = records.codes[rng.integers(records.n)]
+    conditions = []
+    for qi in sorted(asked.tolist()):
+        domain = records.domains[qi]
+        code = max(int(anchor[qi]), 0)
+        inside = np.zeros(domain.size, bool)
+        if domain.shape == "range":
+            other = int(rng.integers(domain.size))
+            inside[min(code, other) : max(code, other) + 1] = True
+        else:
+            inside[rng.choice(domain.size, size=int(rng.integers(domain.size)), replace=False)] = True
+            inside[code] = True
+        conditions.append(Condition(qi, inside))
+    return tuple(conditions)
+
+
+def exact(queries: Sequence[Query], records: Records) -> np.ndarray:
+    """How many originals meet each query, shape (queries,), int64; a missing number meets no condition.
+
+    Raises
+    ------
+    None
+    """
+    counts = np.empty(len(queries), np.int64)
+    columns = np.asfortranarray(records.codes)
+    for number, query in enumerate(queries):
+        met = np.ones(records.n, bool)
+        for condition in query:
+            codes = columns[:, condition.qi]
+            met &= np.append(condition.inside, False)[codes]  # code -1 is the last place
+        counts[number] = met.sum()
+    return counts
+
+
+def estimates(queries: Sequence[Query], made: Generalization) -> np.ndarray:
+    """How many records are to be expected to meet each query, shape (queries,), float64.
+
+    A generalized record counts with the product over the conditions of the share of its run's or set's
+    values that meet them: each value of the domain in it is taken to be as likely as the others, and QIs
+    independent of each other. O(queries n).
+
+    Raises
+    ------
+    None
+    """
+    layout = made.layout
+    range_row = {int(a): t for t, a in enumerate(layout.ranges)}
+    set_row = {int(a): t for t, a in enumerate(layout.sets)}
+    lengths = np.maximum(made.hi - made.lo + 1, 1).astype(np.float64)
+    members = np.maximum(made.counts(), 1).astype(np.float64)
+    totals = np.empty(len(queries))
+    for number, query in enumerate(queries):
+        share = np.ones(made.n)
+        for condition in query:
+            t = range_row.get(condition.qi)
+            if t is not None:
+                first, last = condition.run
+                both = np.minimum(made.hi[t], last) - np.maximum(made.lo[t], first) + 1
+                share *= np.maximum(both, 0) / lengths[t]
+            else:
+                t = set_row[condition.qi]
+                words = made.bits[layout.offset[t] : layout.offset[t + 1]]
+                both = np.bitwise_count(words & condition.words[:, None]).sum(axis=0, dtype=np.int64)
+                share *= both / members[t]
+        totals[number] = share.sum()
+    return totals
+
+
+def chunk(queries: Sequence[Query], part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """Exact and expected answers of a partition, each shape (queries,); those of partitions add up.
+
+    Raises
+    ------
+    None
+    """
+    return exact(queries, part.records), estimates(queries, part.generalization)
+
+
+def finalize(chunks: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """The median over the queries of ``|expected - exact| / max(exact, 1)``.
+
+    Raises
+    ------
+    None
+    """
+    true = np.sum([one[0] for one in chunks], axis=0)
+    guess = np.sum([one[1] for one in chunks], axis=0)
+    return float(np.median(np.abs(guess - true) / np.maximum(true, 1)))

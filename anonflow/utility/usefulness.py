@@ -1,0 +1,304 @@
+"""Usefulness: how far apart the originals are that one published record stands for (Loukides and Shao)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.table import Records, equal_columns
+from anonflow.table.domain import Domain
+from anonflow.table.schema import did_you_mean
+from anonflow.utility.part import Part
+
+__all__ = ["Attribute", "attributes", "chunk", "finalize"]
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """One published quasi-identifier column, as usefulness looks at it.
+
+    Attributes
+    ----------
+    name : str
+    at : tuple of int
+        Its coded QIs: one, or one for each position of a code.
+    values : numpy.ndarray, shape (D,), float64, or None
+        The number that each code stands for, if the attribute counts as numeric; NaN for a missing value.
+    least, width : float
+        Least number in the table, and greatest minus least.
+    radix : numpy.ndarray, shape (positions,), uint64
+        What a code of several positions is made into one number with.
+    present : numpy.ndarray, shape (u, positions), int32
+        The distinct values that occur in the table.
+    """
+
+    name: str
+    at: tuple[int, ...]
+    values: np.ndarray | None
+    least: float
+    width: float
+    radix: np.ndarray
+    present: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Distinct values in the table."""
+        return len(self.present)
+
+    def codes(self, records: Records) -> np.ndarray:
+        """One number for each value, equal for equal values in every partition, shape (n,), int64."""
+        if len(self.at) == 1:
+            return records.codes[:, self.at[0]].astype(np.int64)
+        parts = records.codes[:, list(self.at)].astype(np.uint64)
+        return (parts * self.radix).sum(axis=1, dtype=np.uint64).view(np.int64)
+
+
+def attributes(records: Records, numeric: Sequence[str] | None = None) -> tuple[Attribute, ...]:
+    """The attributes of a table.
+
+    Parameters
+    ----------
+    records : Records
+        All originals.
+    numeric : sequence of str, optional
+        The QI columns that count as numeric; those of kind numeric without it.
+
+    Returns
+    -------
+    tuple of Attribute, in schema order
+
+    Raises
+    ------
+    ParameterError
+        If a column named as numeric is no QI, is of kind positions, or has values that are no numbers.
+    """
+    columns: dict[str, list[int]] = {}
+    for a, domain in enumerate(records.domains):
+        columns.setdefault(domain.column, []).append(a)
+    if isinstance(numeric, str):
+        numeric = [numeric]
+    for name in numeric or ():
+        if name not in columns:
+            raise ParameterError(
+                f"usefulness: {name!r} is no quasi-identifier{did_you_mean(name, tuple(columns))}"
+            )
+    made = []
+    for name, at in columns.items():
+        kind = records.domains[at[0]].kind
+        counts = kind == "numeric" if numeric is None else name in numeric
+        if len(at) > 1 and counts:
+            raise ParameterError(f"usefulness: column {name!r} is a code with positions, which is no number")
+        made.append(_attribute(records, name, tuple(at), counts))
+    return tuple(made)
+
+
+def chunk(asked: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
+    """What a partition adds to usefulness: each class's distinct values, or their ends.
+
+    Parameters
+    ----------
+    asked : tuple of Attribute
+    part : Part
+
+    Returns
+    -------
+    dict
+        ``keys`` (rows, m) tells m classes apart; ``found`` has for each attribute ``(least, greatest)``
+        (m,) if it is numeric, else ``(class, value)`` (E,), each pair once. Or ``spread`` (m,) where only
+        what is covered is known. O(E q log E) for E matches.
+
+    Raises
+    ------
+    None
+    """
+    if part.owner is None or part.original is None:
+        return {"keys": part.keys, "spread": _extent(asked, part)}
+    label = part.labels[part.owner]
+    order = np.argsort(label, kind="stable")
+    label, original = label[order], part.original[order]
+    starts = np.flatnonzero(np.diff(label, prepend=-1))
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    for attribute in asked:
+        if attribute.values is None:
+            found.append(_pairs(label, attribute.codes(part.records)[original]))
+        else:
+            least, greatest = _ends(attribute, part.records)
+            found.append(
+                (
+                    np.minimum.reduceat(least[original], starts),
+                    np.maximum.reduceat(greatest[original], starts),
+                )
+            )
+    return {"keys": part.keys, "found": found}
+
+
+def finalize(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> float:
+    """Usefulness from what all partitions have found; equal classes of different partitions are one.
+
+    Raises
+    ------
+    None
+    """
+    keys = np.concatenate([one["keys"] for one in chunks], axis=1)
+    total = keys.shape[1]
+    label = equal_columns(keys, total) if len(chunks) > 1 else np.arange(total)
+    classes = int(label.max()) + 1
+    if any("spread" in one for one in chunks):
+        _, first = np.unique(label, return_index=True)
+        return float(np.concatenate([one["spread"] for one in chunks])[first].mean())
+    begin = np.cumsum([0, *(one["keys"].shape[1] for one in chunks)])
+    sum_of = 0.0
+    for a, attribute in enumerate(asked):
+        found = [one["found"][a] for one in chunks]
+        if attribute.values is None:
+            owner = np.concatenate([label[start + pair[0]] for start, pair in zip(begin, found)])
+            value = np.concatenate([pair[1] for pair in found])
+            pairs = len(value) if len(chunks) == 1 else len(_pairs(owner, value)[0])
+            sum_of += pairs / attribute.size
+        elif attribute.width:
+            least = np.full(classes, np.inf)
+            greatest = np.full(classes, -np.inf)
+            np.minimum.at(least, label, np.concatenate([pair[0] for pair in found]))
+            np.maximum.at(greatest, label, np.concatenate([pair[1] for pair in found]))
+            sum_of += float((greatest - least).sum()) / attribute.width
+    return sum_of / classes
+
+
+def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) -> Attribute:
+    codes = records.codes[:, list(at)]
+    label = equal_columns(codes.T, len(codes))
+    _, first = np.unique(label, return_index=True)
+    present = codes[first]
+    # odd multipliers of 64 bits: different codes meet with a chance of 1 in 2^64, or never where they fit
+    sizes = [records.domains[a].size for a in at]
+    radix = np.cumprod([1, *sizes[:-1]], dtype=np.float64)
+    if radix[-1] * sizes[-1] < 2.0**62:
+        multipliers = radix.astype(np.uint64)
+    else:
+        multipliers = np.random.default_rng(0).integers(1, 2**63, len(at), dtype=np.uint64) * np.uint64(
+            2
+        ) + np.uint64(1)
+    values, least, width = None, 0.0, 0.0
+    if numeric:
+        values = _numbers(name, records.domains[at[0]], present[:, 0])
+        known = values[present[:, 0][present[:, 0] >= 0]]
+        known = known[~np.isnan(known)]
+        if len(known):
+            least, width = float(known.min()), float(known.max() - known.min())
+    return Attribute(name, at, values, least, width, multipliers, present)
+
+
+def _numbers(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
+    """The number of each code; only those of values that occur need be numbers."""
+    if domain.kind == "numeric":
+        return domain.points
+    values = np.full(domain.size, np.nan)
+    for code in present.tolist():
+        label = domain.labels[code]
+        if not label:
+            continue
+        try:
+            values[code] = float(label)
+        except ValueError:
+            raise ParameterError(
+                f"usefulness: column {name!r} has values that are no numbers; leave it out of numeric"
+            ) from None
+    return values
+
+
+def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarray]:
+    """Least and greatest number that each original may have: a missing one may be any."""
+    assert attribute.values is not None
+    codes = records.codes[:, attribute.at[0]]
+    number = np.where(codes < 0, np.nan, attribute.values[codes])
+    missing = np.isnan(number)
+    least = np.where(missing, attribute.least, number)
+    return least, np.where(missing, attribute.least + attribute.width, number)
+
+
+def _pairs(owner: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct pairs of two arrays of integers."""
+    least = int(value.min())
+    span = int(value.max()) - least + 1
+    if (int(owner.max()) + 1) * span < 2**62:
+        key = _distinct(owner * span + (value - least))
+        return key // span, key % span + least
+    distinct, code = np.unique(value, return_inverse=True)
+    key = _distinct(owner * len(distinct) + code)
+    return key // len(distinct), distinct[key % len(distinct)]
+
+
+def _distinct(keys: np.ndarray) -> np.ndarray:
+    keys = np.sort(keys)
+    return keys[np.flatnonzero(np.diff(keys, prepend=-1))]
+
+
+def _extent(asked: tuple[Attribute, ...], part: Part) -> np.ndarray:
+    """Tuple diversity of everything in the table that each class covers attribute by attribute, shape (m,)."""
+    _, first = np.unique(part.labels, return_index=True)
+    made = part.generalization.take(first)
+    spread = np.zeros(made.n)
+    for attribute in asked:
+        inside = _covered(attribute, made)
+        if attribute.values is None:
+            spread += inside[0] / attribute.size
+        elif attribute.width:
+            spread += inside[1] / attribute.width
+    return spread
+
+
+def _covered(attribute: Attribute, made: Generalization) -> tuple[np.ndarray, np.ndarray]:
+    """How many of the table's values each generalized record covers, and how far apart they are."""
+    a = attribute.at[0]
+    at = np.flatnonzero(made.layout.ranges == a)
+    if len(attribute.at) == 1 and len(at):
+        domain = made.domains[a]
+        lo, hi = made.lo[at[0]], made.hi[at[0]]
+        if attribute.values is None:
+            codes = attribute.present[:, 0]
+            below = np.zeros(domain.size + 1)
+            np.add.at(below, codes[codes >= 0] + 1, 1)
+            below = np.cumsum(below)
+            missing = (codes < 0).any() & (lo <= 0) & (hi >= domain.size - 1)
+            return np.maximum(below[hi + 1] - below[lo], 0) + missing, np.zeros(made.n)
+        if domain.kind == "numeric":
+            last = domain.size - 1
+            width = domain.points[np.minimum(hi, last)] - domain.points[np.minimum(lo, last)]
+            return np.zeros(made.n), np.maximum(width, 0.0)
+    return _covered_one_by_one(attribute, made)
+
+
+def _covered_one_by_one(attribute: Attribute, made: Generalization) -> tuple[np.ndarray, np.ndarray]:
+    count = np.zeros(made.n)
+    least, greatest = np.full(made.n, np.inf), np.full(made.n, -np.inf)
+    for row in attribute.present:
+        inside = np.ones(made.n, bool)
+        for a, code in zip(attribute.at, row.tolist(), strict=True):
+            inside &= _holds(made, a, code)
+        count += inside
+        if attribute.values is not None:
+            number = np.nan if code < 0 else attribute.values[code]
+            low, high = number, number
+            if np.isnan(number):
+                low, high = attribute.least, attribute.least + attribute.width
+            np.minimum(least, low, out=least, where=inside)
+            np.maximum(greatest, high, out=greatest, where=inside)
+    return count, np.maximum(greatest - least, 0.0)
+
+
+def _holds(made: Generalization, a: int, code: int) -> np.ndarray:
+    """Whether each generalized record covers a code of one coded QI, shape (m,), bool."""
+    layout = made.layout
+    at = np.flatnonzero(layout.ranges == a)
+    if len(at):
+        lo, hi = made.lo[at[0]], made.hi[at[0]]
+        if code < 0:
+            return np.asarray((lo <= 0) & (hi >= made.domains[a].size - 1))
+        return np.asarray((lo <= code) & (code <= hi))
+    word = made.bits[layout.offset[np.flatnonzero(layout.sets == a)[0]] + (code >> 6)]
+    return np.asarray((word >> np.uint64(code & 63)) & np.uint64(1)).astype(bool)
