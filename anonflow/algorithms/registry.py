@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from anonflow.algorithms.contract import Algorithm
 from anonflow.algorithms.greedy import GREEDY
 from anonflow.algorithms.hungarian import HUNGARIAN
+from anonflow.algorithms.mondrian import MONDRIAN
 from anonflow.algorithms.nh import NH
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
@@ -22,6 +23,7 @@ REGISTRY: dict[str, Algorithm] = {
         GREEDY,
         HUNGARIAN,
         NH,
+        MONDRIAN,
     )
 }  # fmt: skip
 
