@@ -90,7 +90,8 @@ def part_of(records: Records | Table, subject: Any) -> Part:
     )
     if isinstance(generalization, Generalization):
         _check_rows(generalization.n, own.n)
-        return _anonymization(own, generalization, subject)
+        # a generalization alone says nothing of matches and classes: its own `classes` is a method
+        return _anonymization(own, generalization, None if subject is generalization else subject)
     frame = subject if isinstance(subject, pd.DataFrame) else getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):
         _check_rows(len(frame), own.n)
