@@ -51,7 +51,12 @@ class Attribute:
         return len(self.present)
 
     def codes(self, records: Records) -> np.ndarray:
-        """One number for each value, equal for equal values in every partition, shape (n,), int64."""
+        """One number for each value, equal for equal values in every partition, shape (n,), int64.
+
+        Raises
+        ------
+        None
+        """
         if len(self.at) == 1:
             return records.codes[:, self.at[0]].astype(np.int64)
         parts = records.codes[:, list(self.at)].astype(np.uint64)
