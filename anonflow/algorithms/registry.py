@@ -9,6 +9,7 @@ from anonflow.algorithms.greedy import GREEDY
 from anonflow.algorithms.hungarian import HUNGARIAN
 from anonflow.algorithms.mondrian import MONDRIAN
 from anonflow.algorithms.nh import NH
+from anonflow.algorithms.pattern_guided import PATTERN_GUIDED
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
 
@@ -24,6 +25,7 @@ REGISTRY: dict[str, Algorithm] = {
         HUNGARIAN,
         NH,
         MONDRIAN,
+        PATTERN_GUIDED,
     )
 }  # fmt: skip
 

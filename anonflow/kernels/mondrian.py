@@ -120,7 +120,7 @@ def spread(
         width = cuts.points[at + cuts.size[a] - 1] - cuts.points[at]
         return cuts.weight[a] * (cuts.points[at + hi] - cuts.points[at + lo]) / width
     if cuts.form[a] == HIERARCHY:
-        node = common_node(cuts, a, lo, hi)
+        node = common_node(cuts, a, lo, hi)  # type: ignore[arg-type]
         return cuts.weight[a] * (cuts.last[node] - cuts.first[node]) / (cuts.size[a] - 1)
     for i in range(start, stop):
         code = np.int64(codes[i, a])
@@ -166,9 +166,9 @@ def tally(
             count[code] += 1
     if hi - lo < 8 * found:
         found = 0
-        for code in range(lo, hi + 1):
-            if count[code] > 0:
-                values[found] = code
+        for value in range(lo, hi + 1):
+            if count[value] > 0:
+                values[found] = value
                 found += 1
     else:
         values[:found] = np.sort(values[:found])
@@ -378,7 +378,7 @@ def mondrian_classes(cuts: Cuts, codes: np.ndarray, k: int, relaxed: bool, label
     stack[0, 0] = 0
     stack[0, 1] = n
     depth = 1
-    stamp = np.int64(0)
+    stamp = 0
     classes = 0
     while depth > 0:
         depth -= 1
