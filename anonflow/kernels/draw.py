@@ -203,9 +203,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 components_jit = jit(components)
 
 
-def halve(
-    graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarray, half: np.ndarray
-) -> bool:
+def halve(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarray, half: np.ndarray) -> bool:
     """Split a regular graph of even degree and keep one half: every edge with probability 1/2.
 
     The edges of every vertex are paired at random; following the pairs, the graph falls into closed walks of
@@ -277,9 +275,7 @@ def halve(
 halve_jit = jit(halve)
 
 
-def walk(
-    graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarray, taken: np.ndarray
-) -> bool:
+def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarray, taken: np.ndarray) -> bool:
     """A perfect matching of a regular graph by random walks (Goel, Kapralov and Khanna, SIAM J. Comput. 42, 2013).
 
     From each free row, walk along random edges that are not matched, and back along matched ones, until a

@@ -1,0 +1,21 @@
+"""Drawing the assignment, shuffling, the published table and the owner's certificate."""
+
+from anonflow.release.certificate import Certificate
+from anonflow.release.draw import decompose, draw_assignment, draw_permutation, permute_classes
+from anonflow.release.publish import Release, ReleaseWarning, publish
+from anonflow.release.randomness import RandomWords
+from anonflow.release.tables import read_release, write_release
+
+__all__ = [
+    "Certificate",
+    "RandomWords",
+    "Release",
+    "ReleaseWarning",
+    "decompose",
+    "draw_assignment",
+    "draw_permutation",
+    "permute_classes",
+    "publish",
+    "read_release",
+    "write_release",
+]

@@ -124,7 +124,9 @@ def permute_classes(
     members = at[by_class].astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(member))]).astype(np.int64)
     smallest = members[offsets[:-1]]
-    return _permuted(offsets, members, smallest if positions is None else np.asarray(positions)[smallest], words)
+    return _permuted(
+        offsets, members, smallest if positions is None else np.asarray(positions)[smallest], words
+    )
 
 
 def draw_permutation(n: int, words: RandomWords) -> np.ndarray:
@@ -264,7 +266,7 @@ def decompose(matches: np.ndarray) -> np.ndarray:
     match of a whole assignment knows them all. O(nk log k + n log n) expected time.
     """
     graph = _int32_rows(matches)
-    faulty, offsets, _, _, degrees = components_jit(graph)
+    faulty, _, _, _, degrees = components_jit(graph)
     if faulty.any():
         raise VerificationError(f"the matches of {int(faulty.sum())} records are not regular")
     kinds = np.unique(degrees[degrees > 1])

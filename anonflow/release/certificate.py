@@ -1,0 +1,209 @@
+"""The owner's certificate: which originals each published row may be, and nothing that says which it is."""
+
+from __future__ import annotations
+
+import json
+import platform
+import zipfile
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anonflow import __version__
+from anonflow.errors import DataError
+from anonflow.release.files import OWNER_ONLY, write_whole
+
+__all__ = ["FORMAT", "Certificate", "versions"]
+
+FORMAT = 1
+"""Version of the file format."""
+
+_ARRAYS = {"row_list": np.int32, "list_offsets": np.int64, "list_originals": np.int32}
+_TEXTS = ("criterion", "algorithm")
+_SHORT = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """For every published row the originals that match it, sorted: the owner's proof.
+
+    Attributes
+    ----------
+    k : int
+    criterion : str
+        What the method guarantees.
+    algorithm : str
+    row_list : numpy.ndarray, shape (n,), int32
+        The list of each published row; rows of one equivalence class share one.
+    list_offsets : numpy.ndarray, shape (l + 1,), int64
+        List t is ``list_originals[list_offsets[t] : list_offsets[t + 1]]``.
+    list_originals : numpy.ndarray, shape (e,), int32
+        Positions in the table, ascending within a list.
+    versions : dict
+        Of Python, numpy and anonflow.
+
+    Notes
+    -----
+    Holds neither the assignment nor the seed: a row's own original is one of its list, which is in the
+    table's order. k-concealed releases, which have no k-regular matches, have empty lists.
+    """
+
+    k: int
+    criterion: str
+    algorithm: str
+    row_list: np.ndarray
+    list_offsets: np.ndarray
+    list_originals: np.ndarray
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Number of published rows."""
+        return len(self.row_list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row has a list."""
+        return bool((np.diff(self.list_offsets)[self.row_list] > 0).all())
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Row r has ``originals[offsets[r] : offsets[r + 1]]``; shape (n + 1,), int64."""
+        if self._own_lists:
+            return self.list_offsets
+        sizes = np.diff(self.list_offsets)[self.row_list]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def originals(self) -> np.ndarray:
+        """The lists row after row, int32; a class of c rows takes c * c entries."""
+        if self._own_lists:
+            return self.list_originals
+        sizes = np.diff(self.offsets)
+        within = np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], sizes)
+        found: np.ndarray = self.list_originals[
+            np.repeat(self.list_offsets[:-1][self.row_list], sizes) + within
+        ]
+        return found
+
+    @property
+    def _own_lists(self) -> bool:
+        return len(self.list_offsets) == self.n + 1 and bool((self.row_list == np.arange(self.n)).all())
+
+    def of(self, row: int) -> np.ndarray:
+        """The originals of one published row, ascending, int32.
+
+        Raises
+        ------
+        IndexError
+            If there is no such row.
+        """
+        at = self.row_list[row]
+        found: np.ndarray = self.list_originals[self.list_offsets[at] : self.list_offsets[at + 1]]
+        return found
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the certificate, readable by its owner only.
+
+        Raises
+        ------
+        DataError
+            If the folder may not be written to.
+        AnonflowError
+            If the disk is full.
+        """
+        about = {
+            "format": FORMAT,
+            "k": self.k,
+            "criterion": self.criterion,
+            "algorithm": self.algorithm,
+            "versions": self.versions,
+        }
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+        write_whole(path, OWNER_ONLY, lambda stream: np.savez(stream, about=text, **arrays))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Certificate:
+        """Read a certificate; nothing in the file is executed or believed unchecked.
+
+        Raises
+        ------
+        DataError
+            If the file is missing, no certificate, of another format version, or inconsistent.
+        """
+        name = fspath(path)
+        if not Path(path).is_file():
+            raise DataError(f"{name}: does not exist; name the certificate in the owner's folder")
+        try:
+            about, arrays = _read(path)
+        except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError, SyntaxError, RecursionError):
+            about = None
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OverflowError):
+            about = None
+        if about is None:
+            raise DataError(f"{name}: is no certificate; name the one in the owner's folder")
+        if about.get("format") != FORMAT:
+            raise DataError(
+                f"{name}: is a certificate of another version; read it with the one that wrote it"
+            )
+        if not _sound(about, arrays):
+            raise DataError(f"{name}: is damaged; use the certificate that was made with the release")
+        return cls(about["k"], about["criterion"], about["algorithm"], versions=about["versions"], **arrays)
+
+    def __repr__(self) -> str:
+        return f"Certificate({self.criterion}, k={self.k}, {self.n} rows, {self.algorithm})"
+
+
+def versions() -> dict[str, str]:
+    """What a release was made with.
+
+    Raises
+    ------
+    None
+    """
+    return {"anonflow": __version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
+def _read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    with zipfile.ZipFile(path) as archive:
+        # our files are stored plainly: nothing in them can be larger than the file itself
+        if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
+            raise ValueError
+    with np.load(path, allow_pickle=False) as content:
+        if sorted(content.files) != sorted(["about", *_ARRAYS]):
+            raise ValueError
+        arrays = {name: content[name] for name in content.files}
+    for name, kind in {**_ARRAYS, "about": np.uint8}.items():
+        if arrays[name].ndim != 1 or arrays[name].dtype != np.dtype(kind):
+            raise ValueError
+    about = json.loads(arrays.pop("about").tobytes())
+    if not isinstance(about, dict):
+        raise ValueError
+    return about, arrays
+
+
+def _sound(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
+    known = about.get("versions")
+    if type(about.get("k")) is not int or about["k"] < 1 or not isinstance(known, dict):
+        return False
+    texts = [about.get(name) for name in _TEXTS] + [item for pair in known.items() for item in pair]
+    if not all(isinstance(text, str) and len(text) <= _SHORT and text.isprintable() for text in texts):
+        return False
+    rows, offsets, originals = (arrays[name] for name in _ARRAYS)
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(originals):
+        return False
+    if (offsets[1:] < offsets[:-1]).any():
+        return False
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(offsets) - 1):
+        return False
+    if len(originals) and not (originals.min() >= 0 and originals.max() < len(rows)):
+        return False
+    rises = np.diff(originals.astype(np.int64)) > 0
+    starts = offsets[1:-1]
+    rises[starts[(starts > 0) & (starts < len(originals))] - 1] = True  # the next list may start lower
+    return bool(rises.all())

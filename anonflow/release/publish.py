@@ -1,0 +1,327 @@
+"""From generalized records to a published table: draw, carry the other columns along, shuffle, rebuild."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import math
+import warnings
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.release.certificate import Certificate, versions
+from anonflow.release.draw import draw_assignment, draw_permutation, permute_classes
+from anonflow.release.randomness import DRAW_STEP, RandomWords
+from anonflow.table.domain import WHOLE, number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.generalization import Generalization
+    from anonflow.table import Table
+
+__all__ = ["Publishable", "Release", "ReleaseWarning", "plain_values", "publish"]
+
+_OWN_VALUE = 0.5
+_CHANCE = math.log(1000)
+_EXACT = 1 << 53
+
+# Which words the draws of an anonymization were made from: a second one is worth a warning.
+_drawn: WeakKeyDictionary[Any, set[bytes | None]] = WeakKeyDictionary()
+
+
+class ReleaseWarning(UserWarning):
+    """Something about a release that its owner must know before publishing it."""
+
+
+class Publishable(Protocol):
+    """What a release is made of; an ``Anonymization`` is one."""
+
+    table: Table
+    algorithm: Any
+    k: int
+    generalization: Generalization
+    matches: np.ndarray | None
+    classes: np.ndarray | None
+    suppressed: np.ndarray
+
+    @property
+    def guarantee(self) -> str:
+        """The criterion that the method promises."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What is published, and the owner's proof.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The published table: plain text and numbers, rows in random order, a fresh RangeIndex.
+    certificate : Certificate or None
+        The owner's; None for a release read from a file.
+    """
+
+    frame: pd.DataFrame
+    certificate: Certificate | None = None
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the published table (not the certificate) as CSV or Parquet, by the name's ending.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends in neither.
+        DataError, AnonflowError
+            If the file cannot be written.
+        """
+        from anonflow.release.tables import write_release
+
+        write_release(self, path)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __repr__(self) -> str:
+        return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
+
+
+def publish(anonymization: Publishable, seed: int | bytes | None = None, *, step: int = DRAW_STEP) -> Release:
+    """Draw one assignment, shuffle, and build what is published.
+
+    Parameters
+    ----------
+    anonymization : Anonymization
+        n generalized records of a table.
+    seed : int or bytes, optional
+        A secret (see :class:`RandomWords`) that makes the same release again; the operating system's
+        randomness without it.
+    step : int
+        Separates draws that share a seed.
+
+    Returns
+    -------
+    Release
+        n rows. All published columns that are no quasi-identifiers travel together from one original to a
+        row: along an assignment drawn from the matches, by a uniform permutation inside each class, or, where
+        a method has neither, with the record's own. Fewer than k suppressed records have ``*`` there.
+
+    Raises
+    ------
+    ParameterError
+        If the seed is none that can be used.
+    VerificationError
+        If the matches are not regular.
+
+    Warns
+    -----
+    ReleaseWarning
+        If another column is nearly unique or monotone in the table's order, which undoes the shuffle; or if a
+        release of this anonymization was drawn before with other words: who has both can intersect them.
+
+    Notes
+    -----
+    O(nk + n log n) expected time, and O(n) for each column.
+    """
+    import pandas as pd
+
+    words = RandomWords(seed, step)
+    _warn_of_second_draw(anonymization, seed, step)
+    table, n = anonymization.table, anonymization.generalization.n
+    suppressed = np.asarray(anonymization.suppressed, bool)
+    hidden = 0 < int(suppressed.sum()) < anonymization.k
+    origin = _assignment(anonymization, suppressed, words)
+    order = draw_permutation(n, words)
+    published = anonymization.generalization.take(order).decode(suppressed=suppressed[order])
+    columns: dict[str, Any] = {}
+    for name in table.frame.columns:
+        if name in published.columns:
+            columns[str(name)] = published[name].array
+            continue
+        cells = table.frame[name]
+        _warn_of_telling_column(str(name), cells)
+        columns[str(name)] = plain_values(
+            cells, origin[order], hidden=suppressed[order] if hidden else None, name=str(name)
+        )
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(n))
+    return Release(frame, _certificate(anonymization, suppressed, order))
+
+
+def _assignment(source: Publishable, suppressed: np.ndarray, words: RandomWords) -> np.ndarray:
+    """The original whose other columns each generalized record is published with, shape (n,), int64."""
+    n = len(suppressed)
+    if source.matches is not None:
+        origin = draw_assignment(source.matches, words)
+    elif source.classes is not None:
+        origin = permute_classes(np.where(suppressed, -1, source.classes), words)
+    else:
+        origin = np.arange(n, dtype=np.int64)
+    hidden = np.flatnonzero(suppressed)
+    if len(hidden) and source.classes is None:
+        if (origin[hidden] != hidden).any():
+            raise DataError("suppressed records have matches besides themselves; give each a row of its own")
+        origin[hidden] = hidden[permute_classes(np.zeros(len(hidden), np.int8), words, hidden)]
+    return origin
+
+
+def _certificate(source: Publishable, suppressed: np.ndarray, order: np.ndarray) -> Certificate:
+    n = len(suppressed)
+    hidden = np.flatnonzero(suppressed)
+    if source.matches is not None:
+        lists = np.sort(source.matches[order[~suppressed[order]]], axis=1)  # by published row
+        given = lists >= 0
+        flat, sizes = lists[given], given.sum(axis=1)
+        row_list = np.zeros(n, np.int64)
+        row_list[~suppressed[order]] = np.arange(len(lists))
+    elif source.classes is not None:
+        labels = np.where(suppressed, -1, source.classes)
+        kinds, member = np.unique(labels, return_inverse=True)
+        flat = np.argsort(member, kind="stable")
+        sizes = np.bincount(member, minlength=len(kinds))
+        row_list = member[order]
+        hidden = hidden[:0]
+    else:
+        flat, sizes = np.empty(0, np.int64), np.zeros(1, np.int64)
+        row_list = np.zeros(n, np.int64)
+    if len(hidden):
+        row_list[suppressed[order]] = len(sizes)
+        flat, sizes = np.concatenate([flat, hidden]), np.append(sizes, len(hidden))
+    return Certificate(
+        int(source.k),
+        str(source.guarantee),
+        str(getattr(source.algorithm, "name", source.algorithm)),
+        row_list.astype(np.int32),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        flat.astype(np.int32),
+        versions(),
+    )
+
+
+# ---------------------------------------------------------------------------------------- plain values
+
+
+def plain_values(
+    cells: pd.Series, order: np.ndarray, *, hidden: np.ndarray | None = None, name: str = ""
+) -> Any:
+    """A column's values in another order, rebuilt so that nothing of the original column comes along.
+
+    Parameters
+    ----------
+    cells : pandas.Series, n values
+    order : numpy.ndarray, shape (n,), integer
+        Which value each row gets.
+    hidden : numpy.ndarray, shape (n,), bool, optional
+        Rows that get ``*`` instead; the column is text then.
+    name : str
+        The column, for messages.
+
+    Returns
+    -------
+    numpy.ndarray or pandas array, n values
+        Truth values and numbers where all values are (missing ones: NaN), else text; missing text is missing.
+
+    Raises
+    ------
+    DataError
+        If the cells are lists or other values that are no single value.
+    """
+    import pandas as pd
+
+    try:
+        at, distinct = pd.factorize(cells)
+    except TypeError:
+        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
+    at = at[order]
+    values = [value.item() if isinstance(value, np.generic) else value for value in list(distinct)]
+    missing = at < 0
+    if hidden is None:
+        numbers = _numbers(values, bool(missing.any()))
+        if numbers is not None:
+            return numbers[at]  # a missing one, -1, is the NaN at the end
+    texts = np.array([*(_text(value) for value in values), None], object)[at]
+    if hidden is not None:
+        texts[hidden] = WHOLE
+    return pd.array(texts, dtype="str")
+
+
+def _numbers(values: list[Any], missing: bool) -> np.ndarray | None:
+    """The values as plain numbers, NaN last if any is missing; None where they must be text."""
+    kinds = {type(value) for value in values}
+    if kinds == {bool} and not missing:
+        return np.array(values, bool)
+    if kinds == {int} and not missing and all(-(1 << 63) <= value < 1 << 63 for value in values):
+        return np.array(values, np.int64)
+    if not kinds or not kinds <= {int, float}:
+        return None
+    if any(isinstance(value, int) and abs(value) > _EXACT for value in values):
+        return None
+    return np.array([*values, np.nan], np.float64)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int | float):
+        return number_text(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat().removesuffix("T00:00:00")
+    return str(value)
+
+
+# -------------------------------------------------------------------------------------------- warnings
+
+
+def _warn_of_second_draw(source: Publishable, seed: int | bytes | None, step: int) -> None:
+    mark = None
+    if seed is not None:
+        mark = hashlib.blake2b(repr((type(seed), seed, step)).encode()).digest()
+    before = _drawn.setdefault(source, set())
+    if before and (mark is None or mark not in before):
+        warnings.warn(
+            "a release of this anonymization was drawn before; publish only one of them, "
+            "or the two can be intersected",
+            ReleaseWarning,
+            stacklevel=4,
+        )
+    before.add(mark)
+
+
+def _warn_of_telling_column(name: str, cells: pd.Series) -> None:
+    import pandas as pd
+
+    try:
+        at, distinct = pd.factorize(cells)
+    except TypeError:
+        return  # refused when the column is rebuilt
+    counts = np.bincount(at[at >= 0], minlength=len(distinct))
+    own = int((counts == 1).sum())
+    if len(counts) > 1 and own >= _OWN_VALUE * counts.sum():
+        warnings.warn(
+            f"column {name!r} is nearly unique: {own} records have a value that nobody else has, "
+            "which undoes the shuffle; leave it out or make it coarser",
+            ReleaseWarning,
+            stacklevel=4,
+        )
+    elif _monotone(at, counts):
+        warnings.warn(
+            f"column {name!r} is monotone: its {len(counts)} values stand in the table's order, "
+            "which undoes the shuffle; leave it out or put the table in another order",
+            ReleaseWarning,
+            stacklevel=4,
+        )
+
+
+def _monotone(at: np.ndarray, counts: np.ndarray) -> bool:
+    """Whether every value stands in one run of the table, and not by chance."""
+    given = at[at >= 0]
+    if len(counts) < 2 or int((given[1:] != given[:-1]).sum()) != len(counts) - 1:
+        return False
+    orders = math.lgamma(len(given) + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
+    return orders - math.lgamma(len(counts) + 1) > _CHANCE

@@ -1,0 +1,133 @@
+"""Published tables as files: CSV and Parquet, written whole, read without guessing."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from anonflow.errors import DataError, ParameterError
+from anonflow.release.files import PUBLIC, write_whole
+from anonflow.release.publish import Release
+from anonflow.table import Schema
+from anonflow.table.domain import number_text
+from anonflow.table.read import read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["read_release", "write_release"]
+
+_CSV = ".csv"
+_PARQUET = (".parquet", ".pq")
+
+
+def write_release(release: Release, path: str | PathLike[str]) -> None:
+    """Write a published table as CSV or Parquet, by the name's ending; the file appears whole.
+
+    Parameters
+    ----------
+    release : Release
+        Its certificate is not written: that is the owner's.
+    path : path
+        ``.csv`` (UTF-8, commas, numbers in their shortest form), ``.parquet`` or ``.pq`` (no pandas metadata,
+        no statistics).
+
+    Raises
+    ------
+    ParameterError
+        If the name ends otherwise.
+    DataError
+        If the folder may not be written to.
+    AnonflowError
+        If the disk is full.
+    """
+    suffix = Path(path).suffix.lower()
+    frame = release.frame
+    if suffix == _CSV:
+        write_whole(path, PUBLIC, lambda stream: _write_csv(frame, stream))
+    elif suffix in _PARQUET:
+        write_whole(path, PUBLIC, lambda stream: _write_parquet(frame, stream))
+    else:
+        raise ParameterError(
+            f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"
+        )
+
+
+def _write_csv(frame: pd.DataFrame, stream: BinaryIO) -> None:
+    import pandas as pd
+
+    columns = {name: _csv_cells(frame[name]) for name in frame.columns}
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+    pd.DataFrame(columns).to_csv(text, index=False, lineterminator="\n")
+    text.detach()
+
+
+def _csv_cells(cells: pd.Series) -> pd.Series:
+    """Floats in their shortest form, whole ones without ``.0``: the same text as a range has."""
+    import pandas as pd
+
+    if not pd.api.types.is_float_dtype(cells.dtype):
+        return cells
+    at, distinct = pd.factorize(cells)
+    texts = np.array([*(number_text(value) for value in distinct.tolist()), None], object)
+    return pd.Series(texts[at], dtype="str")
+
+
+def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    plain = [
+        field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field
+        for field in table.schema
+    ]
+    table = table.cast(pa.schema(plain)).replace_schema_metadata(None)
+    # statistics and the stored Arrow schema would say more than the rows do
+    pq.write_table(table, stream, compression="zstd", write_statistics=False, store_schema=False)
+
+
+def read_release(
+    path: str | PathLike[str], schema: Schema | Mapping[str, Any] | str | PathLike[str]
+) -> Release:
+    """Read a published table back; every cell of a CSV file stays text.
+
+    Parameters
+    ----------
+    path : path
+        CSV (UTF-8, commas) or Parquet.
+    schema : Schema, mapping or path
+        The schema that the release was made with.
+
+    Returns
+    -------
+    Release
+        Without a certificate: load that from the owner's folder with :meth:`Certificate.load`.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, has no rows, or its columns are not those that the schema publishes.
+    SchemaError
+        If the schema has problems.
+    """
+    schema = Schema.of(schema)
+    frame = read_frame(path)
+    published = [name for name, column in schema.columns.items() if column.role != "identifier"]
+    names = [str(name) for name in frame.columns]
+    problems = [f"column {name!r}: missing from the release" for name in published if name not in names]
+    for name in names:
+        if name not in schema:
+            problems.append(f"column {name!r}: is in the release, but not in the schema")
+        elif schema[name].role == "identifier":
+            problems.append(f"column {name!r}: is in the release, but the schema says identifier")
+    if problems:
+        raise DataError.collected(f"{fspath(path)}: does not go with the schema", problems)
+    if not len(frame):
+        raise DataError(f"{fspath(path)}: the release has no rows")
+    return Release(frame)
