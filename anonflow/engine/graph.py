@@ -14,7 +14,7 @@ import numpy as np
 from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k, partition_rng
 from anonflow.engine import tasks
-from anonflow.engine.loader import Flow, Run
+from anonflow.engine.flow import Flow, Run
 from anonflow.table import Records
 
 __all__ = ["Plan", "RunPlan", "compile_flow", "plan_flow"]

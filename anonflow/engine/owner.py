@@ -160,7 +160,9 @@ class OwnerFolder:
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            raise FlowError(f"{path}: no readable run record; name the owner's folder of an earlier run") from None
+            raise FlowError(
+                f"{path}: no readable run record; name the owner's folder of an earlier run"
+            ) from None
         if not isinstance(record, dict):
             raise FlowError(f"{path}: no run record; name the owner's folder of an earlier run")
         return record

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-
 from anonflow import __version__
-from anonflow.engine.loader import Flow
+from anonflow.engine.flow import Flow
 from anonflow.engine.owner import OwnerFolder
 from anonflow.engine.result import RunReport
 from anonflow.errors import FlowError
@@ -90,7 +89,11 @@ def of_run(
         "scheduler": scheduler,
         "workers": workers,
         "versions": versions(),
-        "machine": {"system": platform.system(), "processor": platform.machine(), "processors": os.cpu_count()},
+        "machine": {
+            "system": platform.system(),
+            "processor": platform.machine(),
+            "processors": os.cpu_count(),
+        },
         "hashes": {"flow": owner.digest(flow.path), "source": owner.digest(flow.source_path)},
         "published-run": None if flow.published is None else flow.published.number,
         "published": [os.path.relpath(path, owner.path) for path in published],
@@ -125,7 +128,9 @@ def replayed_seed(flow: Flow, owner: OwnerFolder) -> int:
                 f"{owner.path}: the {what} has changed since; restore it, or run without --replay"
             )
     if earlier.get("versions", {}).get("anonflow") != __version__:
-        raise FlowError(f"{owner.path}: was made by another version of anonflow; install that one to repeat it")
+        raise FlowError(
+            f"{owner.path}: was made by another version of anonflow; install that one to repeat it"
+        )
     return owner.seed()
 
 

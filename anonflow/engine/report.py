@@ -12,7 +12,7 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.engine import plots
-from anonflow.engine.loader import Flow
+from anonflow.engine.flow import Flow
 from anonflow.engine.result import RunReport, RunResult
 from anonflow.table import Table
 
@@ -202,7 +202,9 @@ def _detail(result: RunResult, several: bool) -> dict[str, Any]:
     return {
         "of": f" · {result.name}" if several else "",
         "gcp": _number(result.measures.get("gcp")),
-        "losses": _safe(plots.bars(labels, [one.loss for one in result.columns], "Information loss by column")),
+        "losses": _safe(
+            plots.bars(labels, [one.loss for one in result.columns], "Information loss by column")
+        ),
         "cells": _safe(plots.stacked(labels, cells, "Cells as they were, generalized, hidden")),
         "sizes_title": "Matches of each published row" if regular else "Class sizes",
         "sizes_text": (

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-import threading
 import time
 import warnings
 from collections.abc import Callable
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from anonflow import utility
-from anonflow.algorithms.anonymize import Anonymization, assemble
-from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.asked import DIVERSITY, read_criteria
-from anonflow.criteria.verification import Finding
+from anonflow.algorithms.anonymize import Anonymization
+from anonflow.criteria.asked import read_criteria
 from anonflow.criteria.verifier import verify
 from anonflow.engine import record, source
+from anonflow.engine.combine import combine, infeasible, with_findings
 from anonflow.engine.events import (
-    Cancelled,
     Event,
     EventStream,
     FlowDone,
@@ -33,20 +27,19 @@ from anonflow.engine.events import (
     StepDone,
     StepStarted,
 )
+from anonflow.engine.flow import Flow
 from anonflow.engine.graph import Plan, RunPlan, compile_flow, plan_flow
-from anonflow.engine.loader import Flow, load_flow
+from anonflow.engine.loader import load_flow
 from anonflow.engine.owner import OwnerFolder, check_target, write_whole
-from anonflow.engine.result import ColumnLoss, RunReport, RunResult
+from anonflow.engine.result import RunReport, RunResult
 from anonflow.engine.schedulers import SCHEDULERS, stream
 from anonflow.engine.tasks import Failed, PartitionResult
-from anonflow.errors import AnonflowError, FlowError, InfeasibleError, ParameterError
+from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from anonflow.kernels import jit
 from anonflow.release import Release, publish, write_release
 from anonflow.table import Table
 
-__all__ = ["Handle", "run", "start"]
-
-_AFTER_THE_DRAW = (*DIVERSITY, "pattern", "boundary")
+__all__ = ["run"]
 
 
 def run(
@@ -111,79 +104,6 @@ def run(
     finally:
         events.emit(FlowDone(ok=ok, seconds=time.perf_counter() - begin))
         events.close()
-
-
-class Handle:
-    """A flow that runs in the background.
-
-    Attributes
-    ----------
-    events : EventStream
-        Iterate over it to follow the run; ``events.cancel()`` stops it.
-    """
-
-    def __init__(self, flow: str | PathLike[str] | Flow, settings: dict[str, Any]) -> None:
-        self.events = EventStream()
-        self._report: RunReport | None = None
-        self._error: BaseException | None = None
-
-        def work() -> None:
-            try:
-                self._report = run(flow, events=self.events, **settings)
-            except BaseException as error:
-                self._error = error
-
-        self._thread = threading.Thread(target=work, name="anonflow-run", daemon=True)
-        self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether it is still at work."""
-        return self._thread.is_alive()
-
-    def cancel(self) -> None:
-        """Stop as soon as possible; nothing is published.
-
-        Raises
-        ------
-        None
-        """
-        self.events.cancel()
-
-    def result(self, timeout: float | None = None) -> RunReport:
-        """Wait for the end.
-
-        Raises
-        ------
-        TimeoutError
-            If it is not over after `timeout` seconds.
-        AnonflowError
-            What :func:`run` raises.
-        """
-        self._thread.join(timeout)
-        if self._thread.is_alive():
-            raise TimeoutError("the flow is still running")
-        if self._error is not None:
-            raise self._error
-        assert self._report is not None
-        return self._report
-
-
-def start(flow: str | PathLike[str] | Flow, **settings: Any) -> Handle:
-    """Run a flow in the background.
-
-    Parameters
-    ----------
-    flow : path or Flow
-    **settings
-        Those of :func:`run`.
-
-    Raises
-    ------
-    None
-        What goes wrong is raised by ``result()``.
-    """
-    return Handle(flow, settings)
 
 
 class _Runner:
@@ -308,9 +228,8 @@ class _Runner:
                 partitions = waiting[one.number]
                 self.events.emit(RunStarted(run=one.number, name=one.name, partitions=partitions))
             else:
-                results[one.number] = self._infeasible(
-                    one.number, f"{table.n} records cannot hide among k = {one.anonymize.k}", table.n
-                )
+                problem = f"{table.n} records cannot hide among k = {one.anonymize.k}"
+                results[one.number] = self._told(infeasible(one, problem, table.n))
         begin = time.perf_counter()
         self.events.emit(StepStarted(step="anonymize", tasks=len(leaves)))
         combining = 0.0
@@ -323,12 +242,16 @@ class _Runner:
                 now = time.perf_counter()
                 parts = arrived.pop(number)
                 ordered = [parts[p] for p in range(len(parts))]
-                results[number] = self._combine(table, plan, plans[number], ordered)
+                results[number] = self._told(combine(self.flow, table, plan, plans[number], ordered))
                 combining += time.perf_counter() - now
         seconds = time.perf_counter() - begin
         self.seconds["anonymize"], self.seconds["combine"] = seconds - combining, combining
         self.events.emit(StepDone(step="anonymize", seconds=seconds))
         return [results[one.number] for one in self.flow.runs]
+
+    def _told(self, result: RunResult) -> RunResult:
+        self.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))
+        return result
 
     def _stop_at(self, plan: RunPlan, partition: int, result: PartitionResult) -> None:
         """Errors that end the flow: wrong parameters, bugs, and the infeasible where there is one run."""
@@ -362,71 +285,12 @@ class _Runner:
             )
         )
 
-    def _infeasible(self, number: int, problem: str, records: int) -> RunResult:
-        one = self.flow.runs[number]
-        method = algorithm_named(one.anonymize.algorithm)
-        result = RunResult(
-            number,
-            one.name,
-            method.name,
-            method.guarantee,
-            one.anonymize.k,
-            records,
-            values=dict(one.values),
-            problem=problem,
-        )
-        self.events.emit(RunDone(run=number, ok=False, row=result.row()))
-        return result
-
-    def _combine(self, table: Table, plan: Plan, one: RunPlan, parts: list[PartitionResult]) -> RunResult:
-        """A run's partitions put together."""
-        for part in parts:
-            if isinstance(part.matched, Failed):
-                return self._infeasible(one.run.number, part.matched.message, table.n)
-        spec = one.run.anonymize
-        method = algorithm_named(spec.algorithm)
-        outcomes = [part.matched.outcome for part in parts if not isinstance(part.matched, Failed)]
-        parameters = {
-            "loss": spec.loss,
-            "partition_size": one.run.partition.size,
-            "order": one.run.partition.order,
-            **spec.options,
-        }
-        anonymization = assemble(table, method, spec.k, plan.index(one), outcomes, parameters)
-        findings = _merged([part.findings for part in parts])
-        whole = [
-            asked
-            for asked in read_criteria(self.flow.criteria, method.guarantee)
-            if asked.name in _AFTER_THE_DRAW
-        ]
-        if whole and self.flow.published is not one.run:
-            findings += verify(table, anonymization, whole, spec.k).findings
-        measures = dict.fromkeys(("gcp", *self.flow.spec.steps.measure, "usefulness"))
-        result = RunResult(
-            one.run.number,
-            one.run.name,
-            method.name,
-            method.guarantee,
-            spec.k,
-            table.n,
-            measures=utility.measure(table, anonymization, list(measures)),
-            suppressed=int(anonymization.suppressed.sum()),
-            seconds=sum(part.matched.seconds for part in parts if not isinstance(part.matched, Failed)),
-            findings=findings,
-            columns=_columns(table, parts),
-            sizes=_sizes(anonymization),
-            values=dict(one.run.values),
-            anonymization=anonymization,
-        )
-        self.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))
-        return result
-
     # ------------------------------------------------------------------------------ draw and publish
 
     def _release(self, table: Table, results: list[RunResult]) -> tuple[list[RunResult], Release | None]:
         """Draw the published run's assignment and verify what would be published."""
         picked = self.flow.published
-        if picked is None or (self.flow.spec.steps.draw is None and self.flow.table_path is None):
+        if picked is None or not self.flow.draws(picked):
             return results, None
         result = results[picked.number]
         anonymization = result.anonymization
@@ -444,7 +308,7 @@ class _Runner:
             ),
             picked.number,
         )
-        results[picked.number] = _with_findings(result, checked.findings)
+        results[picked.number] = with_findings(result, checked.findings)
         return results, release
 
     def _asked(self, result: RunResult) -> tuple[Any, ...]:
@@ -464,9 +328,9 @@ class _Runner:
         html = None
         seconds = time.perf_counter() - self.clock
         if flow.report_path is not None:
-            from anonflow.engine import report as pages
+            from anonflow.engine.report import render
 
-            html = pages.render(flow, table, report, seconds)
+            html = render(flow, table, report, seconds)
         if self.owner is not None:
             self.owner.make()
             if not self.replayed:
@@ -486,62 +350,18 @@ class _Runner:
         seconds = time.perf_counter() - self.clock
         if self.owner is not None:
             self.owner.write_record(
-                record.of_run(flow, self.owner, report, published, self.began, seconds, self.seconds, self.scheduler, self.workers)
+                record.of_run(
+                    flow,
+                    self.owner,
+                    report,
+                    published,
+                    self.began,
+                    seconds,
+                    self.seconds,
+                    self.scheduler,
+                    self.workers,
+                )
             )
         object.__setattr__(report, "published", tuple(published))
         object.__setattr__(report, "seconds", seconds)
         return report
-
-
-def _merged(findings: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """What was found in the partitions, as one finding for each criterion."""
-    merged = []
-    for same in zip(*findings, strict=True):
-        failed = [finding for finding in same if not finding.holds]
-        merged.append(
-            Finding(
-                same[0].criterion,
-                not failed,
-                sum(finding.failed for finding in failed),
-                failed[0].side if failed else "",
-                (),
-                f"{len(same) - len(failed)} of {len(same)} partitions",
-                same[0].parameters,
-            )
-        )
-    return tuple(merged)
-
-
-def _with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult:
-    """The same result with what was found in the release: it replaces what the partitions said before."""
-    from dataclasses import replace
-
-    failed = tuple(finding for finding in result.findings if not finding.holds)
-    return replace(result, findings=(*failed, *findings))
-
-
-def _columns(table: Table, parts: list[PartitionResult]) -> tuple[ColumnLoss, ...]:
-    """Mean loss of each published column; positions of a code are one column."""
-    measured = [part.measured for part in parts if part.measured is not None]
-    costs = np.sum([one.costs for one in measured], axis=0) / table.n
-    exact = np.sum([one.exact for one in measured], axis=0) / table.n
-    whole = np.sum([one.whole for one in measured], axis=0) / table.n
-    found = []
-    for name in table.qi_columns:
-        at = [a for a, domain in enumerate(table.domains) if domain.column == name]
-        found.append(
-            ColumnLoss(name, *(float(np.mean(values[at])) for values in (costs, exact, whole)))
-        )
-    return tuple(found)
-
-
-def _sizes(anonymization: Anonymization) -> tuple[tuple[int, int], ...]:
-    """How many originals generalized records have: matches, or the size of their class."""
-    if anonymization.matches is not None:
-        sizes = (anonymization.matches >= 0).sum(axis=1)
-    elif anonymization.classes is not None:
-        sizes = np.bincount(anonymization.classes)[anonymization.classes]
-    else:
-        return ()
-    values, counts = np.unique(sizes, return_counts=True)
-    return tuple(zip(values.tolist(), counts.tolist(), strict=True))

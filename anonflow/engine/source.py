@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonflow import datasets
-from anonflow.engine.loader import Flow
+from anonflow.engine.flow import Flow
 from anonflow.errors import DataError
 from anonflow.table import Table
 from anonflow.table.read import read_csv, read_parquet

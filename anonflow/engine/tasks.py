@@ -22,9 +22,20 @@ from anonflow.criteria.verifier import verify
 from anonflow.errors import AnonflowError
 from anonflow.table import Records, Table
 
-__all__ = ["Failed", "Matched", "Measured", "PartitionResult", "Settings", "finish", "match", "measure", "part"]
+__all__ = [
+    "OF_THE_WHOLE",
+    "Failed",
+    "Matched",
+    "Measured",
+    "PartitionResult",
+    "Settings",
+    "finish",
+    "match",
+    "measure",
+    "part",
+]
 
-_OF_THE_WHOLE = (*DIVERSITY, "pattern", "boundary")
+OF_THE_WHOLE = (*DIVERSITY, "pattern", "boundary")
 """Criteria that are checked on the whole release, not partition by partition."""
 
 
@@ -154,7 +165,7 @@ def check(settings: Settings, records: Records, matched: Matched | Failed) -> tu
         return ()
     method = algorithm_named(settings.algorithm)
     asked = read_criteria(settings.criteria, method.guarantee)
-    local = [one for one in asked if one.name not in _OF_THE_WHOLE]
+    local = [one for one in asked if one.name not in OF_THE_WHOLE]
     if not local:
         return ()
     try:
@@ -204,7 +215,8 @@ def finish(
     for one in (matched, findings, measured):
         if isinstance(one, Failed):
             return PartitionResult(one)
-    assert not isinstance(findings, Failed) and not isinstance(measured, Failed)
+    assert not isinstance(findings, Failed)
+    assert not isinstance(measured, Failed)
     return PartitionResult(matched, findings, measured)
 
 

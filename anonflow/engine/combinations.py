@@ -1,0 +1,172 @@
+"""The runs of a flow: one, or one for each combination of its matrix."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from anonflow import strict_yaml
+from anonflow.engine.flow import Run
+from anonflow.engine.names import criterion_problem, measure_problem, method_problems
+from anonflow.engine.parts import KeyPath, Parts, reworded
+from anonflow.engine.spec import AnonymizeSpec, PartitionSpec
+
+__all__ = ["MAX_RUNS", "Combinations"]
+
+MAX_RUNS = 1000
+"""A matrix has at most this many combinations."""
+
+
+class Combinations(Parts):
+    """Lays the matrix over the steps and checks every run."""
+
+    def _matrix(self) -> dict[str, list[Any]]:
+        given = self.data.get("matrix")
+        if "matrix" not in self.data:
+            return {}
+        if not isinstance(given, dict) or not given:
+            self.problems.add(("matrix",), "'matrix' is a mapping such as {anonymize.k: [5, 10]}", value=True)
+            return {}
+        matrix = {}
+        for key, values in given.items():
+            part, _, name = key.partition(".")
+            if part not in ("anonymize", "partition") or not name:
+                self.problems.add(
+                    ("matrix", key), "a matrix key is 'anonymize.' or 'partition.' and a parameter's name"
+                )
+            elif part == "partition" and name not in PartitionSpec.model_fields:
+                self.problems.add(
+                    ("matrix", key), strict_yaml.unknown(name, PartitionSpec.model_fields, "parameter")
+                )
+            elif not isinstance(values, list) or not values:
+                self.problems.add(("matrix", key), "a matrix key has a list of values", value=True)
+            elif any(value in values[:i] for i, value in enumerate(values)):
+                self.problems.add(("matrix", key), "a value stands twice", value=True)
+            else:
+                matrix[key] = values
+        size = 1
+        for values in matrix.values():
+            size *= len(values)
+        if size > MAX_RUNS:
+            self.problems.add(("matrix",), f"{size} combinations; a flow has at most {MAX_RUNS}")
+            return {}
+        return matrix
+
+    def _runs(
+        self,
+        steps: dict[str, Any],
+        at: dict[str, int],
+        partition: PartitionSpec,
+        matrix: dict[str, list[Any]],
+    ) -> tuple[Run, ...]:
+        if "anonymize" not in steps:
+            return ()
+        home: KeyPath = ("steps", at["anonymize"], "anonymize")
+        base = steps["anonymize"]
+        if not isinstance(base, dict):
+            self.problems.add(home, "'anonymize' needs settings such as {algorithm: greedy, k: 10}")
+            return ()
+        runs: list[Run] = []
+        said: set[tuple[KeyPath, str]] = set()
+
+        def note(path: KeyPath, text: str) -> None:
+            if (path, text) not in said:
+                said.add((path, text))
+                self.problems.add(path, text, value=True)
+
+        for number, values in enumerate(itertools.product(*matrix.values())):
+            chosen = dict(zip(matrix, values, strict=True))
+            settings = dict(base)
+            cut = {name: getattr(partition, name) for name in partition.model_fields_set}
+            places: dict[str, KeyPath] = {str(key): (*home, key) for key in base}
+            for key, value in chosen.items():
+                part, _, name = key.partition(".")
+                place: KeyPath = ("matrix", key, matrix[key].index(value))
+                if part == "partition":
+                    cut[name] = value
+                    places["partition." + name] = place
+                else:
+                    settings[name] = value
+                    places[name] = place
+            for key in ("algorithm", "k"):
+                if settings.get(key) is None:
+                    note(home, f"'{key}' is missing")
+                    settings.pop(key, None)
+            spec, slices = self._combination(settings, cut, home, places, note)
+            if spec is not None and slices is not None:
+                runs.append(Run(number, _run_name(spec, chosen), spec, slices, chosen))
+        return () if said else tuple(runs)
+
+    def _combination(
+        self,
+        settings: dict[str, Any],
+        cut: dict[str, Any],
+        home: KeyPath,
+        places: dict[str, KeyPath],
+        note: Callable[[KeyPath, str], None],
+    ) -> tuple[AnonymizeSpec | None, PartitionSpec | None]:
+        spec = slices = None
+        try:
+            spec = AnonymizeSpec.model_validate(
+                {key if key in AnonymizeSpec.model_fields else key.replace("-", "_"): value
+                 for key, value in settings.items()}
+            )  # fmt: skip
+        except ValidationError as error:
+            for one in error.errors(include_url=False, include_input=False):
+                if one["type"] != "missing":
+                    key = str(one["loc"][0])
+                    note(places.get(key, home), f"'{key}' {reworded(one['type'], one.get('ctx') or {})}")
+        try:
+            slices = PartitionSpec.model_validate(cut)
+        except ValidationError as error:
+            for one in error.errors(include_url=False, include_input=False):
+                key = str(one["loc"][0])
+                note(
+                    places.get("partition." + key, ("partition", key)),
+                    f"'{key}' {reworded(one['type'], one.get('ctx') or {})}",
+                )
+        for key, text in _method_problems(settings, spec):
+            written = key if key in places else key.replace("_", "-")
+            note(places.get(written, home), text)
+        if spec is not None and slices is not None and slices.size is not None and slices.size < spec.k:
+            note(
+                places.get("partition.size", ("partition", "size")),
+                f"partitions of {slices.size} are smaller than k = {spec.k}; use at least {spec.k}",
+            )
+        return spec, slices
+
+    def _verify(self, steps: dict[str, Any], at: dict[str, int], runs: tuple[Run, ...]) -> None:
+        for i, criterion in enumerate(steps.get("verify") or ()):
+            for run in runs:
+                text = criterion_problem(criterion, run.anonymize.algorithm)
+                if text is not None:
+                    self.problems.add(("steps", at["verify"], "verify", i), text, value=True)
+                    break
+
+    def _measure(self, steps: dict[str, Any], at: dict[str, int]) -> None:
+        for i, measure in enumerate(steps.get("measure") or ()):
+            text = measure_problem(measure)
+            if text is not None:
+                self.problems.add(("steps", at["measure"], "measure", i), text, value=True)
+
+
+def _method_problems(settings: Mapping[str, Any], spec: AnonymizeSpec | None) -> list[tuple[str, str]]:
+    """Also where another setting is wrong, the method and the loss are looked up."""
+    if spec is not None:
+        return method_problems(spec.algorithm, spec.loss, spec.options)
+    algorithm, loss = settings.get("algorithm"), settings.get("loss", "ncp")
+    if not isinstance(algorithm, str) or not isinstance(loss, str):
+        return []
+    return method_problems(algorithm, loss, {})
+
+
+def _run_name(spec: AnonymizeSpec, chosen: Mapping[str, Any]) -> str:
+    more = [
+        f"{key.partition('.')[2]}={value}"
+        for key, value in chosen.items()
+        if key not in ("anonymize.algorithm", "anonymize.k") and isinstance(value, str | int | float)
+    ]
+    return " ".join([spec.algorithm, f"k={spec.k}", *more])

@@ -1,0 +1,160 @@
+"""A run's partitions put together: one anonymization, what was found, what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from anonflow import utility
+from anonflow.algorithms.anonymize import Anonymization, assemble
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.criteria.asked import read_criteria
+from anonflow.criteria.verification import Finding
+from anonflow.criteria.verifier import verify
+from anonflow.engine.flow import Flow, Run
+from anonflow.engine.graph import Plan, RunPlan
+from anonflow.engine.result import ColumnLoss, RunResult
+from anonflow.engine.tasks import OF_THE_WHOLE, Failed, PartitionResult
+from anonflow.loss import measure_named
+from anonflow.table import Table
+
+__all__ = ["combine", "infeasible", "with_findings"]
+
+
+def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[PartitionResult]) -> RunResult:
+    """Put a run's partitions together.
+
+    Parameters
+    ----------
+    flow : Flow
+    table : Table
+        n records.
+    plan : Plan
+    one : RunPlan
+    parts : list of PartitionResult
+        In the order of the run's cuts.
+
+    Returns
+    -------
+    RunResult
+        One without a result, if a partition has none.
+
+    Raises
+    ------
+    ParameterError
+        If a measure or criterion cannot be used with this table.
+    """
+    matched = []
+    for part in parts:
+        if isinstance(part.matched, Failed):
+            return infeasible(one.run, part.matched.message, table.n)
+        matched.append(part.matched)
+    spec = one.run.anonymize
+    method = algorithm_named(spec.algorithm)
+    parameters = {
+        "loss": measure_named(spec.loss),
+        "partition_size": one.run.partition.size,
+        "order": one.run.partition.order,
+        **spec.options,
+    }
+    outcomes = [each.outcome for each in matched]
+    anonymization = assemble(table, method, spec.k, plan.index(one), outcomes, parameters)
+    findings = _merged([part.findings for part in parts])
+    if not flow.draws(one.run):
+        asked = read_criteria(flow.criteria, method.guarantee)
+        whole = [each for each in asked if each.name in OF_THE_WHOLE]
+        if whole:
+            findings += verify(table, anonymization, whole, spec.k).findings
+    measures = dict.fromkeys(("gcp", *flow.spec.steps.measure, "usefulness"))
+    return RunResult(
+        one.run.number,
+        one.run.name,
+        method.name,
+        method.guarantee,
+        spec.k,
+        table.n,
+        measures=utility.measure(table, anonymization, list(measures)),
+        suppressed=int(anonymization.suppressed.sum()),
+        seconds=sum(each.seconds for each in matched),
+        findings=findings,
+        columns=_columns(table, parts),
+        sizes=_sizes(anonymization),
+        values=dict(one.run.values),
+        anonymization=anonymization,
+    )
+
+
+def infeasible(run: Run, problem: str, records: int) -> RunResult:
+    """A run without a result, and why.
+
+    Raises
+    ------
+    None
+    """
+    method = algorithm_named(run.anonymize.algorithm)
+    return RunResult(
+        run.number,
+        run.name,
+        method.name,
+        method.guarantee,
+        run.anonymize.k,
+        records,
+        values=dict(run.values),
+        problem=problem,
+    )
+
+
+def _merged(findings: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """What was found in the partitions, as one finding for each criterion."""
+    merged = []
+    for same in zip(*findings, strict=True):
+        failed = [finding for finding in same if not finding.holds]
+        merged.append(
+            Finding(
+                same[0].criterion,
+                not failed,
+                sum(finding.failed for finding in failed),
+                failed[0].side if failed else "",
+                (),
+                f"{len(same) - len(failed)} of {len(same)} partitions",
+                same[0].parameters,
+            )
+        )
+    return tuple(merged)
+
+
+def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult:
+    """The same result with what was found in the release, which replaces what the partitions said.
+
+    Raises
+    ------
+    None
+    """
+    failed = tuple(finding for finding in result.findings if not finding.holds)
+    return replace(result, findings=(*failed, *findings))
+
+
+def _columns(table: Table, parts: list[PartitionResult]) -> tuple[ColumnLoss, ...]:
+    """Mean loss of each published column; positions of a code are one column."""
+    measured = [part.measured for part in parts if part.measured is not None]
+    costs = np.sum([one.costs for one in measured], axis=0) / table.n
+    exact = np.sum([one.exact for one in measured], axis=0) / table.n
+    whole = np.sum([one.whole for one in measured], axis=0) / table.n
+    found = []
+    for name in table.qi_columns:
+        at = [a for a, domain in enumerate(table.domains) if domain.column == name]
+        found.append(ColumnLoss(name, *(float(np.mean(values[at])) for values in (costs, exact, whole))))
+    return tuple(found)
+
+
+def _sizes(anonymization: Anonymization) -> tuple[tuple[int, int], ...]:
+    """How many originals generalized records have: matches, or the size of their class."""
+    if anonymization.matches is not None:
+        sizes = (anonymization.matches >= 0).sum(axis=1)
+    elif anonymization.classes is not None:
+        sizes = np.bincount(anonymization.classes)[anonymization.classes]
+    else:
+        return ()
+    values, counts = np.unique(sizes, return_counts=True)
+    return tuple(zip(values.tolist(), counts.tolist(), strict=True))
