@@ -22,15 +22,19 @@ def _run(folder: Path, **variables: str) -> float:
     """Seconds from start to exit of `anonflow run flows/quickstart.yaml` in `folder`."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     start = time.perf_counter()
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", CODE, "run", "flows/quickstart.yaml"],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        check=True,
+        text=True,
+        check=False,
     )
-    return time.perf_counter() - start
+    elapsed = time.perf_counter() - start
+    if done.returncode:
+        raise RuntimeError(f"the quickstart ended with {done.returncode}: {done.stderr}")
+    return elapsed
 
 
 def run(small: bool) -> list[dict[str, Any]]:
