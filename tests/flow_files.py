@@ -20,7 +20,7 @@ def people(n: int = 60, seed: int = 4) -> list[str]:
     rng = random.Random(seed)
     rows = [
         f"{rng.randint(18, 80)},{rng.choice(CITIES)},{rng.choice(['10431', '26221', '73100'])},"
-        f"{rng.choice(['low', 'middle', 'high'])}"
+        f"{rng.choice(['poor', 'modest', 'rich'])}"
         for _ in range(n)
     ]
     return [HEADER, *rows]

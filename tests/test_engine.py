@@ -151,9 +151,7 @@ def test_criteria_of_the_whole_release(tmp_path: Path) -> None:
 
 
 def test_a_failed_check_publishes_nothing(tmp_path: Path) -> None:
-    path = write_flow(
-        tmp_path, steps="  - verify: [covers, {p-sensitivity: {p: 40, column: income}}]\n"
-    )
+    path = write_flow(tmp_path, steps="  - verify: [covers, {p-sensitivity: {p: 40, column: income}}]\n")
     before = everything_in(tmp_path)
     report = engine.run(path)
     assert not report.ok
@@ -186,9 +184,7 @@ def test_building_the_graph_computes_nothing(tmp_path: Path, monkeypatch: pytest
 def test_keys_tell_names_and_numbers_only(tmp_path: Path) -> None:
     flow = engine.load_flow(write_flow(tmp_path, more="matrix: {anonymize.k: [2, 3]}\n", publish=""))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    built, _ = graph.compile_flow(
-        flow, graph.plan_flow(flow.runs, table.records, SEED), table.records, SEED
-    )
+    built, _ = graph.compile_flow(flow, graph.plan_flow(flow.runs, table.records, SEED), table.records, SEED)
     for key in built:
         assert re.fullmatch(r"records|order-[a-z]+|(settings|part|match|verify|measure|done)(-\d+){1,2}", key)
     # both runs share their partitions
@@ -235,7 +231,7 @@ def test_events_are_plain_data_without_values(tmp_path: Path) -> None:
     told: list[events.Event] = []
     engine.run(write_flow(tmp_path), on_event=told.append)
     text = json.dumps([event.to_mapping() for event in told])
-    for city in ("Athens", "Patras", "middle"):
+    for city in ("Athens", "Patras", "modest"):
         assert city not in text
 
 
@@ -406,7 +402,7 @@ def test_the_report_holds_no_value_and_asks_nobody(tmp_path: Path) -> None:
 
     engine.run(write_flow(tmp_path))
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    for value in ("Athens", "Patras", "Volos", "Chania", "middle", "10431"):
+    for value in ("Athens", "Patras", "Volos", "Chania", "modest", "10431"):
         assert value not in page
     assert "http" not in page.replace("http-equiv", "")
     assert "<script" not in page
@@ -414,7 +410,7 @@ def test_the_report_holds_no_value_and_asks_nobody(tmp_path: Path) -> None:
     assert page.count("<svg") == 3
 
     class Strict(HTMLParser):
-        void = {"meta", "line", "rect", "circle", "link", "br"}
+        void = ("meta", "line", "rect", "circle", "link", "br")
 
         def __init__(self) -> None:
             super().__init__()

@@ -139,9 +139,10 @@ class Combinations(Parts):
         return spec, slices
 
     def _verify(self, steps: dict[str, Any], at: dict[str, int], runs: tuple[Run, ...]) -> None:
+        methods = list(dict.fromkeys(run.anonymize.algorithm for run in runs)) or [""]
         for i, criterion in enumerate(steps.get("verify") or ()):
-            for run in runs:
-                text = criterion_problem(criterion, run.anonymize.algorithm)
+            for method in methods:
+                text = criterion_problem(criterion, method)
                 if text is not None:
                     self.problems.add(("steps", at["verify"], "verify", i), text, value=True)
                     break

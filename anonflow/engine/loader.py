@@ -102,8 +102,7 @@ class _Checker(Combinations):
         steps, at = self._steps()
         matrix = self._matrix()
         runs = self._runs(steps, at, partition, matrix)
-        if runs:
-            self._verify(steps, at, runs)
+        self._verify(steps, at, runs)
         self._measure(steps, at)
         published = self._published(publish, runs, matrix)
         self._paths(publish)

@@ -72,7 +72,7 @@ def criterion_problem(criterion: Any, algorithm: str) -> str | None:
         if near is not None:
             return f"unknown criterion {strict_yaml.shorten(criterion)} (did you mean {near!r}?)"
     try:
-        read_criteria([criterion], None if method is None else method.guarantee)
+        read_criteria([criterion], "covers" if method is None else method.guarantee)
     except AnonflowError as error:
         return error.problems[0]
     return None

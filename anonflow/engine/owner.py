@@ -225,6 +225,9 @@ def write_whole(target: Path, write: Callable[[Path], Any], mode: int | None = N
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise AnonflowError(f"{target}: cannot be written: {why}; make room or name another folder") from None
+    except AnonflowError as error:
+        # the writer knows the draft's name only
+        raise AnonflowError(error.message.replace(str(beside), str(target))) from None
     finally:
         beside.unlink(missing_ok=True)
 

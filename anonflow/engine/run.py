@@ -301,18 +301,15 @@ class _Runner:
                 "publish one of them only"
             )
         release = self._step("draw", lambda: self._draw(anonymization), picked.number)
+        promised = result.guarantee if release.certificate is None else release.certificate.criterion
+        asked = read_criteria(self.flow.criteria, promised)
         checked = self._step(
             "verify",
-            lambda: verify(
-                table, release, list(self._asked(result)), result.k, certificate=release.certificate
-            ),
+            lambda: verify(table, release, asked, result.k, certificate=release.certificate),
             picked.number,
         )
         results[picked.number] = with_findings(result, checked.findings)
         return results, release
-
-    def _asked(self, result: RunResult) -> tuple[Any, ...]:
-        return tuple(read_criteria(self.flow.criteria, result.guarantee))
 
     def _draw(self, anonymization: Anonymization) -> Release:
         with warnings.catch_warnings(record=True) as said:
@@ -336,7 +333,7 @@ class _Runner:
             if not self.replayed:
                 self.owner.set_earlier_aside()
             self.owner.write_seed(self.seed)
-            if report.release is not None:
+            if report.release is not None and report.release.certificate is not None:
                 self.owner.write_certificate(report.release.certificate)
         if flow.table_path is not None and report.release is not None:
             release = report.release

@@ -10,11 +10,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from anonflow.engine import tasks
 from anonflow.engine.events import Cancelled, EventStream
+from anonflow.errors import AnonflowError
 
 __all__ = ["SCHEDULERS", "stream"]
 
 SCHEDULERS = ("threads", "processes")
+
+READY = 60
+"""Seconds that worker processes have to start and import the package."""
 
 Put = Callable[[tuple[str, Any]], None]
 
@@ -126,6 +131,7 @@ def _on_processes(
         ) as cluster,
         Client(cluster) as client,
     ):
+        _must_be_ready(client)
         futures = client.get(dict(graph), list(leaves), sync=False)
         names = {future.key: name for future, name in zip(futures, leaves, strict=True)}
         waiting = as_completed(futures, with_results=True, raise_errors=True)
@@ -140,3 +146,14 @@ def _on_processes(
             future, result = next(waiting)
             put((names[future.key], result))
             left -= 1
+
+
+def _must_be_ready(client: Any) -> None:
+    """A worker that cannot import the tasks answers nothing at all, not even with an error."""
+    try:
+        client.submit(tasks.ready, pure=False).result(timeout=READY)
+    except (TimeoutError, ImportError, AttributeError):
+        raise AnonflowError(
+            f"the worker processes gave no answer in {READY} seconds; "
+            "see that anonflow can be imported where they run, or use the scheduler threads"
+        ) from None

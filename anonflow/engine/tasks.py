@@ -33,6 +33,7 @@ __all__ = [
     "match",
     "measure",
     "part",
+    "ready",
 ]
 
 OF_THE_WHOLE = (*DIVERSITY, "pattern", "boundary")
@@ -118,6 +119,16 @@ class PartitionResult:
     measured: Measured | None = None
 
 
+def ready() -> bool:
+    """Whether a worker can run tasks: that this returns.
+
+    Raises
+    ------
+    None
+    """
+    return True
+
+
 def part(records: Records, order: np.ndarray, start: int, stop: int) -> Records:
     """The records of a partition.
 
@@ -163,13 +174,15 @@ def check(settings: Settings, records: Records, matched: Matched | Failed) -> tu
     """
     if isinstance(matched, Failed):
         return ()
-    method = algorithm_named(settings.algorithm)
-    asked = read_criteria(settings.criteria, method.guarantee)
+    # a method may say that what it was asked for changes its promise
+    promised = algorithm_named(settings.algorithm).guarantee
+    guarantee = str(matched.outcome.facts.get("guarantee") or promised)
+    asked = read_criteria(settings.criteria, guarantee)
     local = [one for one in asked if one.name not in OF_THE_WHOLE]
     if not local:
         return ()
     try:
-        subject = _Subject(matched.outcome, settings.k, method.guarantee)
+        subject = _Subject(matched.outcome, settings.k, guarantee)
         return verify(_bare_table(records), subject, local, settings.k).findings
     except AnonflowError as error:
         return Failed(error, error.message)
