@@ -3,9 +3,7 @@
 A graph of m generalized records ("rows") and m originals ("columns"), every one of degree d, is a flat array
 ``graph (m * d,) int32``: row j has the edges ``graph[j * d : (j + 1) * d]``, each the number of its column.
 
-Random numbers come as 32-bit lanes made by the caller from a cryptographic source; no kernel makes its own.
-A kernel that runs out of lanes says so and is called again with *more of the same stream*: taking fresh lanes
-instead would favour the results that need few. ``cursor[0]`` counts the lanes taken.
+Random numbers come as lanes: see :mod:`anonflow.kernels.lanes`.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.kernels.jit import jit
+from anonflow.kernels.lanes import below, pair_up
 
 __all__ = [
     "components",
@@ -21,62 +20,9 @@ __all__ = [
     "draw_batch_jit",
     "halve",
     "halve_jit",
-    "permute_batch",
-    "permute_batch_jit",
     "walk",
     "walk_jit",
 ]
-
-_LANE = 1 << 32
-_GROUP = 1 << 31  # a lane times the product of a group's bounds stays within int64
-
-
-def _below(bound, lanes, cursor):  # type: ignore[no-untyped-def]
-    """A uniform integer in [0, bound), bound at most 2**31; -1 without lanes (Lemire's rejection)."""
-    while cursor[0] < len(lanes):
-        product = np.int64(lanes[cursor[0]]) * bound
-        cursor[0] += 1
-        low = product & (_LANE - 1)
-        if low >= bound or low >= (_LANE - bound) % bound:
-            return product >> 32
-    return np.int64(-1)
-
-
-_below_jit = jit(_below)
-
-
-def _pair_up(items, start, d, lanes, cursor):  # type: ignore[no-untyped-def]
-    """Permute ``items[start : start + d]`` so that neighbours 2t, 2t + 1 are a uniform pairing; False without lanes.
-
-    One lane serves as many choices as the product of their bounds allows.
-    """
-    size = d
-    while size > 2:
-        product = np.int64(1)
-        rest = size
-        while rest > 2 and product * (rest - 1) <= _GROUP:
-            product *= rest - 1
-            rest -= 2
-        while True:
-            if cursor[0] >= len(lanes):
-                return False
-            lane = np.int64(lanes[cursor[0]])
-            cursor[0] += 1
-            low = (lane * product) & (_LANE - 1)
-            if low >= product or low >= (_LANE - product) % product:
-                break
-        while size > rest:
-            lane *= size - 1
-            at = start + (lane >> 32)
-            lane &= _LANE - 1
-            swapped = items[at]
-            items[at] = items[start + size - 2]
-            items[start + size - 2] = swapped
-            size -= 2
-    return True
-
-
-_pair_up_jit = jit(_pair_up)
 
 
 def _root(parent, i):  # type: ignore[no-untyped-def]
@@ -235,7 +181,7 @@ def halve(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarr
     """
     edges = m * d
     for j in range(m):
-        if not _pair_up(graph, j * d, d, lanes, cursor):
+        if not pair_up(graph, j * d, d, lanes, cursor):
             return False
     of_column = np.empty(edges, np.int32)
     filled = np.zeros(m, np.int32)
@@ -245,7 +191,7 @@ def halve(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarr
         filled[i] += 1
     mate = np.empty(edges, np.int32)
     for i in range(m):
-        if not _pair_up(of_column, i * d, d, lanes, cursor):
+        if not pair_up(of_column, i * d, d, lanes, cursor):
             return False
         for t in range(i * d, (i + 1) * d, 2):
             mate[of_column[t]] = of_column[t + 1]
@@ -312,11 +258,11 @@ def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarra
         u = start
         while True:
             if taken[u] < 0:
-                t = _below(d, lanes, cursor)
+                t = below(d, lanes, cursor)
                 if t < 0:
                     return False
             else:
-                t = _below(d - 1, lanes, cursor)
+                t = below(d - 1, lanes, cursor)
                 if t < 0:
                     return False
                 if t >= taken[u]:
@@ -370,7 +316,7 @@ def _draw_one(graph, m, d, lanes, cursor, drawn):  # type: ignore[no-untyped-def
         for i in range(size):
             root = _root(parent, i)
             if root == i:
-                coin = _below(d, lanes, cursor)
+                coin = below(d, lanes, cursor)
                 if coin < 0:
                     return False
                 new[i] = 0 if coin else -1
@@ -488,64 +434,3 @@ def draw_batch(
 
 
 draw_batch_jit = jit(draw_batch)
-
-
-def permute_batch(
-    offsets: np.ndarray,
-    members: np.ndarray,
-    batch: np.ndarray,
-    lanes: np.ndarray,
-    lane_offsets: np.ndarray,
-    assignment: np.ndarray,
-) -> np.ndarray:
-    """Permute the members of some classes uniformly (Fisher and Yates), each class on its own.
-
-    Parameters
-    ----------
-    offsets : numpy.ndarray, shape (c + 1,), int64
-    members : numpy.ndarray, shape (m,), int64
-        Class t has ``members[offsets[t] : offsets[t + 1]]``.
-    batch : numpy.ndarray, shape (b,), int64
-        Which classes.
-    lanes : numpy.ndarray, shape (l,), uint32
-    lane_offsets : numpy.ndarray, shape (b + 1,), int64
-        Class ``batch[t]`` takes ``lanes[lane_offsets[t] : lane_offsets[t + 1]]``.
-    assignment : numpy.ndarray, shape (n,), int64
-        ``assignment[i]`` becomes a member of i's class, all different.
-
-    Returns
-    -------
-    numpy.ndarray, shape (b,), bool
-        Where the lanes did not suffice; these are as before.
-
-    Raises
-    ------
-    None
-
-    Notes
-    -----
-    O(m) time.
-    """
-    short = np.zeros(len(batch), np.bool_)
-    cursor = np.zeros(1, np.int64)
-    for t in range(len(batch)):
-        start = offsets[batch[t]]
-        size = offsets[batch[t] + 1] - start
-        order = members[start : start + size].copy()
-        stream = lanes[lane_offsets[t] : lane_offsets[t + 1]]
-        cursor[0] = 0
-        for s in range(size - 1, 0, -1):
-            r = _below(s + 1, stream, cursor)
-            if r < 0:
-                short[t] = True
-                break
-            swapped = order[r]
-            order[r] = order[s]
-            order[s] = swapped
-        if not short[t]:
-            for s in range(size):
-                assignment[members[start + s]] = order[s]
-    return short
-
-
-permute_batch_jit = jit(permute_batch)

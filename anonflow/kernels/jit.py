@@ -35,7 +35,7 @@ never fused into them, so that all machines agree.
 
 # Kernels inline what these files define, which numba's own cache does not notice: their content is part
 # of the name of the cache's folder.
-_SHARED = ("jit.py", "state.py", "prices.py", "rows.py", "costs.py")
+_SHARED = ("jit.py", "state.py", "prices.py", "rows.py", "costs.py", "lanes.py")
 
 config: Any = numba.config
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from anonflow.errors import ParameterError, VerificationError
-from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, permute_batch_jit, walk_jit
+from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, walk_jit
+from anonflow.kernels.lanes import permute_batch_jit
 from anonflow.release.randomness import RandomWords
 
 __all__ = ["decompose", "draw_assignment", "draw_permutation", "permute_classes"]
