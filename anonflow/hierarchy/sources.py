@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.errors import HierarchyError
+from anonflow.hierarchy.wording import fail, number_text, plural, shorten, some
 
 __all__ = [
     "MAX_BYTES",
@@ -44,65 +45,6 @@ ROOT = "*"
 Forest = tuple[list[str], list[int]]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
-
-
-def shorten(text: str, limit: int = 40) -> str:
-    """`text` in quotes, cut at `limit` characters.
-
-    Raises
-    ------
-    None
-    """
-    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 value`, `2 values`.
-
-    Raises
-    ------
-    None
-    """
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
-def some(lines: Sequence[int], shown: int = 5) -> str:
-    """`line 3`, `lines 3, 7`, `lines 3, 7, 9, 10, 11 and 4 more`.
-
-    Raises
-    ------
-    None
-    """
-    text = ", ".join(str(line) for line in lines[:shown])
-    more = f" and {len(lines) - shown:,} more" if len(lines) > shown else ""
-    return ("line " if len(lines) == 1 else "lines ") + text + more
-
-
-def fail(where: str, problems: Sequence[str]) -> None:
-    """Raise one HierarchyError for all `problems`, if there are any.
-
-    Raises
-    ------
-    HierarchyError
-        If there are problems.
-    """
-    if problems:
-        extra = len(problems) - MAX_PROBLEMS
-        shown = list(problems[:MAX_PROBLEMS]) + ([f"... and {extra:,} more"] if extra > 0 else [])
-        raise HierarchyError.collected(where, [f"{where}: {problem}" for problem in shown])
-
-
-def number_text(number: float) -> str:
-    """The shortest text that reads back as `number`; whole numbers without `.0`.
-
-    Raises
-    ------
-    None
-    """
-    if isinstance(number, (int, np.integer)):
-        return str(int(number))
-    value = float(number)
-    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
 
 
 # --- rows, leaf to root -----------------------------------------------------------------------------
@@ -219,9 +161,13 @@ def read_csv(path: str | Path, delimiter: str, encoding: str) -> Forest:
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise HierarchyError(f"{where}: the hierarchy file cannot be read: {reason}") from error
     try:
-        text = data.decode("utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding)
+        text = data.decode(
+            "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+        )
     except LookupError as error:
-        raise HierarchyError(f"{where}: unknown encoding {shorten(encoding)}; use for example utf-8") from error
+        raise HierarchyError(
+            f"{where}: unknown encoding {shorten(encoding)}; use for example utf-8"
+        ) from error
     except UnicodeError as error:
         line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
         raise HierarchyError(
@@ -293,7 +239,9 @@ def from_nested(tree: Any, root: str | None) -> Forest:
     problems: list[str] = []
     if root is None:
         if not isinstance(tree, Mapping) or not tree:
-            raise HierarchyError(f"{where}: write a mapping of the root to its children, such as {{'*': [...]}}")
+            raise HierarchyError(
+                f"{where}: write a mapping of the root to its children, such as {{'*': [...]}}"
+            )
         if len(tree) > 1:
             raise HierarchyError(f"{where}: {len(tree):,} roots; put them under one, such as '*'")
         stack: list[tuple[Any, int]] = [(tree, -1)]
@@ -371,9 +319,11 @@ def _numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
                 known[value] = Fraction(value)
             else:
                 wrong += 1
-        elif isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-            wrong += 1
-        elif not math.isfinite(value):
+        elif (
+            isinstance(value, (bool, np.bool_))
+            or not isinstance(value, (int, float, np.integer, np.floating))
+            or not math.isfinite(value)
+        ):
             wrong += 1
         else:
             # Through the shortest text: 0.3 in steps of 0.1 opens [0.3, 0.4), whatever its binary form.
@@ -407,15 +357,15 @@ def from_intervals(
     width, start = _exact(step, "step"), _exact(origin, "origin")
     if width <= 0:
         raise HierarchyError("intervals: step must be greater than 0")
-    for name, count, least in (("levels", levels, 1), ("fanout", fanout, 2)):
+    for option, count, least in (("levels", levels, 1), ("fanout", fanout, 2)):
         if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < least:
-            raise HierarchyError(f"intervals: {name} must be a whole number of at least {least}")
+            raise HierarchyError(f"intervals: {option} must be a whole number of at least {least}")
     if levels > MAX_LEVELS:
         raise HierarchyError(f"intervals: levels must be at most {MAX_LEVELS}")
     numbers, blank = _numbers(values)
     if not numbers:
         raise HierarchyError("intervals: no numbers to put into intervals")
-    whole = all(number.denominator == 1 for number, _ in numbers + [(width, ""), (start, "")])
+    whole = all(number.denominator == 1 for number, _ in [*numbers, (width, ""), (start, "")])
     names: dict[tuple[int, int], str] = {}
 
     def name(level: int, slot: int) -> str:
@@ -477,7 +427,9 @@ def from_positions(codes: Iterable[str], hide: str, mask: str, root: str) -> For
         raise HierarchyError("positions: no codes")
     masked = sum(mask in code for code in distinct)
     if masked:
-        raise HierarchyError(f"positions: {plural(masked, 'code')} with {mask!r} inside, which hides a position")
+        raise HierarchyError(
+            f"positions: {plural(masked, 'code')} with {mask!r} inside, which hides a position"
+        )
     lengths = sorted({len(code) for code in distinct})
     if len(lengths) > 1:
         raise HierarchyError(

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy import Hierarchy, number_text
 
 __all__ = ["WHOLE", "Domain", "Kind", "category_text", "number_text"]
 
@@ -258,20 +258,6 @@ def category_text(value: str | None) -> str:
         return ""
     odd = value in ("", WHOLE) or value[0] in "\"'" or _RESERVED.search(value) or value != value.strip()
     return json.dumps(value, ensure_ascii=False) if odd else value
-
-
-def number_text(value: float | np.integer | np.floating) -> str:
-    """The shortest text that reads back as the same number; whole numbers without ``.0``.
-
-    Raises
-    ------
-    None
-    """
-    if isinstance(value, int | np.integer):
-        return str(int(value))
-    number = float(value)
-    whole = number.is_integer() and abs(number) < 1e16
-    return str(int(number)) if whole else repr(number)
 
 
 def _members(inside: str) -> list[str]:

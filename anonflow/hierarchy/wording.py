@@ -1,0 +1,72 @@
+"""How numbers, counts and problems are put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anonflow.errors import HierarchyError
+
+__all__ = ["fail", "number_text", "plural", "shorten", "some"]
+
+MAX_PROBLEMS = 20
+
+
+def shorten(text: str, limit: int = 40) -> str:
+    """`text` in quotes, cut at `limit` characters.
+
+    Raises
+    ------
+    None
+    """
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 value`, `2 values`.
+
+    Raises
+    ------
+    None
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def some(lines: Sequence[int], shown: int = 5) -> str:
+    """`line 3`, `lines 3, 7`, `lines 3, 7, 9, 10, 11 and 4 more`.
+
+    Raises
+    ------
+    None
+    """
+    text = ", ".join(str(line) for line in lines[:shown])
+    more = f" and {len(lines) - shown:,} more" if len(lines) > shown else ""
+    return ("line " if len(lines) == 1 else "lines ") + text + more
+
+
+def fail(where: str, problems: Sequence[str]) -> None:
+    """Raise one HierarchyError for all `problems`, if there are any.
+
+    Raises
+    ------
+    HierarchyError
+        If there are problems.
+    """
+    if problems:
+        extra = len(problems) - MAX_PROBLEMS
+        shown = list(problems[:MAX_PROBLEMS]) + ([f"... and {extra:,} more"] if extra > 0 else [])
+        raise HierarchyError.collected(where, [f"{where}: {problem}" for problem in shown])
+
+
+def number_text(number: float | np.integer | np.floating) -> str:
+    """The shortest text that reads back as `number`; whole numbers without `.0`.
+
+    Raises
+    ------
+    None
+    """
+    if isinstance(number, (int, np.integer)):
+        return str(int(number))
+    value = float(number)
+    return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(value)
