@@ -276,9 +276,7 @@ def test_written_data_look_like_ours() -> None:
         "table:\n"
         "  source: {csv: data/adult.csv}\n"
         "  columns:\n"
-        "    zip:\n"
-        "      role: quasi-identifier\n"
-        '      boundary: [Europe, "NO", "01234"]\n'
+        '    zip: {role: quasi-identifier, boundary: [Europe, "NO", "01234"]}\n'
         "steps:\n"
         "  - anonymize: {algorithm: greedy, k: 10}\n"
         "  - draw: {}\n"

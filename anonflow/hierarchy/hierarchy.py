@@ -229,10 +229,10 @@ class Hierarchy(Tree):
             If one of the values is no leaf.
         """
         found = self.leaf_indexes(values)
-        missing = np.flatnonzero(found < 0)
-        if not missing.size:
+        missing = np.flatnonzero(found < 0).tolist()
+        if not missing:
             return
-        cells = missing.size if counts is None else int(np.asarray(counts)[missing].sum())
+        cells = len(missing) if counts is None else int(np.asarray(counts)[missing].sum())
         distinct = {values[i] if isinstance(values[i], str) else repr(values[i]) for i in missing}
         known = self._leaf_indexes()
         hint = "add them to the hierarchy or correct the column"

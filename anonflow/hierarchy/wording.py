@@ -7,20 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonflow.errors import HierarchyError
+from anonflow.strict_yaml import shorten
 
 __all__ = ["fail", "number_text", "plural", "shorten", "some"]
 
 MAX_PROBLEMS = 20
-
-
-def shorten(text: str, limit: int = 40) -> str:
-    """`text` in quotes, cut at `limit` characters.
-
-    Raises
-    ------
-    None
-    """
-    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
 def plural(count: int, noun: str) -> str:

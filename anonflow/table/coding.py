@@ -322,14 +322,8 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
         raise HierarchyError(
             f"column {column.name!r}: only the root of its hierarchy may be called {WHOLE!r}"
         )
-    place = {leaf: at for at, leaf in enumerate(tree.leaves)}
-    strange = np.array([value not in place for value in values], bool)
-    if strange.any():
-        raise HierarchyError(
-            f"column {column.name!r}: {int(strange[codes].sum())} cells ({int(strange.sum())} values) are no leaf of "
-            "its hierarchy; add the values to it, or drop the records"
-        )
-    leaf = np.array([place[value] for value in values], np.int32)[codes]
+    tree.check_values(values, column.name, np.bincount(codes, minlength=len(values)).tolist())
+    leaf = tree.leaf_indexes(values)[codes]
     counts = np.bincount(leaf, minlength=len(tree.leaves)).astype(np.int64)
     bound = None
     if isinstance(column.boundary, tuple):

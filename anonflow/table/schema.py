@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from anonflow.errors import SchemaError
 from anonflow.hierarchy import Hierarchy
+from anonflow.strict_yaml import suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -237,8 +237,8 @@ def did_you_mean(name: object, known: Sequence[str]) -> str:
     ------
     None
     """
-    near = difflib.get_close_matches(str(name), known, n=1)
-    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(known)})"
+    near = suggest(str(name), known)
+    return f" (did you mean {near!r}?)" if near else f" (known: {', '.join(known)})"
 
 
 def _column(name: str, entry: Any, problems: list[str]) -> Column | None:

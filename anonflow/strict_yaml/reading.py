@@ -1,19 +1,7 @@
-"""The one YAML reader, for schemas and flows: places kept, nothing coerced, duplicates refused.
-
-What a plain (unquoted) scalar means:
-
-- ``true``, ``false``, ``null`` in lower case, and nothing at all (null);
-- a number, where JSON would read one: ``5``, ``-2``, ``1.50``, ``1e3``;
-- text in every other case: ``NO``, ``yes``, ``True``, ``~``, ``01234``, ``-0``, ``+1``, ``0x1F``,
-  ``1_000``, ``2020-01-31``, ``.inf``.
-
-Keys of mappings are text as written, always. Anchors, aliases, tags, several documents, directives but
-``%YAML 1.2``, tabs in the indentation and duplicate keys are errors.
-"""
+"""Reading strict YAML: events into plain data, with the place of every part."""
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,27 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import AnonflowError, FlowError
+from anonflow.strict_yaml.names import shorten, unknown
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = [
-    "MAX_BYTES",
-    "MAX_DEPTH",
-    "Document",
-    "Problems",
-    "dumps",
-    "loads",
-    "read",
-    "shorten",
-    "suggest",
-    "unknown",
-]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "Document", "Problems", "loads", "read"]
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 100
 MAX_PROBLEMS = 20
-WIDTH = 100
 
 Place = tuple[int, int]
 KeyPath = tuple[str | int, ...]
@@ -53,10 +30,6 @@ _BAD_CHARACTER = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
-# Written without quotes: what no YAML reader, old or new, takes for anything but this text.
-_PLAIN = re.compile(r"[^\W\d_][\w.+/()*%-]*( [\w.+/()*%-]+)*")
-_COERCED_ELSEWHERE = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"])
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Document:
@@ -416,186 +389,3 @@ def _reworded(problem: Any) -> str:
     if "but found" in said or "did not find expected" in said:
         return f"no valid YAML {context}: {said}; check indentation and brackets".replace("  ", " ")
     return f"no valid YAML: {said}"
-
-
-def shorten(text: str, limit: int = 40) -> str:
-    """`text` in quotes, cut at `limit` characters.
-
-    Raises
-    ------
-    None
-    """
-    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
-
-
-def suggest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` was probably meant to be, or None.
-
-    Raises
-    ------
-    None
-    """
-    names = list(known)
-    folded = {other.casefold().replace("_", "-"): other for other in names}
-    near = difflib.get_close_matches(name[:100].casefold().replace("_", "-"), list(folded), 1, 0.6)
-    return folded[near[0]] if near else None
-
-
-def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
-    """``unknown key 'foo' (did you mean 'for'?)``, or the known ones where none is near.
-
-    Parameters
-    ----------
-    name : str
-        The name nothing has.
-    known : iterable of str
-        The names there are.
-    what : str
-        What it is a name of.
-
-    Raises
-    ------
-    None
-    """
-    names = list(known)
-    near = suggest(name, names)
-    if near is not None:
-        return f"unknown {what} {shorten(name)} (did you mean {near!r}?)"
-    if names and len(names) <= 12:
-        return f"unknown {what} {shorten(name)}; known are {', '.join(names)}"
-    return f"unknown {what} {shorten(name)}"
-
-
-# --- writing ----------------------------------------------------------------------------------------
-
-
-def dumps(data: Any, error: type[AnonflowError] = FlowError) -> str:
-    """Write data as YAML that reads back to equal data of equal types.
-
-    Parameters
-    ----------
-    data : dict, list, tuple, str, int, float, bool or None
-        Keys are text; tuples are written as lists.
-    error : type of AnonflowError
-        The class of every error.
-
-    Returns
-    -------
-    str
-        Block style; collections of scalars that fit in a line are written in one. Text is quoted where
-        this or any other YAML reader would take it for something else.
-
-    Raises
-    ------
-    AnonflowError
-        Of class `error`: a key that is no text, a value of another type, a number that is not finite,
-        text that is no Unicode, nesting deeper than 100.
-    """
-    lines: list[str] = []
-    _write(data, 0, 0, lines, error)
-    return "\n".join(lines) + "\n"
-
-
-def _write(data: Any, indent: int, depth: int, lines: list[str], error: type[AnonflowError]) -> None:
-    """Append the lines of `data`, which is inside `depth` collections, each indented by `indent` spaces."""
-    pad = " " * indent
-    text = _inline(data, 0, depth, error)
-    if text is not None:
-        lines.append(pad + text)
-        return
-    if depth >= MAX_DEPTH:
-        raise error(f"data nested more than {MAX_DEPTH} deep cannot be written as YAML")
-    if isinstance(data, Mapping):
-        for key, value in data.items():
-            head = f"{pad}{_key(key, error)}:"
-            text = _inline(value, WIDTH - len(head), depth + 1, error)
-            if text is not None:
-                lines.append(f"{head} {text}")
-            else:
-                lines.append(head)
-                _write(value, indent + 2, depth + 1, lines, error)
-        return
-    for value in data:
-        alone = isinstance(value, Mapping) and len(value) == 1
-        text = _inline(value, 0 if alone else WIDTH - indent, depth + 1, error)
-        if text is not None:
-            lines.append(f"{pad}- {text}")
-        else:
-            start = len(lines)
-            _write(value, indent + 2, depth + 1, lines, error)
-            lines[start] = f"{pad}- {lines[start][indent + 2 :]}"
-
-
-def _inline(data: Any, room: int, depth: int, error: type[AnonflowError], inner: bool = False) -> str | None:
-    """`data` in one line: scalars and empty collections always, others where they fit, else None.
-
-    Others are collections of scalars, and mappings of scalars and of lists of scalars.
-    """
-    if not isinstance(data, (Mapping, list, tuple)):
-        return _scalar(data, error)
-    if depth >= MAX_DEPTH or len(data) > max(room, 0):
-        return None
-    parts = []
-    for value in data.values() if isinstance(data, Mapping) else data:
-        if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and inner):
-            if value:
-                return None
-            inner = True
-        within = isinstance(data, Mapping) and not inner
-        if isinstance(value, (list, tuple)) and value and not within:
-            return None
-        text = _inline(value, room, depth + 1, error, inner=True)
-        if text is None:
-            return None
-        parts.append(text)
-    if isinstance(data, Mapping):
-        pairs = zip(data, parts, strict=True)
-        line = "{" + ", ".join(f"{_key(key, error)}: {part}" for key, part in pairs) + "}"
-    else:
-        line = "[" + ", ".join(parts) + "]"
-    return line if not data or len(line) < room else None
-
-
-def _key(key: Any, error: type[AnonflowError]) -> str:
-    if not isinstance(key, str):
-        raise error("a key that is no text cannot be written as YAML")
-    text = _scalar(key, error)
-    # YAML looks no further than this for the colon after a key.
-    if len(text) > 1000:
-        raise error("a key of more than 1,000 characters cannot be written as YAML")
-    return text
-
-
-def _scalar(value: Any, error: type[AnonflowError]) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return _checked_number(int.__repr__(value), error)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise error("a number that is not finite cannot be written as YAML")
-        return float.__repr__(value)
-    if not isinstance(value, str):
-        raise error(f"a value of type {type(value).__name__} cannot be written as YAML")
-    if len(value) <= WIDTH and _PLAIN.fullmatch(value) and value.casefold() not in _COERCED_ELSEWHERE:
-        return str(value)
-    return '"' + "".join(_escaped(character, error) for character in value) + '"'
-
-
-def _checked_number(text: str, error: type[AnonflowError]) -> str:
-    if len(text) > 400:
-        raise error("a number of more than 400 digits cannot be written as YAML")
-    return text
-
-
-def _escaped(character: str, error: type[AnonflowError]) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if "\ud800" <= character <= "\udfff":
-        raise error("text that is no Unicode (half of a surrogate pair) cannot be written as YAML")
-    if not _BAD_CHARACTER.match(character):
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
