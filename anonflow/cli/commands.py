@@ -242,7 +242,9 @@ def compare(
         int, typer.Option(help="Records in a partition; 0 is the whole table.", min=0)
     ] = 250,
     loss: Annotated[str, typer.Option(help="The information loss to keep low.")] = "ncp",
-    csv: Annotated[Path | None, typer.Option(help="Write the table to this CSV file.", metavar="FILE")] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="Write the table to this CSV file.", metavar="FILE")
+    ] = None,
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
@@ -298,7 +300,13 @@ def datasets(
         typer.echo(frame.to_json(orient="records", indent=2))
         return 0
     rows = [
-        [str(row["name"]), str(row["rows"]), str(row["columns"]), "yes" if row["available"] else "fetched", row["origin"]]
+        [
+            str(row["name"]),
+            str(row["rows"]),
+            str(row["columns"]),
+            "yes" if row["available"] else "fetched",
+            row["origin"],
+        ]
         for row in frame.to_dict("records")
     ]
     typer.echo(table(["name", "rows", "columns", "here", "origin"], rows, right=[1, 2]))

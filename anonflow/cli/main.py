@@ -55,18 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _guarded(given: list[str]) -> int:
     debug = "--debug" in given
     try:
-        return int(app(given, standalone_mode=False, prog_name="anonflow") or 0)
+        status = int(app(given, standalone_mode=False, prog_name="anonflow") or 0)
+        return _interrupted() if status == 130 else status
     except (KeyboardInterrupt, typer.Abort):
-        return _said("interrupted; nothing was published", 130)
+        return _interrupted()
     except AnonflowError as error:
         if debug:
             traceback.print_exc()
         return _said(str(error), error.exit_status)
     except TyperException as error:
         return _usage(error)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # typer leaves by SystemExit when nobody reads any more: no check's verdict may be lost as a success
         _drop_stdout()
-        return 0
+        return 3
     except MemoryError:
         return _said("out of memory; use smaller partitions or fewer workers", 3)
     except OSError as error:
@@ -92,6 +94,10 @@ def _usage(error: TyperException) -> int:
         return 0
     command = context.command_path if context is not None else "anonflow"
     return _said(f"{message.rstrip('.')}; try '{command} --help'", 2)
+
+
+def _interrupted() -> int:
+    return _said("interrupted; nothing was published", 130)
 
 
 def _said(message: str, status: int) -> int:

@@ -44,7 +44,7 @@ def number(value: Any, digits: int = 4) -> str:
         return "-"
     if isinstance(value, bool | str):
         return str(value)
-    if isinstance(value, int) or float(value).is_integer() and digits == 0:
+    if isinstance(value, int) or (float(value).is_integer() and digits == 0):
         return str(int(value))
     return f"{float(value):.{digits}f}"
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing import resource_tracker
 from typing import Any
 
 from anonflow.engine import tasks
@@ -114,6 +116,10 @@ def _on_processes(
     import dask
     from distributed import Client, LocalCluster, as_completed
 
+    # Ctrl-C reaches every process of the terminal. It is this process that ends the others; they, and the
+    # threads that start them, inherit from this thread that it is none of their business.
+    resource_tracker.ensure_running()  # its start would lift the mask again
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     settings = {
         # the whole coded table is one node of the graph, and meant to be
         "distributed.admin.large-graph-warning-threshold": "100GB",
