@@ -41,7 +41,7 @@ def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> int:
         cursor[0] += 1
         low = product & (_LANE - 1)
         if low >= bound or low >= (_LANE - bound) % bound:
-            return product >> 32  # type: ignore[no-any-return]
+            return product >> 32  # type: ignore[return-value]
     return np.int64(-1)  # type: ignore[return-value]
 
 
