@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.table.records import Records
+from anonflow.table.records import Records, equal_columns
 
-__all__ = ["ORDERS", "cut", "lexicographic_order", "ordered", "plan"]
+__all__ = [
+    "ORDERS",
+    "boundary_classes",
+    "bounded",
+    "cut",
+    "cuts",
+    "divided",
+    "lexicographic_order",
+    "ordered",
+    "plan",
+    "unbounded",
+]
 
 ORDERS = ("lexicographic", "input", "random")
 
@@ -39,7 +52,65 @@ def lexicographic_order(records: Records) -> np.ndarray:
     return np.lexsort([records.codes[:, a] for a in reversed(first_to_last)]).astype(np.int64)
 
 
-def ordered(records: Records, order: str, rng: np.random.Generator | None = None) -> np.ndarray:
+def bounded(records: Records) -> tuple[str, ...]:
+    """The columns with a boundary, each once.
+
+    Raises
+    ------
+    None
+    """
+    return tuple(dict.fromkeys(domain.column for domain in records.domains if domain.bound is not None))
+
+
+def unbounded(records: Records) -> Records:
+    """The same records without boundaries.
+
+    Raises
+    ------
+    None
+    """
+    if not bounded(records):
+        return records
+    return Records(tuple(replace(domain, bound=None) for domain in records.domains), records.codes)
+
+
+def boundary_classes(records: Records) -> np.ndarray:
+    """The equivalence classes of the maximum allowed microdata (MAM): who may be generalized together.
+
+    Each value of a bounded quasi-identifier (QI) is generalized as far as its boundary lets it; records that
+    are then equal on every bounded QI are one class. Records of two classes have no generalization in common
+    that keeps both boundaries (paper 3, Property 1), those of one class have.
+
+    Parameters
+    ----------
+    records : Records
+        n records.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64
+        Labels 0.., one for all without a bounded QI. O(b n log n) for b bounded QIs.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    Paper 3, Definition 9. A record without a number, which only the whole domain covers, breaks no boundary
+    and forms a class with the others that have none.
+    """
+    rows = []
+    for a, domain in enumerate(records.domains):
+        if domain.bound is not None:
+            codes = records.codes[:, a]
+            rows += [np.where(codes < 0, -1, domain.bound[codes, end]) for end in (0, 1)]
+    return equal_columns(rows, records.n)
+
+
+def ordered(
+    records: Records, order: str, rng: np.random.Generator | None = None, boundaries: bool = False
+) -> np.ndarray:
     """Positions of the records in an order that partitions are cut along.
 
     Parameters
@@ -48,6 +119,9 @@ def ordered(records: Records, order: str, rng: np.random.Generator | None = None
     order : {"lexicographic", "input", "random"}
     rng : numpy.random.Generator, optional
         For ``random``.
+    boundaries : bool, optional
+        Whether the classes of :func:`boundary_classes` stand one after the other, each in that order; what
+        :func:`cuts` cuts.
 
     Returns
     -------
@@ -59,14 +133,18 @@ def ordered(records: Records, order: str, rng: np.random.Generator | None = None
         If the order is unknown, or random without a generator.
     """
     if order == "lexicographic":
-        return lexicographic_order(records)
-    if order == "input":
-        return np.arange(records.n, dtype=np.int64)
-    if order == "random" and rng is not None:
-        return rng.permutation(records.n)
-    if order == "random":
+        positions = lexicographic_order(records)
+    elif order == "input":
+        positions = np.arange(records.n, dtype=np.int64)
+    elif order == "random" and rng is not None:
+        positions = rng.permutation(records.n)
+    elif order == "random":
         raise ParameterError("partition order random needs a generator")
-    raise ParameterError(f"unknown partition order {order!r} (known: {', '.join(ORDERS)})")
+    else:
+        raise ParameterError(f"unknown partition order {order!r} (known: {', '.join(ORDERS)})")
+    if boundaries and bounded(records):
+        positions = positions[np.argsort(boundary_classes(records)[positions], kind="stable")]
+    return positions
 
 
 def cut(n: int, size: int | None, k: int) -> list[slice]:
@@ -138,3 +216,89 @@ def plan(
     runs = cut(records.n, size, k)
     positions = ordered(records, order, rng)
     return [positions[run] for run in runs]
+
+
+def cuts(records: Records, size: int | None, k: int) -> list[slice]:
+    """Cut ``ordered(records, ..., boundaries=True)`` so that no partition holds two boundary classes.
+
+    Parameters
+    ----------
+    records : Records
+    size : int or None
+        Records in a partition; None is a whole class.
+    k : int
+
+    Returns
+    -------
+    list of slice
+        Runs of at least k records. What lies between them are the classes of fewer than k records, which no
+        generalization within the boundaries can hide (paper 3, Property 6): they have to be suppressed.
+
+    Raises
+    ------
+    ParameterError
+        If `size` is smaller than k.
+    InfeasibleError
+        If there are fewer than k records, or no class has k of them.
+    """
+    whole = cut(records.n, size, k)
+    names = bounded(records)
+    if not names:
+        return whole
+    sizes = np.bincount(boundary_classes(records))
+    starts = np.cumsum(sizes) - sizes
+    runs = [
+        slice(int(start) + run.start, int(start) + run.stop)
+        for start, count in zip(starts, sizes.tolist(), strict=True)
+        if count >= k
+        for run in cut(count, size, k)
+    ]
+    if not runs:
+        raise InfeasibleError(
+            f"within the boundaries of {', '.join(repr(name) for name in names)} no record has k = {k} like it "
+            f"(at most {sizes.max()}); lower k, allow wider generalizations, or do without boundaries"
+        )
+    return runs
+
+
+def divided(
+    records: Records,
+    size: int | None,
+    k: int,
+    order: str = "lexicographic",
+    rng: np.random.Generator | None = None,
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """The partitions of some records inside their boundary classes, and who is left out.
+
+    Parameters
+    ----------
+    records : Records
+    size : int or None
+        Records in a partition; None is a whole class.
+    k : int
+    order : {"lexicographic", "input", "random"}
+    rng : numpy.random.Generator, optional
+        For ``random``.
+
+    Returns
+    -------
+    parts : list of numpy.ndarray, int64
+        Positions, each part of at least k records of one class; without boundaries those of :func:`plan`.
+    left : numpy.ndarray, int64
+        Ascending positions of the records of classes of fewer than k (paper 3's OUT), to be suppressed: the
+        fewest with which the others can be generalized within the boundaries (Properties 5 and 6).
+
+    Raises
+    ------
+    ParameterError
+        If the order is unknown or the size is smaller than k.
+    InfeasibleError
+        If there are fewer than k records, or no class has k of them.
+    """
+    runs = cuts(records, size, k)
+    positions = ordered(records, order, rng, boundaries=True)
+    parts = [positions[run] for run in runs]
+    left = np.ones(records.n, bool)
+    for part in parts:
+        left[part] = False
+    return parts, np.flatnonzero(left)

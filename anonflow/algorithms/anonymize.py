@@ -14,7 +14,7 @@ from anonflow.algorithms.registry import algorithm_named
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
-from anonflow.partition import plan
+from anonflow.partition import bounded, divided, unbounded
 from anonflow.table import Records, Table
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ def anonymize(
     loss: str = "ncp",
     seed: int | None = None,
     workers: int | None = None,
+    boundaries: bool = True,
     **options: Any,
 ) -> Anonymization:
     """Generalize a table so that nobody in it can be singled out among fewer than k.
@@ -176,6 +177,10 @@ def anonymize(
         For methods that use randomness; the same seed gives the same bits whatever the workers.
     workers : int, optional
         Threads; as many as there are processors without it.
+    boundaries : bool, optional
+        Whether the method works inside the schema's boundaries. Then records that too few others may be
+        generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
+        ``boundary`` counts how many do.
     **options
         The method's own options.
 
@@ -189,6 +194,13 @@ def anonymize(
         If a name, k, the partition size, the seed or an option is none that the method has.
     InfeasibleError
         If no release with this k exists.
+
+    Notes
+    -----
+    Boundaries: paper 3, section 4, for every method. The records are divided into the classes of the maximum
+    allowed microdata, and partitions are cut inside a class. That loses nothing: a match lies on a cycle of
+    the generalization graph, along which all boundaries are equal. Classes of fewer than k records are
+    suppressed; ``facts["beyond_boundaries"]`` is how many records that are.
     """
     if not isinstance(table, Table):
         raise ParameterError("anonymize takes an anonflow.Table; make one with af.Table(frame, schema)")
@@ -198,10 +210,11 @@ def anonymize(
     measure = measure_named(loss)
     size = _partition_size(partition_size)
     entropy = _entropy(seed)
-    index = plan(table.records, size, k, order, partition_rng(entropy, -1))
+    records = _within(table.records, method, boundaries)
+    index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
-        return solve(method, table.records.take(index[at]), k, measure, partition_rng(entropy, at), options)
+        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options)
 
     threads = min(len(index), workers or os.cpu_count() or 1)
     if threads == 1:
@@ -209,8 +222,10 @@ def anonymize(
     else:
         with ThreadPoolExecutor(threads) as pool:
             outcomes = list(pool.map(one, range(len(index))))
-    parameters = {"loss": measure, "partition_size": size, "order": order, **options}
-    return assemble(table, method, k, index, outcomes, parameters)
+    parameters: dict[str, Any] = {"loss": measure, "partition_size": size, "order": order, **options}
+    if not boundaries:
+        parameters["boundaries"] = False
+    return assemble(table, method, k, index, outcomes, parameters, left)
 
 
 def solve(
@@ -240,6 +255,7 @@ def assemble(
     index: Sequence[np.ndarray],
     outcomes: Sequence[Outcome],
     parameters: Mapping[str, Any],
+    left: np.ndarray | None = None,
 ) -> Anonymization:
     """Put the partitions' outcomes together.
 
@@ -250,9 +266,12 @@ def assemble(
     method : Algorithm
     k : int
     index : sequence of numpy.ndarray, int64
-        Table positions of each partition's records; together each position once.
+        Table positions of each partition's records; with `left` together each position once.
     outcomes : sequence of Outcome
+        At least one.
     parameters : mapping
+    left : numpy.ndarray, int64, optional
+        Positions of the records that are in no partition: they are suppressed.
 
     Returns
     -------
@@ -261,13 +280,27 @@ def assemble(
 
     Raises
     ------
-    None
+    InfeasibleError
+        If the table has boundaries and every record is suppressed.
     """
     n = table.n
+    facts = _gathered_facts(outcomes)
+    if left is not None and len(left):
+        outcomes = [*outcomes, _left_out(table.records.take(left), outcomes)]
+        index = [*index, left]
+        facts["beyond_boundaries"] = len(left)
     suppressed = np.zeros(n, bool)
     for at, outcome in zip(index, outcomes, strict=True):
         suppressed[at] = outcome.suppressed
-    generalization = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
+    if suppressed.all() and parameters.get("boundaries", True) and bounded(table.records):
+        raise InfeasibleError(
+            f"{method.name}: nothing can be published within the boundaries of "
+            f"{', '.join(map(repr, bounded(table.records)))}; allow wider generalizations, lower k, "
+            "or do without boundaries"
+        )
+    joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
+    # the table's own domains: a method that ran without boundaries is still measured against them
+    generalization = Generalization(table.domains, joined.lo, joined.hi, joined.bits)
     return Anonymization(
         table,
         method,
@@ -276,9 +309,33 @@ def assemble(
         matches=_gathered_matches(index, outcomes, n),
         classes=_gathered_classes(index, outcomes, suppressed),
         suppressed=suppressed,
-        facts=_gathered_facts(outcomes),
+        facts=facts,
         parameters=parameters,
     )
+
+
+def _within(records: Records, method: Algorithm, boundaries: bool) -> Records:
+    """The records as the method is to see them: with their boundaries, or without."""
+    if not isinstance(boundaries, bool):
+        raise ParameterError("boundaries is True or False")
+    if boundaries:
+        return records
+    if method.name == "greedy-cka":
+        raise ParameterError("greedy-cka keeps boundaries; without them it is k-member")
+    return unbounded(records)
+
+
+def _left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
+    """Suppressed records, with what the other outcomes have: matches, classes."""
+    n = records.n
+    everyone = np.ones(n, bool)
+    matches = classes = None
+    if all(outcome.matches is not None for outcome in outcomes):
+        matches = np.arange(n, dtype=np.int32)[:, None]
+    if all(outcome.classes is not None for outcome in outcomes):
+        classes = np.zeros(n, np.int64)
+    generalization = Generalization.of(records).with_suppressed(everyone)
+    return Outcome(generalization, matches=matches, classes=classes, suppressed=everyone)
 
 
 def _gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n: int) -> np.ndarray | None:

@@ -55,11 +55,13 @@ def pattern_guided(part: Partition, k: int, *, patterns: Any = "all") -> Outcome
     Paper 5, the greedy heuristic; its order of equally many suppressed QIs is that of the binary number whose
     most significant bit is the first QI, increasing, so the last QI is suppressed first. O(p P q) time for p
     patterns, O(P q) memory. The information loss asked for is not looked at: the cost is suppressed entries.
+    Patterns that suppress a QI whose boundary does not allow that are left out.
     """
-    masks = pattern_masks(part.records.domains, patterns)
+    masks = within_boundaries(part.records, pattern_masks(part.records.domains, patterns))
     labels, used = place(part.records, masks, k)
     q = part.records.q
-    hidden = np.where(used < 0, np.uint64((1 << q) - 1), masks[used])
+    hidden = np.full(part.n, (1 << q) - 1, np.uint64)
+    hidden[used >= 0] = masks[used[used >= 0]]
     whole = (hidden[None, :] >> np.arange(q, dtype=np.uint64)[:, None]) & np.uint64(1) != 0
     suppressed = whole.all(axis=0)
     classes = np.where(suppressed, labels.max(initial=-1) + 1, labels)
@@ -69,6 +71,23 @@ def pattern_guided(part: Partition, k: int, *, patterns: Any = "all") -> Outcome
         suppressed=suppressed,
         facts={"suppressed_entries": int(whole.sum())},
     )
+
+
+def within_boundaries(records: Records, masks: np.ndarray) -> np.ndarray:
+    """The patterns that suppress no value whose boundary is less than its whole domain.
+
+    Raises
+    ------
+    None
+    """
+    kept = 0
+    for a, domain in enumerate(records.domains):
+        if domain.bound is not None:
+            codes = records.codes[:, a]
+            runs = domain.bound[codes[codes >= 0]]
+            if (runs[:, 0] > 0).any() or (runs[:, 1] < domain.size - 1).any():
+                kept |= 1 << a
+    return masks[(masks & np.uint64(kept)) == 0]
 
 
 def place(
