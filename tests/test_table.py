@@ -343,7 +343,7 @@ def test_csv_cells_stay_text(tmp_path: Path) -> None:
         ("a.csv", b"a,b\n1,2\n3\n4,5,6\n", {}, "2 rows"),
         ("a.csv", b"", {}, "empty"),
         ("a.csv", b"a,b\n\xff\xfe,2\n", {}, "utf-8"),
-        ("a.csv", b"a,a\n1,2\n", {}, "2 times"),
+        ("a.csv", b"a,a\n1,2\n", {}, "same name"),
         ("a.csv", b"a,\n1,2\n", {}, "no name"),
         ("a.csv", b"a\n1\n", {"encoding": "klingon"}, "unknown encoding"),
         ("a.csv", b"a\n1\n", {"delimiter": "||"}, "one character"),

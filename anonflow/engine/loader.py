@@ -191,13 +191,15 @@ class _Checker(Combinations):
         source = source.get("source") if isinstance(source, dict) else None
         if isinstance(source, dict):
             for form in ("csv", "parquet"):
-                if isinstance(source.get(form), str):
+                if isinstance(source.get(form), str) and "\0" not in source[form]:
                     taken[(self.folder / source[form]).resolve()] = "the source"
         for key, endings in (("table", (".parquet", ".csv")), ("report", (".html",))):
             given = getattr(publish, key)
             if given is None:
                 continue
             place = ("publish", key)
+            if not self._usable(place, given):
+                continue
             if Path(given).suffix.lower() not in endings:
                 self.problems.add(place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True)
                 continue

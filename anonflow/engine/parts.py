@@ -117,6 +117,13 @@ class Parts:
                 break
         self.problems.add(path, problem)
 
+    def _usable(self, path: KeyPath, text: str) -> bool:
+        """Whether a text can be a path at all."""
+        if text and "\0" not in text and len(text) <= 4096:
+            return True
+        self.problems.add(path, "is no usable path", value=True)
+        return False
+
     def _source(self, source: SourceSpec) -> None:
         path: KeyPath = ("table", "source")
         given = [key for key in ("csv", "parquet", "dataset") if getattr(source, key) is not None]
@@ -135,6 +142,8 @@ class Parts:
             options = source.model_fields_set & about - {"dataset"}
             for key, text in dataset_problems(str(source.dataset), sorted(options)):
                 self.problems.add((*path, key), text, value=True)
+            return
+        if not self._usable((*path, form), str(getattr(source, form))):
             return
         file = self.folder / str(getattr(source, form))
         if not file.exists():
@@ -208,7 +217,7 @@ def reworded(kind: str, context: Mapping[str, Any]) -> str:
     if kind == "less_than_equal":
         return f"must be a number of at most {context['le']}"
     if kind == "string_too_long":
-        return f"must have {context['max_length']} characters at most"
+        return "must be one character"
     return _WORDS.get(kind, "has a value of the wrong kind")
 
 

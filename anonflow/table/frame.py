@@ -208,6 +208,11 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
         for name in schema
         if name not in names
     ]
+    if len(absent) == len(schema) and not any("did you mean" in problem for problem in absent):
+        # the table's names stay unsaid: where the header is missing, they are a person's values
+        raise SchemaError(
+            "none of the schema's columns is in the table; see that it has a header, and the right delimiter"
+        )
     if absent:
         raise SchemaError.collected("the schema names columns that the table does not have", absent)
     if not len(frame):

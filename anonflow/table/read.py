@@ -131,6 +131,13 @@ def read_csv(
         }
 
     try:
+        if encoding == "utf-8":
+            # pyarrow would only find it in a cell that it converts, and never in a ragged row
+            decoder = codecs.getincrementaldecoder(encoding)()
+            with pa.input_stream(str(path), compression="detect") as stream:
+                while block := stream.read(1 << 22):
+                    decoder.decode(block)
+            decoder.decode(b"", True)
         with (
             pa.input_stream(str(path), compression="detect") as stream,
             csv.open_csv(stream, **options([])) as reader,
@@ -174,11 +181,12 @@ def _must_exist(path: Path) -> None:
 
 def _check_names(name: str, columns: Sequence[str]) -> None:
     problems = []
-    repeated = sorted({column for column in columns if list(columns).count(column) > 1})
-    if repeated:
-        problems.append(
-            f"{name}: column {repeated[0]!r} stands {list(columns).count(repeated[0])} times; rename them"
-        )
+    seen: dict[str, int] = {}
+    for place, column in enumerate(columns, 1):
+        first = seen.setdefault(column, place)
+        if first != place:
+            # by their places: where the header is missing, these are a person's values
+            problems.append(f"{name}: columns {first} and {place} have the same name; rename one")
     if any(not column.strip() for column in columns):
         problems.append(f"{name}: a column has no name; the first line must be the header")
     if problems:
