@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from anonflow.algorithms.contract import Algorithm
 from anonflow.algorithms.greedy import GREEDY
+from anonflow.algorithms.greedy_cka import GREEDY_CKA
 from anonflow.algorithms.hungarian import HUNGARIAN
+from anonflow.algorithms.k_member import K_MEMBER
 from anonflow.algorithms.mondrian import MONDRIAN
 from anonflow.algorithms.nh import NH
 from anonflow.algorithms.pattern_guided import PATTERN_GUIDED
@@ -25,6 +27,8 @@ REGISTRY: dict[str, Algorithm] = {
         HUNGARIAN,
         NH,
         MONDRIAN,
+        K_MEMBER,
+        GREEDY_CKA,
         PATTERN_GUIDED,
     )
 }  # fmt: skip
