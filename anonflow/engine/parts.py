@@ -208,6 +208,12 @@ _WORDS = {
 
 
 def reworded(kind: str, context: Mapping[str, Any]) -> str:
+    """What pydantic says about a value, in our words and without the value.
+
+    Raises
+    ------
+    None
+    """
     if kind == "literal_error":
         return f"must be one of {context['expected']}".replace("'", "")
     if kind == "greater_than_equal":
