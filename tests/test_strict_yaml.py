@@ -19,7 +19,22 @@ from anonflow.strict_yaml import dumps, loads, read, suggest, unknown
     "text",
     [
         *("NO", "no", "yes", "on", "True", "TRUE", "False", "Null", "NULL", "~"),
-        *("01234", "-0", "+1", "1_000", "0x1F", "0o17", "0b1", "1.", ".5", "1e", "00", "-01", "1:30", "12e03x"),
+        *(
+            "01234",
+            "-0",
+            "+1",
+            "1_000",
+            "0x1F",
+            "0o17",
+            "0b1",
+            "1.",
+            ".5",
+            "1e",
+            "00",
+            "-01",
+            "1:30",
+            "12e03x",
+        ),
         *(".inf", "-.inf", ".nan", "NaN", "2020-01-31", "2020-01-31T10:00:00Z", "1,5", "=", "<<", "5%", "Ü"),
     ],
 )
@@ -128,7 +143,9 @@ def test_long_keys_are_not_echoed() -> None:
 
 @pytest.fixture
 def document() -> strict_yaml.Document:
-    return loads("flow: adult\nsteps:\n  - draw: {}\n  -   verify: [covers,\n        k]\n'1': {x: y}\n", "f.yaml")
+    return loads(
+        "flow: adult\nsteps:\n  - draw: {}\n  -   verify: [covers,\n        k]\n'1': {x: y}\n", "f.yaml"
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,7 +248,9 @@ def test_the_parser_is_imported_late() -> None:
 TEXTS = st.one_of(
     st.text(max_size=12),
     st.text(alphabet="0123456789.eE+-_ x:#,[]{}'\"*&!|>%@`~?\n\t", max_size=8),
-    st.sampled_from(["NO", "true", "null", "~", "01234", "- a", "a: b", "#", "a #b", " a", "a ", "", "<<", "---"]),
+    st.sampled_from(
+        ["NO", "true", "null", "~", "01234", "- a", "a: b", "#", "a #b", " a", "a ", "", "<<", "---"]
+    ),
 )
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), TEXTS
@@ -296,7 +315,16 @@ def nested(depth: int, data: object = 1) -> object:
 def test_what_cannot_be_written() -> None:
     loop: list = []
     loop.append(loop)
-    bad = [{1: 2}, {"a": {None: 1}}, {"a": object()}, float("nan"), float("inf"), "\ud800", 10**500, {"a": {1, 2}}]
+    bad = [
+        {1: 2},
+        {"a": {None: 1}},
+        {"a": object()},
+        float("nan"),
+        float("inf"),
+        "\ud800",
+        10**500,
+        {"a": {1, 2}},
+    ]
     for data in [*bad, nested(20_000), loop]:
         with pytest.raises(SchemaError) as caught:
             dumps(data, SchemaError)

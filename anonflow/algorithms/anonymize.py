@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -72,7 +73,6 @@ class Anonymization:
         self.suppressed = suppressed
         self.facts = dict(facts)
         self.parameters = dict(parameters)
-        self.draws = 0
 
     @property
     def n(self) -> int:
@@ -394,7 +394,10 @@ def partition_rng(entropy: int, partition: int) -> np.random.Generator:
     ------
     None
     """
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(STEP, partition + 1)))
+    # the draw has the same seed: what an algorithm's generator gives away must not lead back to it
+    secret = entropy.to_bytes(max(16, (entropy.bit_length() + 7) // 8), "big")
+    own = int.from_bytes(hashlib.shake_256(b"anonflow algorithms 1" + secret).digest(16), "big")
+    return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
 def check_k(k: int, n: int) -> int:
