@@ -12,6 +12,7 @@ from anonflow.algorithms.k_member import K_MEMBER
 from anonflow.algorithms.mondrian import MONDRIAN
 from anonflow.algorithms.nh import NH
 from anonflow.algorithms.pattern_guided import PATTERN_GUIDED
+from anonflow.algorithms.two_phase import TWO_PHASE
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
 
@@ -25,6 +26,7 @@ REGISTRY: dict[str, Algorithm] = {
     for algorithm in (
         GREEDY,
         HUNGARIAN,
+        TWO_PHASE,
         NH,
         MONDRIAN,
         K_MEMBER,
