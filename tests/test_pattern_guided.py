@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.pattern_guided import pattern_masks, place
+from anonflow.algorithms.pattern_guided import place
+from anonflow.algorithms.patterns import pattern_masks
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.strategies import tables

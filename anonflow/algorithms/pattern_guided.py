@@ -2,75 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
-from anonflow.errors import ParameterError
+from anonflow.algorithms.patterns import pattern_masks, qi_costs
 from anonflow.generalization import Generalization
 from anonflow.kernels.patterns import place_rows, place_rows_jit
-from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
-from anonflow.table.schema import did_you_mean
 
-__all__ = ["PATTERN_GUIDED", "pattern_guided", "pattern_masks", "place"]
-
-MOST = 20
-"""QIs up to which all patterns may be asked for."""
+__all__ = ["PATTERN_GUIDED", "pattern_guided", "place", "publish_places", "within_boundaries"]
 
 
-def pattern_guided(part: Partition, k: int, *, patterns: Any = "all") -> Outcome:
+def pattern_guided(part: Partition, k: int, *, patterns: Any = "all", weights: Any = None) -> Outcome:
     """Suppress entries so that every class has k rows and every row follows one of the given patterns.
 
-    Patterns are tried by increasing number of suppressed quasi-identifiers (QIs). A class of a pattern takes
-    all the rows left that agree on what the pattern keeps, when they are at least k. Values that are kept are
-    published as they are, whatever the kind of the QI; the others as ``*``.
+    Patterns are tried by increasing number of suppressed quasi-identifiers (QIs), or by increasing weight. A
+    class of a pattern takes all the rows left that agree on what the pattern keeps, when they are at least k.
+    Values that are kept are published as they are, whatever the kind of the QI; the others as ``*``.
 
     Parameters
     ----------
     part : Partition
         P records.
     k : int
-    patterns : "all" or sequence
-        All 2^q patterns (q <= 20), or a list; each pattern is a list of the columns that it suppresses (a
-        position of a code as ``zip[3]``, the column for all its positions), or a text of 0 and 1, a character
-        per QI in schema order, 1 for suppressed.
+    patterns : "all", mapping or sequence
+        All 2^q patterns (q <= 20); predicates such as ``{at-most: 2, never: [education], fallback: all}``; or
+        a list of patterns, of which each is a list of columns to suppress, a text of 0 and 1, or predicates:
+        see :func:`anonflow.algorithms.patterns.pattern_masks`.
+    weights : mapping, optional
+        Column -> what suppressing one of its entries costs; 1 for the others.
 
     Returns
     -------
     Outcome
-        With classes. Rows that no pattern can take are suppressed altogether. Facts:
-        `suppressed_entries`.
+        With classes. Rows that no pattern can take are suppressed altogether. Facts: `suppressed_entries`,
+        and `cost` with weights.
 
     Raises
     ------
     ParameterError
-        If a pattern names an unknown column, has another length, or all patterns of more than 20 QIs are
-        asked for.
+        If a pattern or weight names an unknown column, a pattern has another length, predicates contradict
+        each other, or there are too many patterns.
 
     Notes
     -----
     Paper 5, the greedy heuristic; its order of equally many suppressed QIs is that of the binary number whose
     most significant bit is the first QI, increasing, so the last QI is suppressed first. O(p P q) time for p
     patterns, O(P q) memory. The information loss asked for is not looked at: the cost is suppressed entries.
-    Patterns that suppress a QI whose boundary does not allow that are left out.
+    Weights are the outlook of the paper's section 4. Patterns that suppress a QI whose boundary does not
+    allow that are left out.
     """
-    masks = within_boundaries(part.records, pattern_masks(part.records.domains, patterns))
+    domains = part.records.domains
+    masks = within_boundaries(part.records, pattern_masks(domains, patterns, weights))
     labels, used = place(part.records, masks, k)
-    q = part.records.q
-    hidden = np.full(part.n, (1 << q) - 1, np.uint64)
+    return publish_places(part.records, masks, labels, used, weights)
+
+
+def publish_places(
+    records: Records, masks: np.ndarray, labels: np.ndarray, used: np.ndarray, weights: Any, **facts: Any
+) -> Outcome:
+    """The outcome of giving each record a class and a pattern.
+
+    Parameters
+    ----------
+    records : Records
+        n records.
+    masks : numpy.ndarray, shape (p,), uint64
+    labels, used : numpy.ndarray, shape (n,), int64
+        As :func:`place` returns them.
+    weights : mapping or None
+    **facts
+        More facts.
+
+    Raises
+    ------
+    ParameterError
+        If a weight is no positive number, or of no quasi-identifier.
+    """
+    q = records.q
+    hidden = np.full(records.n, (1 << q) - 1, np.uint64)
     hidden[used >= 0] = masks[used[used >= 0]]
     whole = (hidden[None, :] >> np.arange(q, dtype=np.uint64)[:, None]) & np.uint64(1) != 0
     suppressed = whole.all(axis=0)
     classes = np.where(suppressed, labels.max(initial=-1) + 1, labels)
-    return Outcome(
-        _starred(part.records, whole),
-        classes=classes,
-        suppressed=suppressed,
-        facts={"suppressed_entries": int(whole.sum())},
-    )
+    facts["suppressed_entries"] = int(whole.sum())
+    if weights is not None:
+        facts["cost"] = float(qi_costs(records.domains, weights) @ whole.sum(axis=1))
+    return Outcome(_starred(records, whole), classes=classes, suppressed=suppressed, facts=facts)
 
 
 def within_boundaries(records: Records, masks: np.ndarray) -> np.ndarray:
@@ -127,70 +147,6 @@ def place(
     with np.errstate(over="ignore"):
         kernel(types, weight.astype(np.int64), words, word_at, masks, k, labels, used)
     return labels[row_type], used[row_type]
-
-
-def pattern_masks(domains: Sequence[Domain], patterns: Any) -> np.ndarray:
-    """Patterns as masks, in the order in which the heuristic tries them.
-
-    Parameters
-    ----------
-    domains : sequence of Domain, length q
-    patterns : "all" or sequence
-        As :func:`pattern_guided` takes them.
-
-    Returns
-    -------
-    numpy.ndarray, shape (p,), uint64
-        Bit a is set where QI a is suppressed; each pattern once.
-
-    Raises
-    ------
-    ParameterError
-        As :func:`pattern_guided`.
-    """
-    q = len(domains)
-    if isinstance(patterns, str) and patterns == "all":
-        if q > MOST:
-            raise ParameterError(
-                f"pattern-guided: all patterns of {q} quasi-identifiers are too many; list patterns"
-            )
-        numbers = np.arange(1 << q, dtype=np.uint64)
-    else:
-        if isinstance(patterns, str) or not isinstance(patterns, Sequence) or not len(patterns):
-            raise ParameterError("pattern-guided: patterns is 'all' or a list of patterns")
-        if q > 63:
-            raise ParameterError("pattern-guided: at most 63 quasi-identifiers")
-        numbers = np.array([_number(pattern, domains) for pattern in patterns], np.uint64)
-    numbers = np.unique(numbers)
-    order = np.lexsort([numbers, np.bitwise_count(numbers)])
-    return _reversed_bits(numbers[order], q)
-
-
-def _number(pattern: Any, domains: Sequence[Domain]) -> int:
-    """A pattern as the binary number whose most significant bit is the first QI."""
-    q = len(domains)
-    if isinstance(pattern, str):
-        if len(pattern) != q or set(pattern) - {"0", "1"}:
-            raise ParameterError(f"pattern-guided: a pattern as text has {q} characters, each 0 or 1")
-        return int(pattern, 2)
-    if not isinstance(pattern, Sequence) or not all(isinstance(name, str) for name in pattern):
-        raise ParameterError("pattern-guided: a pattern is a list of column names or a text of 0 and 1")
-    number = 0
-    for name in pattern:
-        found = [a for a, domain in enumerate(domains) if name in (domain.name, domain.column)]
-        if not found:
-            known = tuple(dict.fromkeys(domain.column for domain in domains))
-            raise ParameterError(f"pattern-guided: no quasi-identifier {name!r}{did_you_mean(name, known)}")
-        for a in found:
-            number |= 1 << (q - 1 - a)
-    return number
-
-
-def _reversed_bits(numbers: np.ndarray, q: int) -> np.ndarray:
-    masks = np.zeros_like(numbers)
-    for a in range(q):
-        masks |= ((numbers >> np.uint64(q - 1 - a)) & np.uint64(1)) << np.uint64(a)
-    return masks
 
 
 def _starred(records: Records, whole: np.ndarray) -> Generalization:

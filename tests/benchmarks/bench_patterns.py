@@ -7,7 +7,8 @@ import time
 import numpy as np
 
 from anonflow import datasets
-from anonflow.algorithms.pattern_guided import pattern_masks, place
+from anonflow.algorithms.pattern_guided import place
+from anonflow.algorithms.patterns import pattern_masks
 from anonflow.errors import DataError
 from anonflow.table import Table
 
