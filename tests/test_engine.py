@@ -429,6 +429,16 @@ def test_the_report_holds_no_value_and_asks_nobody(tmp_path: Path) -> None:
     assert parser.open == []
 
 
+def test_the_owners_warnings_stay_out_of_the_report(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    report = engine.run(path)
+    assert any("released before" in warning for warning in report.warnings)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "released before" not in page
+    assert "zip" not in page
+
+
 def test_names_are_escaped_in_the_report(tmp_path: Path) -> None:
     lines = people()
     lines[0] = "<script>alert(1)</script>,city,zip,income"

@@ -27,6 +27,7 @@ __all__ = ["Progress", "number", "table"]
 _SAID = {
     "load": "reading and coding the table",
     "cut": "sorting and cutting",
+    "compile": "compiling",
     "draw": "drawing and shuffling",
     "verify": "verifying the release",
     "publish": "writing",

@@ -16,7 +16,7 @@ from anonflow.engine.flow import Flow, Run
 from anonflow.engine.graph import Plan, RunPlan
 from anonflow.engine.result import ColumnLoss, RunResult
 from anonflow.engine.tasks import OF_THE_WHOLE, Failed, PartitionResult
-from anonflow.loss import measure_named
+from anonflow.loss import measure_named, record_costs
 from anonflow.table import Table
 
 __all__ = ["combine", "infeasible", "with_findings"]
@@ -80,6 +80,7 @@ def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[Part
         findings=findings,
         columns=_columns(table, parts),
         sizes=_sizes(anonymization),
+        spread=_spread(anonymization),
         values=dict(one.run.values),
         anonymization=anonymization,
     )
@@ -156,5 +157,15 @@ def _sizes(anonymization: Anonymization) -> tuple[tuple[int, int], ...]:
         sizes = np.bincount(anonymization.classes)[anonymization.classes]
     else:
         return ()
+    return _counted(sizes)
+
+
+def _spread(anonymization: Anonymization) -> tuple[tuple[int, int], ...]:
+    """How many generalized records lose how many percent; every percent up to the highest."""
+    percent = np.floor(100 * record_costs(anonymization.generalization, "ncp") + 1e-9).astype(np.int64)
+    return tuple(enumerate(np.bincount(percent).tolist()))
+
+
+def _counted(sizes: np.ndarray) -> tuple[tuple[int, int], ...]:
     values, counts = np.unique(sizes, return_counts=True)
     return tuple(zip(values.tolist(), counts.tolist(), strict=True))

@@ -17,7 +17,7 @@ from anonflow.engine import tasks
 from anonflow.engine.flow import Flow, Run
 from anonflow.table import Records
 
-__all__ = ["Plan", "RunPlan", "compile_flow", "plan_flow"]
+__all__ = ["Plan", "RunPlan", "compile_flow", "first_of_each_method", "plan_flow"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,15 +120,7 @@ def compile_flow(
         bounds = tuple((cut.start, cut.stop) for cut in one.cuts)
         shared = sharing.setdefault((one.order, bounds), len(sharing))
         r = one.run.number
-        settings = tasks.Settings(
-            r,
-            one.run.anonymize.algorithm,
-            one.run.anonymize.k,
-            one.run.anonymize.loss,
-            one.run.anonymize.options,
-            flow.criteria,
-            entropy,
-        )
+        settings = _settings(flow, one.run, entropy)
         graph[f"settings-{r}"] = settings
         for p, (start, stop) in enumerate(bounds):
             where, name = f"part-{shared}-{p}", f"{r}-{p}"
@@ -139,3 +131,22 @@ def compile_flow(
             graph[f"done-{name}"] = (tasks.finish, f"match-{name}", f"verify-{name}", f"measure-{name}")
             leaves[f"done-{name}"] = (r, p)
     return graph, leaves
+
+
+def first_of_each_method(flow: Flow, plan: Plan, entropy: int) -> list[tuple[tasks.Settings, RunPlan]]:
+    """A run for each method and loss of a flow, with what its tasks are told.
+
+    Raises
+    ------
+    None
+    """
+    found: dict[tuple[str, str], tuple[tasks.Settings, RunPlan]] = {}
+    for one in plan.runs:
+        key = (one.run.anonymize.algorithm, one.run.anonymize.loss)
+        found.setdefault(key, (_settings(flow, one.run, entropy), one))
+    return list(found.values())
+
+
+def _settings(flow: Flow, run: Run, entropy: int) -> tasks.Settings:
+    spec = run.anonymize
+    return tasks.Settings(run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy)

@@ -79,7 +79,9 @@ def render(flow: Flow, table: Table, report: RunReport, seconds: float) -> str:
         kind = column.kind or ""
         distinct = "" if not domains else " / ".join(f"{int((d.counts > 0).sum()):,}" for d in domains)
         columns.append((str(name), column.role, kind, distinct))
-    return page(flow.name, report.results, shown, table.n, columns, report.warnings, seconds)
+    # of the report's warnings this one only: the others are the owner's, and of use to an attacker
+    left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
+    return page(flow.name, report.results, shown, table.n, columns, left_out, seconds)
 
 
 def page(
@@ -207,21 +209,27 @@ def _detail(result: RunResult, several: bool) -> dict[str, Any]:
         ),
         "cells": _safe(plots.stacked(labels, cells, "Cells as they were, generalized, hidden")),
         "sizes_title": "Matches of each published row" if regular else "Class sizes",
-        "sizes_text": (
-            "How many originals each published row is drawn from. One is a suppressed row, which says nothing."
-            if regular
-            else "How many records are published in classes of each size."
-        ),
+        "sizes_text": _sizes_text(result, regular),
         "sizes": _safe(
-            plots.columns(
-                result.sizes,
-                "Matches of each published row" if regular else "Class sizes",
-                "matches" if regular else "size of the class",
-            )
+            plots.columns(result.sizes, "Class sizes", "matches" if regular else "size of the class")
         )
-        if result.sizes
+        if len(result.sizes) > 1
         else "",
+        "spread": _safe(plots.columns(result.spread, "Information loss by row", "loss of a row, in percent")),
     }
+
+
+def _sizes_text(result: RunResult, regular: bool) -> str:
+    if not result.sizes:
+        return ""
+    if len(result.sizes) == 1:
+        size = result.sizes[0][0]
+        if regular:
+            return f"Each of the {result.records:,} published rows is drawn from {size} originals."
+        return f"Every class has {size:,} records."
+    if regular:
+        return "How many originals each published row is drawn from; one is a suppressed row, which says nothing."
+    return "How many records are published in classes of each size."
 
 
 def _frontier(results: tuple[RunResult, ...]) -> str:

@@ -61,6 +61,8 @@ class RunResult:
     columns : tuple of ColumnLoss
     sizes : tuple of (int, int)
         How many generalized records (second) cover, or share a class with, how many originals (first).
+    spread : tuple of (int, int)
+        How many generalized records (second) lose how many percent (first, rounded down).
     values : dict
         What the matrix set.
     problem : str or None
@@ -81,6 +83,7 @@ class RunResult:
     findings: tuple[Finding, ...] = ()
     columns: tuple[ColumnLoss, ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
+    spread: tuple[tuple[int, int], ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
     problem: str | None = None
     anonymization: Anonymization | None = field(default=None, repr=False)
