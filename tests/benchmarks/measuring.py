@@ -75,7 +75,9 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
     """The figures as text, one line each, in columns."""
     words = {True: "yes", False: "NO", None: ""}
     lines = [("what", "figure", "unit", "goal", "met")]
-    lines += [(r["name"], f"{r['figure']:,.4g}", r["unit"], r["goal"], words[r["met"]]) for r in rows]
+    lines += [
+        (r["name"], f"{r['figure']:,.4g}", r["unit"], str(r["goal"] or ""), words[r["met"]]) for r in rows
+    ]
     widths = [max(len(line[column]) for line in lines) for column in range(5)]
     return "\n".join(
         f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:<{widths[2]}}  {d:<{widths[3]}}  {e}".rstrip()
