@@ -277,7 +277,7 @@ class Hierarchy(Tree):
             if not isinstance(label, str) or label not in self._nodes:
                 near = difflib.get_close_matches(label, inner, 1) if isinstance(label, str) else []
                 hint = f"; did you mean {shorten(near[0])}?" if near else "; use labels of its nodes"
-                problems.append(f"boundary: {shorten(str(label))} is no node of the hierarchy{hint}")
+                problems.append(f"{shorten(str(label))} is no node of the hierarchy{hint}")
         fail("boundary", problems)
         limit = np.zeros(self.n_nodes, dtype=np.int32)
         chosen = {self._nodes[label] for label in wanted}

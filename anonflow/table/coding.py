@@ -330,9 +330,8 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
         try:
             bound = tree.bounds(column.boundary)
         except HierarchyError as error:
-            raise SchemaError(
-                f"column {column.name!r}: boundary: {error.message}", error.problems[1:]
-            ) from None
+            problems = [f"column {column.name!r}: {problem}" for problem in error.problems]
+            raise SchemaError.collected("boundaries that are no nodes", problems) from None
     points = np.arange(len(tree.leaves), dtype=np.float64)
     domain = Domain(
         column.name, "hierarchy", tree.leaves, points, counts, column.weight, hierarchy=tree, bound=bound
