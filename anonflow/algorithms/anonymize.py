@@ -377,6 +377,10 @@ def _gathered_facts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
             facts[name] = sum(values)
         elif all(value == values[0] for value in values):
             facts[name] = values[0]
+    if "lower_bound" in facts and "cost" in facts:
+        # a ratio does not add up: it is that of the sums
+        facts["gap"] = 1 - facts["lower_bound"] / facts["cost"] if facts["cost"] else 0.0
+        facts["proven"] = facts["lower_bound"] >= facts["cost"]
     return facts
 
 

@@ -17,7 +17,7 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["pattern_costs", "pattern_grid", "pattern_masks", "qi_costs"]
+__all__ = ["pattern_costs", "pattern_grid", "pattern_masks", "qi_costs", "whole_costs"]
 
 MOST = 20
 """QIs up to which all patterns may be asked for; predicates may leave at most 2^20 patterns."""
@@ -75,7 +75,7 @@ def pattern_masks(domains: Sequence[Domain], patterns: Any = "all", weights: Any
             raise ParameterError("pattern-guided: at most 63 quasi-identifiers")
         given = [patterns] if isinstance(patterns, Mapping) else patterns
         masks = np.unique(np.concatenate([_masks_of(pattern, domains) for pattern in given]))
-    order = np.lexsort([_reversed_bits(masks, q), _sums(masks, _whole_costs(domains, weights)[0])])
+    order = np.lexsort([_reversed_bits(masks, q), _sums(masks, whole_costs(domains, weights)[0])])
     return masks[order]
 
 
@@ -87,7 +87,7 @@ def qi_costs(domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
     ParameterError
         If a weight is no positive number, or of no quasi-identifier.
     """
-    whole, unit = _whole_costs(domains, weights)
+    whole, unit = whole_costs(domains, weights)
     return whole / unit
 
 
@@ -99,7 +99,7 @@ def pattern_costs(masks: np.ndarray, domains: Sequence[Domain], weights: Any = N
     ParameterError
         As :func:`qi_costs`.
     """
-    whole, unit = _whole_costs(domains, weights)
+    whole, unit = whole_costs(domains, weights)
     return _sums(masks, whole) / unit
 
 
@@ -286,8 +286,19 @@ class _Predicates:
         return list(names)
 
 
-def _whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, int]:
-    """Costs as whole multiples of 1 / unit: their sums are exact, so equal costs are equal."""
+def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, int]:
+    """What suppressing an entry of each QI costs, as whole multiples of 1 / unit: sums are exact.
+
+    Returns
+    -------
+    costs : numpy.ndarray, shape (q,), int64
+    unit : int
+
+    Raises
+    ------
+    ParameterError
+        If a weight is no positive number, or of no quasi-identifier.
+    """
     costs = [Fraction(1)] * len(domains)
     if weights is not None:
         if not isinstance(weights, Mapping):

@@ -12,6 +12,7 @@ from anonflow.algorithms.k_member import K_MEMBER
 from anonflow.algorithms.mondrian import MONDRIAN
 from anonflow.algorithms.nh import NH
 from anonflow.algorithms.pattern_guided import PATTERN_GUIDED
+from anonflow.algorithms.pattern_guided_optimal import PATTERN_GUIDED_OPTIMAL
 from anonflow.algorithms.two_phase import TWO_PHASE
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
@@ -32,6 +33,7 @@ REGISTRY: dict[str, Algorithm] = {
         K_MEMBER,
         GREEDY_CKA,
         PATTERN_GUIDED,
+        PATTERN_GUIDED_OPTIMAL,
     )
 }  # fmt: skip
 

@@ -1,0 +1,132 @@
+"""pattern-guided-optimal: against every solution there is, the paper's tables, Theorem 4's family."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.errors import ParameterError
+from anonflow.table import Table
+from tests.test_pattern_guided import TABLE_6, nursery
+from tests.test_patterns import ADULT_2, SCENARIO
+
+
+def table(frame: pd.DataFrame) -> Table:
+    return Table(frame, {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame.columns})
+
+
+def best(rows: list[tuple[str, ...]], k: int, patterns: list[str], weights: list[int]) -> int:
+    """The least cost of all ways to give each row a pattern or to suppress it."""
+    least = len(rows) * sum(weights)
+    for chosen in product([None, *patterns], repeat=len(rows)):
+        kept = [
+            None if p is None else (p, tuple(c for c, mark in zip(row, p, strict=True) if mark == "0"))
+            for row, p in zip(rows, chosen, strict=True)
+        ]
+        if all(each is None or kept.count(each) >= k for each in kept):
+            cost = sum(
+                sum(w for w, mark in zip(weights, p or "1" * len(weights), strict=True) if mark == "1")
+                for p in chosen
+            )
+            least = min(least, cost)
+    return least
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from("xy"), st.sampled_from("xyz"), st.sampled_from("xy")]),
+        min_size=2,
+        max_size=6,
+    ),
+    st.integers(2, 3),
+    st.lists(
+        st.sampled_from(["000", "001", "010", "100", "011", "101"]), min_size=1, max_size=3, unique=True
+    ),
+    st.tuples(*[st.sampled_from([1, 1, 2])] * 3),
+)
+def test_no_solution_is_better(
+    rows: list[tuple[str, ...]], k: int, patterns: list[str], weights: tuple[int, ...]
+) -> None:
+    if len(rows) < k:
+        return
+    made = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
+    said: dict[str, Any] = {"patterns": patterns, "weights": dict(zip("abc", weights, strict=True))}
+    anon = af.anonymize(made, "pattern-guided-optimal", k=k, **said)
+    optimum = best(rows, k, patterns, list(weights))
+    assert anon.facts["proven"] is True
+    assert anon.facts["cost"] == anon.facts["lower_bound"] == optimum
+    heuristic = af.anonymize(made, "pattern-guided", k=k, **said)
+    assert heuristic.facts["cost"] == anon.facts["heuristic"] >= optimum
+    assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+    stopped = af.anonymize(made, "pattern-guided-optimal", k=k, **said, time_limit=0)
+    assert stopped.facts["lower_bound"] <= optimum <= stopped.facts["cost"] == stopped.facts["heuristic"]
+
+
+@pytest.mark.parametrize("m", [3, 4, 5])
+def test_theorem_4_the_heuristic_loses_a_factor_of_m_less_one(m: int) -> None:
+    frame = datasets.theorem4(m)
+    patterns = [list(pattern) for pattern in datasets.theorem4_patterns(m)]
+    anon = af.anonymize(table(frame), "pattern-guided-optimal", k=m, patterns=patterns)
+    assert anon.facts["proven"] is True
+    assert anon.facts["cost"] == m**2
+    assert anon.facts["heuristic"] == (m - 1) * m**2
+    assert anon.facts["gap"] == 0
+
+
+@pytest.mark.parametrize("k", TABLE_6)
+def test_nursery_table_6(k: int) -> None:
+    """The cheapest feasible pattern of each row proves the heuristic optimal."""
+    anon = af.anonymize(nursery(), "pattern-guided-optimal", k=k)
+    assert anon.facts["proven"] is True
+    assert anon.facts["suppressed_entries"] == anon.facts["lower_bound"] == TABLE_6[k]
+
+
+def scenario(name: str) -> tuple[Table, Any]:
+    if name == "cmc":
+        return table(datasets.cmc()), {"at-most": 2, "fallback": "all"}
+    frame = datasets.adult()[
+        [
+            "age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country",
+            "salary-class",
+        ]
+    ]  # fmt: skip
+    return table(frame.set_axis(list(ADULT_2), axis=1)), SCENARIO
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["cmc", "adult-2"])
+@pytest.mark.parametrize("k", [2, 10, 100])
+def test_the_papers_scenarios(name: str, k: int, data_folder: object) -> None:
+    made, patterns = scenario(name)
+    anon = af.anonymize(made, "pattern-guided-optimal", k=k, patterns=patterns, time_limit=15)
+    facts = anon.facts
+    assert facts["lower_bound"] <= facts["cost"] <= facts["heuristic"]
+    assert facts["gap"] == pytest.approx(1 - facts["lower_bound"] / facts["cost"])
+    assert facts["gap"] < 0.5
+    assert facts["cost"] == facts["suppressed_entries"]
+    assert af.verify(made, anon, ["covers", "k-anonymity"], k=k)
+
+
+@pytest.mark.parametrize("limit", [-1, "10", True, float("nan")])
+def test_bad_time_limits(limit: Any) -> None:
+    made = table(pd.DataFrame({"a": ["x", "x"]}))
+    with pytest.raises(ParameterError, match="time_limit"):
+        af.anonymize(made, "pattern-guided-optimal", k=2, time_limit=limit)
+
+
+def test_partitions_add_up() -> None:
+    frame = pd.DataFrame({"a": list("xxyyzzxxyyzz"), "b": list("uvuvuvuvuvuv")})
+    anon = af.anonymize(table(frame), "pattern-guided-optimal", k=2, partition_size=4)
+    assert anon.facts["proven"] is True
+    assert anon.facts["gap"] == 0
+    assert anon.facts["cost"] == anon.facts["suppressed_entries"]
