@@ -127,7 +127,7 @@ def two_phase_matches(
         own = Generalization.of(part.records)
         origin = load(plan, own.lo, own.hi, own.bits, compiled)
         joined = empty_state(plan, part.n)
-        (cover_jit if compiled else cover)(plan, origin, matches, joined)
+        (cover_jit if compiled else cover)(plan, origin, matches, 0, part.n, joined)
         start = before = float(joined.cost.sum())
         done = 0
         if k > 1 and part.n > 1:
@@ -200,18 +200,26 @@ def improve(
     slots = np.argsort(rng.random((n, k - 1)), axis=1) + 1
 
     def work(block: np.ndarray) -> None:
-        rest = empty_state(plan, len(block))
+        rest, given = empty_state(plan, len(block)), empty_state(plan, len(block))
         costs = np.empty((len(block), len(block)))
         for turn in range(k - 1):
             slot = slots[block, turn]
-            (slot_costs_jit if compiled else slot_costs)(plan, origin, matches, block, slot, rest, costs)
-            taken, to = linear_sum_assignment(costs)
+            (slot_costs_jit if compiled else slot_costs)(
+                plan, origin, matches, block, slot, rest, given, costs
+            )
+            # Costs less the least of their column: the same optima, found several times as fast.
+            taken, to = linear_sum_assignment(costs - costs.min(axis=0))
             if fsum(costs[taken, to]) <= fsum(costs.diagonal()):
                 matches[block[to], slot[to]] = matches[block, slot]
 
     # Blocks share no record and each writes its own rows only, so the threads' order does not show.
     list(pool.map(work, blocks))
-    (cover_jit if compiled else cover)(plan, origin, matches, joined)
+
+    def renew(start: int) -> None:
+        stop = min(start + 4096, n)
+        (cover_jit if compiled else cover)(plan, origin, matches, start, stop, joined)
+
+    list(pool.map(renew, range(0, n, 4096)))
 
 
 def near_blocks(
