@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from anonflow.release import Release
 
-__all__ = ["Anonymization", "anonymize", "assemble", "check_k", "partition_rng", "solve"]
+__all__ = ["Anonymization", "anonymize", "assemble", "check_k", "partition_rng", "solve", "within"]
 
 STEP = 0
 """The part of a seed's stream that algorithms use (the draw uses another)."""
@@ -210,7 +210,7 @@ def anonymize(
     measure = measure_named(loss)
     size = _partition_size(partition_size)
     entropy = _entropy(seed)
-    records = _within(table.records, method, boundaries)
+    records = within(table.records, method, boundaries)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
@@ -314,8 +314,14 @@ def assemble(
     )
 
 
-def _within(records: Records, method: Algorithm, boundaries: bool) -> Records:
-    """The records as the method is to see them: with their boundaries, or without."""
+def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
+    """The records as a method is to see them: with their boundaries, or without.
+
+    Raises
+    ------
+    ParameterError
+        If `boundaries` is no truth value, or the method is nothing without them.
+    """
     if not isinstance(boundaries, bool):
         raise ParameterError("boundaries is True or False")
     if boundaries:

@@ -16,6 +16,7 @@ from anonflow.engine.flow import Flow, Run
 from anonflow.engine.graph import Plan, RunPlan
 from anonflow.engine.result import ColumnLoss, RunResult
 from anonflow.engine.tasks import OF_THE_WHOLE, Failed, PartitionResult
+from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named, record_costs
 from anonflow.table import Table
 
@@ -57,9 +58,13 @@ def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[Part
         "partition_size": one.run.partition.size,
         "order": one.run.partition.order,
         **spec.options,
+        **({} if spec.boundaries else {"boundaries": False}),
     }
     outcomes = [each.outcome for each in matched]
-    anonymization = assemble(table, method, spec.k, plan.index(one), outcomes, parameters)
+    try:
+        anonymization = assemble(table, method, spec.k, plan.index(one), outcomes, parameters, plan.left(one))
+    except InfeasibleError as error:
+        return infeasible(one.run, error.message, table.n)
     findings = _merged([part.findings for part in parts])
     if not flow.draws(one.run):
         asked = read_criteria(flow.criteria, method.guarantee)

@@ -15,9 +15,10 @@ from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k, partition_rng
 from anonflow.engine import tasks
 from anonflow.engine.flow import Flow, Run
+from anonflow.errors import InfeasibleError
 from anonflow.table import Records
 
-__all__ = ["Plan", "RunPlan", "compile_flow", "first_of_each_method", "plan_flow"]
+__all__ = ["Plan", "RunPlan", "compile_flow", "first_of_each_method", "plan_flow", "why_not"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,19 @@ class Plan:
         """
         return [self.orders[run.order][cut] for cut in run.cuts]
 
+    def left(self, run: RunPlan) -> np.ndarray:
+        """Table positions of the records that are in no partition: too few lie within their boundaries.
+
+        Raises
+        ------
+        None
+        """
+        order = self.orders[run.order]
+        out = np.ones(len(order), bool)
+        for cut in run.cuts:
+            out[cut] = False
+        return np.sort(order[out])
+
 
 def plan_flow(runs: Sequence[Run], records: Records, entropy: int) -> Plan:
     """Sort and cut: every order once, for all runs that use it.
@@ -80,13 +94,37 @@ def plan_flow(runs: Sequence[Run], records: Records, entropy: int) -> Plan:
     orders: dict[str, np.ndarray] = {}
     plans = []
     for run in runs:
-        size, order = run.partition.size, run.partition.order
-        k = check_k(run.anonymize.k, records.n)
-        cuts = tuple(partitions.cut(records.n, size, k))
+        cuts = tuple(_cuts(run, records))
+        kept = run.anonymize.boundaries and bool(partitions.bounded(records))
+        order = f"{run.partition.order}-bounded" if kept else run.partition.order
         if order not in orders:
-            orders[order] = partitions.ordered(records, order, partition_rng(entropy, -1))
+            orders[order] = partitions.ordered(
+                records, run.partition.order, partition_rng(entropy, -1), boundaries=kept
+            )
         plans.append(RunPlan(run, order, cuts))
     return Plan(orders, tuple(plans))
+
+
+def why_not(run: Run, records: Records) -> str | None:
+    """Why a run can have no result, whatever its method does; None if it may have one.
+
+    Raises
+    ------
+    ParameterError
+        If the partition size is smaller than k.
+    """
+    try:
+        _cuts(run, records)
+    except InfeasibleError as error:
+        return error.message
+    return None
+
+
+def _cuts(run: Run, records: Records) -> list[slice]:
+    k = check_k(run.anonymize.k, records.n)
+    if run.anonymize.boundaries:
+        return partitions.cuts(records, run.partition.size, k)
+    return partitions.cut(records.n, run.partition.size, k)
 
 
 def compile_flow(
@@ -149,4 +187,6 @@ def first_of_each_method(flow: Flow, plan: Plan, entropy: int) -> list[tuple[tas
 
 def _settings(flow: Flow, run: Run, entropy: int) -> tasks.Settings:
     spec = run.anonymize
-    return tasks.Settings(run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy)
+    return tasks.Settings(
+        run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy, spec.boundaries
+    )

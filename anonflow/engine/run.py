@@ -28,7 +28,7 @@ from anonflow.engine.events import (
     StepStarted,
 )
 from anonflow.engine.flow import Flow
-from anonflow.engine.graph import Plan, RunPlan, compile_flow, first_of_each_method, plan_flow
+from anonflow.engine.graph import Plan, RunPlan, compile_flow, first_of_each_method, plan_flow, why_not
 from anonflow.engine.loader import load_flow
 from anonflow.engine.owner import OwnerFolder, check_target, write_whole
 from anonflow.engine.result import RunReport, RunResult
@@ -223,10 +223,10 @@ class _Runner:
         self.events.log(message, "warning")
 
     def _plan(self, table: Table) -> Plan:
-        """Orders and cuts; in a matrix, a k greater than the table is a run without a result."""
+        """Orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
         if len(self.flow.runs) == 1:
             return plan_flow(self.flow.runs, table.records, self.seed)
-        feasible = [one for one in self.flow.runs if one.anonymize.k <= table.n]
+        feasible = [one for one in self.flow.runs if why_not(one, table.records) is None]
         return plan_flow(feasible, table.records, self.seed)
 
     # ------------------------------------------------------------------------------------ the graph
@@ -242,7 +242,7 @@ class _Runner:
                 partitions = waiting[one.number]
                 self.events.emit(RunStarted(run=one.number, name=one.name, partitions=partitions))
             else:
-                problem = f"{table.n} records cannot hide among k = {one.anonymize.k}"
+                problem = why_not(one, table.records) or ""
                 results[one.number] = self._told(infeasible(one, problem, table.n))
         begin = time.perf_counter()
         self.events.emit(StepStarted(step="anonymize", tasks=len(leaves)))

@@ -113,6 +113,9 @@ class AnonymizeSpec(BaseModel):
     loss: StrictStr = "ncp"
     """The information loss to keep low."""
 
+    boundaries: StrictBool = True
+    """Whether the method works inside the schema's boundaries."""
+
     @property
     def options(self) -> dict[str, Any]:
         """The method's own options."""

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from anonflow import loss
-from anonflow.algorithms.anonymize import partition_rng, solve
+from anonflow.algorithms.anonymize import partition_rng, solve, within
 from anonflow.algorithms.contract import Outcome
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.asked import DIVERSITY, read_criteria
@@ -54,6 +54,8 @@ class Settings:
     criteria : tuple
     entropy : int
         The run's seed; a secret.
+    boundaries : bool
+        Whether the method works inside the schema's boundaries.
     """
 
     run: int
@@ -63,6 +65,7 @@ class Settings:
     options: Mapping[str, Any]
     criteria: tuple[Any, ...]
     entropy: int = field(repr=False)
+    boundaries: bool = True
 
 
 @dataclass(frozen=True)
@@ -149,9 +152,10 @@ def match(settings: Settings, records: Records, partition: int) -> Matched | Fai
     """
     start = time.perf_counter()
     try:
+        method = algorithm_named(settings.algorithm)
         outcome = solve(
-            algorithm_named(settings.algorithm),
-            records,
+            method,
+            within(records, method, settings.boundaries),
             settings.k,
             loss.measure_named(settings.loss),
             partition_rng(settings.entropy, partition),
