@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -288,7 +289,10 @@ def test_written_data_look_like_ours() -> None:
         "flow": "adult-comparison",
         "table": {
             "source": {"csv": "data/adult.csv"},
-            "columns": {"zip": {"role": "quasi-identifier", "boundary": ["Europe", "NO", "01234"]}},
+            "columns": {
+                "zip": {"role": "quasi-identifier", "boundary": ["Europe", "NO", "01234"]},
+                "sex": {"role": "quasi-identifier", "hierarchy": {"nested": {"*": ["Male", "Female"]}}},
+            },
         },
         "steps": [{"anonymize": {"algorithm": "greedy", "k": 10}}, {"draw": {}}, {"verify": ("covers",)}],
         "long": ["x" * 60, "y" * 60],
@@ -299,6 +303,10 @@ def test_written_data_look_like_ours() -> None:
         "  source: {csv: data/adult.csv}\n"
         "  columns:\n"
         '    zip: {role: quasi-identifier, boundary: [Europe, "NO", "01234"]}\n'
+        "    sex:\n"
+        "      role: quasi-identifier\n"
+        "      hierarchy:\n"
+        '        nested: {"*": [Male, Female]}\n'
         "steps:\n"
         "  - anonymize: {algorithm: greedy, k: 10}\n"
         "  - draw: {}\n"
@@ -327,6 +335,7 @@ def test_what_cannot_be_written() -> None:
         "\ud800",
         10**500,
         {"a": {1, 2}},
+        {"x" * 2000: 1},
     ]
     for data in [*bad, nested(20_000), loop]:
         with pytest.raises(SchemaError) as caught:
@@ -334,12 +343,14 @@ def test_what_cannot_be_written() -> None:
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("depth", [1, 98, 99, 100, 101, 102])
-def test_depth_that_can_be_written_can_be_read(depth: int) -> None:
-    for data in (nested(depth), nested(depth, "x: y"), nested(depth, {}), nested(depth, {"a": [1]})):
-        try:
-            text = dumps(data)
-        except FlowError:
-            assert depth >= 98
-        else:
-            assert loads(text).data == data
+@pytest.mark.parametrize("depth", [1, 97, 98, 99, 100, 101, 102])
+@pytest.mark.parametrize("inside", [[1], [[]], [{}], [{"a": "x: y"}], [{"a": [1]}], [{"a": {"b": 2}}]])
+def test_depth_that_can_be_read_can_be_written(depth: int, inside: list) -> None:
+    data = nested(depth - 1, inside)
+    try:
+        loads(json.dumps(data))
+    except FlowError:
+        with pytest.raises(FlowError, match="more than 100 deep"):
+            dumps(data)
+    else:
+        assert loads(dumps(data)).data == data

@@ -271,11 +271,14 @@ class Hierarchy(Tree):
         if isinstance(labels, (str, Mapping)):
             raise HierarchyError("boundary: write a list of node labels")
         wanted = list(labels)
-        problems = []
-        inner = [label for label, h in zip(self.labels, self.height.tolist(), strict=True) if h > 0]
+        problems: list[str] = []
+        # Only inner nodes are suggested: a leaf is a value of the table.
+        inner = [label for label, h in zip(self.labels, self.height.tolist(), strict=True) if h > 0][:1000]
         for label in wanted:
             if not isinstance(label, str) or label not in self._nodes:
-                near = difflib.get_close_matches(label, inner, 1) if isinstance(label, str) else []
+                # Comparing is slow: a hostile list of wrong labels gets no more hints than are shown.
+                few = isinstance(label, str) and len(problems) < 20
+                near = difflib.get_close_matches(label[:100], inner, 1) if few else []
                 hint = f"; did you mean {shorten(near[0])}?" if near else "; use labels of its nodes"
                 problems.append(f"{shorten(str(label))} is no node of the hierarchy{hint}")
         fail("boundary", problems)
@@ -333,18 +336,27 @@ class Hierarchy(Tree):
         Raises
         ------
         HierarchyError
-            If the folder cannot be written to, or the tree is so deep that the file had more than 200
-            million cells.
+            If the folder cannot be written to, labels hold what a text file cannot, the delimiter is not
+            one character, or the tree is so deep that the file had more than 200 million cells.
         OSError
             If the disk fails while writing.
         """
         path = Path(path)
+        sources.check_delimiter(delimiter, path.name)
         levels = int(self.height[0]) + 1
         self._check_cells(levels)
+        wrong = sum("\0" in label or any("\ud800" <= c <= "\udfff" for c in label) for label in self.labels)
+        if wrong:
+            raise HierarchyError(
+                f"{path.name}: cannot be written: {plural(wrong, 'label')} that no text file holds"
+            )
+        # The writer leaves these two bare, and a reader drops them: a line end, a byte order mark.
+        quoted = any("\r" in label or label.startswith("\ufeff") for label in self.labels)
         part = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with part.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+                quoting: Any = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+                writer = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting)
                 for leaf in range(self.n_leaves):
                     row = [self.labels[node] for node in self.ancestors(leaf)]
                     writer.writerow([row[0]] * (levels - len(row)) + row)
@@ -372,12 +384,8 @@ def _options(spec: Any) -> dict[str, Any]:
             "hierarchy: write the path of a CSV file, or csv, nested, intervals or positions"
         )
     named = [kind for kind in kinds if kind in spec]
-    outer = ("delimiter", "encoding", "root")
-    problems = [
-        _unknown(key, [*kinds, *outer])
-        for key in spec
-        if key not in kinds and not (named and named[0] in ("csv", "nested") and key in kinds[named[0]])
-    ]
+    outer = kinds[named[0]] if named and named[0] in ("csv", "nested") else ()
+    problems = [_unknown(key, [*kinds, *outer]) for key in spec if key not in kinds and key not in outer]
     if len(named) != 1 and not problems:
         problems.append("name one of csv, nested, intervals, positions")
     options: dict[str, Any] = {}
@@ -405,5 +413,5 @@ def _options(spec: Any) -> dict[str, Any]:
 
 
 def _unknown(key: Any, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(key), list(known), 1)
+    near = difflib.get_close_matches(str(key)[:100], list(known), 1)
     return f"unknown key {shorten(str(key))}" + (f"; did you mean {near[0]!r}?" if near else "")

@@ -25,6 +25,7 @@ __all__ = [
     "MAX_NODES",
     "ROOT",
     "Forest",
+    "check_delimiter",
     "from_intervals",
     "from_nested",
     "from_positions",
@@ -39,12 +40,13 @@ __all__ = [
 MAX_BYTES = 256 * 2**20
 MAX_NODES = 5_000_000
 MAX_LEVELS = 64
+MAX_FANOUT = 1_000_000
 MAX_PROBLEMS = 20
 ROOT = "*"
 
 Forest = tuple[list[str], list[int]]
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
 # --- rows, leaf to root -----------------------------------------------------------------------------
@@ -139,6 +141,18 @@ def from_rows(rows: Iterable[tuple[int, Sequence[str]]], where: str) -> Forest:
     return labels, parents
 
 
+def check_delimiter(delimiter: Any, where: str) -> None:
+    """Refuse what cannot stand between the columns of a CSV file.
+
+    Raises
+    ------
+    HierarchyError
+        If it is not one character, or a quote or a line end.
+    """
+    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '\r\n"\0'):
+        raise HierarchyError(f"{where}: the delimiter must be one character, such as `;`")
+
+
 def read_csv(path: str | Path, delimiter: str, encoding: str) -> Forest:
     """The tree of a CSV file in the ARX layout: no header, one row a leaf, from the leaf to the root.
 
@@ -149,8 +163,7 @@ def read_csv(path: str | Path, delimiter: str, encoding: str) -> Forest:
     """
     path = Path(path)
     where = path.name
-    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '\r\n"'):
-        raise HierarchyError(f"{where}: the delimiter must be one character, such as `;`")
+    check_delimiter(delimiter, where)
     try:
         if not path.is_file():
             raise HierarchyError(f"{where}: no such hierarchy file; check the path")
@@ -168,7 +181,7 @@ def read_csv(path: str | Path, delimiter: str, encoding: str) -> Forest:
         raise HierarchyError(
             f"{where}: unknown encoding {shorten(encoding)}; use for example utf-8"
         ) from error
-    except UnicodeError as error:
+    except ValueError as error:
         line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
         raise HierarchyError(
             f"{where}: line {line}: not {encoding}; save it as {encoding} or give its encoding"
@@ -252,6 +265,7 @@ def from_nested(tree: Any, root: str | None) -> Forest:
     # aliases that repeat or contain themselves end here, and the work is linear in what was written.
     while stack:
         branch, above = stack.pop()
+        deeper: list[tuple[Any, int]] = []
         place = f"below {shorten(labels[above])}" if above >= 0 else "at the top"
         for label, below in _entries(branch):
             text = _label(label)
@@ -280,11 +294,12 @@ def from_nested(tree: Any, root: str | None) -> Forest:
                 parents.append(above)
                 if not empty:
                     inner.add(node)
-                    stack.append((below, node))
+                    deeper.append((below, node))
             if len(labels) > MAX_NODES:
                 raise HierarchyError(f"{where}: more than {MAX_NODES:,} nodes; use a smaller hierarchy")
             if len(problems) > MAX_PROBLEMS:
                 fail(where, problems)
+        stack.extend(reversed(deeper))
     fail(where, problems)
     return labels, parents
 
@@ -315,7 +330,7 @@ def _numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
         if isinstance(value, str):
             if value == "":
                 blank = True
-            elif _NUMBER.fullmatch(value):
+            elif len(value) <= 400 and _NUMBER.fullmatch(value):
                 known[value] = Fraction(value)
             else:
                 wrong += 1
@@ -331,7 +346,7 @@ def _numbers(values: Iterable[Any]) -> tuple[list[tuple[Fraction, str]], bool]:
             known[text] = Fraction(text)
     if wrong:
         raise HierarchyError(
-            f"intervals: {plural(wrong, 'value')} of {'them are' if wrong != 1 else 'it is'} no finite number; "
+            f"intervals: {plural(wrong, 'value')} that {'is' if wrong == 1 else 'are'} no finite number; "
             "clean the column or use another kind of hierarchy"
         )
     return sorted((number, text) for text, number in known.items()), blank
@@ -360,8 +375,9 @@ def from_intervals(
     for option, count, least in (("levels", levels, 1), ("fanout", fanout, 2)):
         if not isinstance(count, (int, np.integer)) or isinstance(count, bool) or count < least:
             raise HierarchyError(f"intervals: {option} must be a whole number of at least {least}")
-    if levels > MAX_LEVELS:
-        raise HierarchyError(f"intervals: levels must be at most {MAX_LEVELS}")
+    for option, count, most in (("levels", levels, MAX_LEVELS), ("fanout", fanout, MAX_FANOUT)):
+        if count > most:
+            raise HierarchyError(f"intervals: {option} must be at most {most:,}")
     numbers, blank = _numbers(values)
     if not numbers:
         raise HierarchyError("intervals: no numbers to put into intervals")
@@ -398,7 +414,7 @@ def from_intervals(
 
 
 def _decimal(number: Fraction) -> str:
-    return number_text(int(number) if number.denominator == 1 else float(number))
+    return str(number) if number.denominator == 1 and abs(number) < 10**16 else number_text(float(number))
 
 
 # --- positions of codes -----------------------------------------------------------------------------

@@ -201,7 +201,7 @@ def loads(text: str, name: str = "<text>", error: type[AnonflowError] = FlowErro
     Parameters
     ----------
     text : str
-        at most 1 MiB in UTF-8.
+        At most 1 MiB.
     name : str
         What to call the text in messages.
     error : type of AnonflowError

@@ -76,33 +76,28 @@ def _write(data: Any, indent: int, depth: int, lines: list[str], error: type[Ano
             lines[start] = f"{pad}- {lines[start][indent + 2 :]}"
 
 
-def _inline(data: Any, room: int, depth: int, error: type[AnonflowError], inner: bool = False) -> str | None:
+def _inline(data: Any, room: int, depth: int, error: type[AnonflowError], lists: bool = True) -> str | None:
     """`data` in one line: scalars and empty collections always, others where they fit, else None.
 
-    Others are collections of scalars, and mappings of scalars and of lists of scalars.
+    Others are lists of scalars, and mappings of scalars and (if `lists`) of lists of scalars.
     """
     if not isinstance(data, (Mapping, list, tuple)):
         return _scalar(data, error)
     if depth >= MAX_DEPTH or len(data) > max(room, 0):
         return None
+    mapping = isinstance(data, Mapping)
     parts = []
     for value in data.values() if isinstance(data, Mapping) else data:
-        if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and inner):
-            if value:
-                return None
-            inner = True
-        within = isinstance(data, Mapping) and not inner
-        if isinstance(value, (list, tuple)) and value and not within:
+        listed = isinstance(value, (list, tuple)) and mapping and lists
+        if isinstance(value, (Mapping, list, tuple)) and value and not listed:
             return None
-        text = _inline(value, room, depth + 1, error, inner=True)
-        if text is None:
+        part = _inline(value, room, depth + 1, error, lists=False)
+        if part is None:
             return None
-        parts.append(text)
-    if isinstance(data, Mapping):
-        pairs = zip(data, parts, strict=True)
-        line = "{" + ", ".join(f"{_key(key, error)}: {part}" for key, part in pairs) + "}"
-    else:
-        line = "[" + ", ".join(parts) + "]"
+        parts.append(part)
+    if mapping:
+        parts = [f"{_key(key, error)}: {part}" for key, part in zip(data, parts, strict=True)]
+    line = ("{%s}" if mapping else "[%s]") % ", ".join(parts)
     return line if not data or len(line) < room else None
 
 
