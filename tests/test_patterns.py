@@ -236,5 +236,26 @@ def test_predicates_and_the_list_of_their_patterns_publish_the_same(
     one = af.anonymize(made, "pattern-guided", k=k, patterns=said)
     other = af.anonymize(made, "pattern-guided", k=k, patterns=[[], ["a"], ["c"], columns])
     assert one.frame().equals(other.frame())
-    check = af.verify(made, other, ["covers", "k-anonymity", "pattern"], k=k)
-    assert check
+    for anon in (one, other):
+        assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+
+
+def test_the_verifier_reads_predicates_on_its_own() -> None:
+    frame = pd.DataFrame({"a": ["x", "x", "y"], "b": ["u", "v", "u"], "c": ["w", "w", "z"]})
+    made = Table(frame, {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame})
+    shown = frame.assign(b="*")
+    shown.loc[2, ["a", "c"]] = "*"
+
+    def failed(patterns: Any) -> int:
+        return af.verify(made, shown, [{"pattern": {"patterns": patterns}}])["pattern"].failed
+
+    # two rows hide b; the third hides all and is a suppressed row, which is always allowed
+    assert failed({"at-most": 1}) == 0
+    assert failed({"at_most": 0}) == failed({"never": "b"}) == failed({"together": ["a", "b"]}) == 2
+    assert failed({"together": ["a", "c"], "at-most-one-of": [["a", "b"], ["b", "c"]]}) == 0
+    assert failed([["a"], {"at-most": 0}]) == 2
+    assert failed([["b"], {"at-most": 0}]) == failed([{"at-most": 0}, {"never": ["a"]}]) == 0
+    with pytest.raises(ParameterError, match="'d'"):
+        failed({"never": ["d"]})
+    with pytest.raises(ParameterError, match="'at-least'"):
+        failed({"at-least": 1})

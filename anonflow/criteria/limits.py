@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -164,6 +164,46 @@ def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | No
     return np.array(rows, bool).reshape(len(rows), q)
 
 
+def _meets(
+    stars: np.ndarray, said: Mapping[Any, Any], domains: Sequence[Domain], either: np.ndarray
+) -> np.ndarray:
+    """Whether rows of suppression marks (n, q) meet predicates; QIs of one value count for nothing."""
+
+    def at(names: Any) -> list[int]:
+        wanted = [names] if isinstance(names, str) else list(names)
+        for name in wanted:
+            if not any(name in (domain.name, domain.column) for domain in domains):
+                raise ParameterError(f"patterns name {name!r}, which is no quasi-identifier")
+        return [
+            a for a, d in enumerate(domains) if (d.name in wanted or d.column in wanted) and not either[a]
+        ]
+
+    def groups(value: Any) -> list[list[str]]:
+        return [list(value)] if all(isinstance(one, str) for one in value) else [list(one) for one in value]
+
+    good = np.ones(len(stars), bool)
+    for key, value in said.items():
+        match str(key).replace("_", "-"):
+            case "at-most":
+                good &= stars.sum(axis=1) <= value
+            case "never":
+                good &= ~stars[:, at(value)].any(axis=1)
+            case "together":
+                for group in groups(value):
+                    marks = stars[:, at(group)]
+                    good &= marks.all(axis=1) | ~marks.any(axis=1)
+            case "at-most-one-of":
+                for group in groups(value):
+                    good &= sum(stars[:, at(name)].any(axis=1).astype(np.int64) for name in group) <= 1
+            case "fallback":
+                continue
+            case other:
+                raise ParameterError(f"patterns have no predicate {other!r}")
+    if said.get("fallback") == "all":
+        good |= stars[:, ~either].all(axis=1)
+    return good
+
+
 def pattern(evidence: Evidence, patterns: Any) -> Finding:
     """Whether every cell is a value or ``*``, and the ``*`` of every row are one of the patterns.
 
@@ -176,7 +216,14 @@ def pattern(evidence: Evidence, patterns: Any) -> Finding:
         If the patterns cannot be read.
     """
     domains = evidence.published.domains
-    allowed = read_patterns(patterns if patterns is not None else evidence.patterns, domains)
+    given = patterns if patterns is not None else evidence.patterns
+    predicates: list[Mapping[Any, Any]] = []
+    if isinstance(given, Mapping):
+        predicates, given = [given], []
+    elif isinstance(given, Sequence) and any(isinstance(one, Mapping) for one in given):
+        predicates = [one for one in given if isinstance(one, Mapping)]
+        given = [one for one in given if not isinstance(one, Mapping)]
+    allowed = read_patterns(given, domains)
     published = evidence.published
     layout = published.layout
     whole = published.whole()
@@ -194,6 +241,8 @@ def pattern(evidence: Evidence, patterns: Any) -> Finding:
         stars = (whole & ~either[:, None]).T
         both = np.unique(np.concatenate([allowed & ~either, stars]), axis=0, return_inverse=True)[1].ravel()
         other = ~np.isin(both[len(allowed) :], both[: len(allowed)]) & ~evidence.suppressed
+        for said in predicates:
+            other &= ~_meets(stars, said, domains, either)
         strange = int((other & ~failing).sum())
         failing |= other
     parts = ["every cell is a value or *"]
