@@ -73,3 +73,37 @@ def test_nothing_within_the_boundaries(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("k: 4", "k: 60"))
     with pytest.raises(AnonflowError, match="boundaries"):
         af.run(path)
+
+
+PATTERNS = """
+flow: patterns
+version: 1
+table:
+  source: {dataset: nursery}
+  columns:
+    parents: {role: quasi-identifier, kind: categorical}
+    has_nurs: {role: quasi-identifier, kind: categorical}
+    form: {role: quasi-identifier, kind: categorical}
+    health: {role: quasi-identifier, kind: categorical}
+steps:
+  - anonymize:
+      algorithm: METHOD
+      k: 100
+      patterns: {at-most: 2, never: [parents], fallback: all}
+      weights: {form: 2}
+  - verify: [covers, guarantee, pattern]
+"""
+
+
+@pytest.mark.parametrize("method", ["pattern-guided", "pattern-guided-optimal"])
+def test_a_flow_takes_predicates_and_weights(method: str, tmp_path: Path) -> None:
+    path = tmp_path / "patterns.yaml"
+    path.write_text(PATTERNS.replace("METHOD", method))
+    report = af.run(path)
+    assert report.ok, report.results[0].findings
+    anon = report.results[0].anonymization
+    assert anon is not None
+    assert 0 < anon.facts["suppressed_entries"] <= anon.facts["cost"]
+    path.write_text(PATTERNS.replace("METHOD", method).replace("never: [parents]", "never: [parent]"))
+    with pytest.raises(AnonflowError, match="did you mean 'parents'"):
+        af.run(path)
