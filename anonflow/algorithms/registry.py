@@ -13,6 +13,7 @@ from anonflow.algorithms.mondrian import MONDRIAN
 from anonflow.algorithms.nh import NH
 from anonflow.algorithms.pattern_guided import PATTERN_GUIDED
 from anonflow.algorithms.pattern_guided_optimal import PATTERN_GUIDED_OPTIMAL
+from anonflow.algorithms.sort_greedy import SORT_GREEDY
 from anonflow.algorithms.two_phase import TWO_PHASE
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
@@ -27,6 +28,7 @@ REGISTRY: dict[str, Algorithm] = {
     for algorithm in (
         GREEDY,
         HUNGARIAN,
+        SORT_GREEDY,
         TWO_PHASE,
         NH,
         MONDRIAN,

@@ -33,7 +33,7 @@ def two_phase(
     *,
     first: int = 1_000,
     block: int = 256,
-    passes: int = 50,
+    passes: int = 60,
     threads: int | None = None,
 ) -> Outcome:
     """A k-regular generalization graph out of k assignments, improved until little is left to gain.
@@ -92,7 +92,7 @@ def two_phase_matches(
     k: int,
     first: int = 1_000,
     block: int = 256,
-    passes: int = 50,
+    passes: int = 60,
     threads: int | None = None,
     compiled: bool = True,
 ) -> tuple[np.ndarray, int, float]:

@@ -240,7 +240,7 @@ def slot_costs(
     k = matches.shape[1]
     size = len(block)
     for b in range(size):
-        move(given, b, np.int64(matches[block[b], slot[b]]), origin)
+        move(given, b, matches[block[b], slot[b]], origin)
     if is_plain(plan):
         cover_rest(plan, origin, matches, block, slot, rest)
         join_block(plan, given, rest, out)

@@ -42,7 +42,7 @@ def run(small: bool) -> list[dict[str, Any]]:
     n = 1_000 if small else 100_000
     frame = af.datasets.random_normal(n, 10, sd=1.0, seed=0)
     qi = {"role": "quasi-identifier", "kind": "suppression"}
-    table = af.Table(frame, {name: qi for name in frame.columns})
+    table = af.Table(frame, dict.fromkeys(frame.columns, qi))
     for k, most in ((3, 0.21), (10, 0.39)):
         rows += measured(f"random_normal of {n}", table, "two-phase", k, small, most, None)
         rows += measured(f"random_normal of {n}", table, "nh", k, small, None, None)
