@@ -9,6 +9,7 @@ from anonflow.algorithms.greedy import GREEDY
 from anonflow.algorithms.greedy_cka import GREEDY_CKA
 from anonflow.algorithms.hungarian import HUNGARIAN
 from anonflow.algorithms.k_member import K_MEMBER
+from anonflow.algorithms.min_cost_flow import MIN_COST_FLOW
 from anonflow.algorithms.mondrian import MONDRIAN
 from anonflow.algorithms.nh import NH
 from anonflow.algorithms.pattern_guided import PATTERN_GUIDED
@@ -30,6 +31,7 @@ REGISTRY: dict[str, Algorithm] = {
         HUNGARIAN,
         SORT_GREEDY,
         TWO_PHASE,
+        MIN_COST_FLOW,
         NH,
         MONDRIAN,
         K_MEMBER,
