@@ -13,7 +13,7 @@ was shared, so these are of processor time, not of a clock:
 - The same around the dearest match of records drawn by what that match costs: 0.02974, 0.02946. Slots drawn
   by what their match costs, five of nine in each pass: no more gain per second than every slot once a pass.
 - Size of the blocks: 64 gives 0.02882 after 30 passes (22 s), 256 gives 0.02874 after 21 passes (23 s)
-  and 0.02851 after 50 (56 s), 512 gives 0.02878 after 15 passes (31 s).
+  and 0.02847 after 60 (62 s; k = 5: 0.01469), 512 gives 0.02878 after 15 passes (31 s).
 - Processor time per pass of blocks of 128: 3.6 s at first. Covering the rest of each block QI by QI instead of
   match by match took 0.8 ms per block and slot down to 0.1 ms, and subtracting the least of each column before
   the assignment problem is solved took that from 1.3 ms to 0.2 ms (at 256: 4 to 7 ms down to 0.4 to 0.6).
