@@ -57,18 +57,32 @@ def run(
     replay: Annotated[
         Path | None, typer.Option(help="The owner's folder of an earlier run, to repeat it.")
     ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over, whatever a run that did not finish has left.")
+    ] = False,
+    keep: Annotated[
+        str, typer.Option(help="How long results stay with the owner, such as 12h or 7d; 0 is not at all.")
+    ] = "7d",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> int:
-    """Run a flow: anonymize, draw, verify, measure, publish."""
+    """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
     from anonflow import engine
     from anonflow.cli.show import Progress
+    from anonflow.engine.resume import seconds_of
 
     if seed_file is not None and replay is not None:
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
     with Progress(quiet) as progress:
         report = engine.run(
-            flow, seed=seed, scheduler=scheduler, workers=workers, replay=replay, on_event=progress
+            flow,
+            seed=seed,
+            scheduler=scheduler,
+            workers=workers,
+            replay=replay,
+            fresh=fresh,
+            keep=seconds_of(keep),
+            on_event=progress,
         )
     _show_report(report)
     return 0 if report.ok else 1

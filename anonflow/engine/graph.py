@@ -18,7 +18,7 @@ from anonflow.engine.flow import Flow, Run
 from anonflow.errors import InfeasibleError
 from anonflow.table import Records
 
-__all__ = ["Plan", "RunPlan", "compile_flow", "first_of_each_method", "plan_flow", "why_not"]
+__all__ = ["Plan", "RunPlan", "compile_flow", "first_of_each_method", "plan_flow", "settings_of", "why_not"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +158,7 @@ def compile_flow(
         bounds = tuple((cut.start, cut.stop) for cut in one.cuts)
         shared = sharing.setdefault((one.order, bounds), len(sharing))
         r = one.run.number
-        settings = _settings(flow, one.run, entropy)
+        settings = settings_of(flow, one.run, entropy)
         graph[f"settings-{r}"] = settings
         for p, (start, stop) in enumerate(bounds):
             where, name = f"part-{shared}-{p}", f"{r}-{p}"
@@ -181,11 +181,17 @@ def first_of_each_method(flow: Flow, plan: Plan, entropy: int) -> list[tuple[tas
     found: dict[tuple[str, str], tuple[tasks.Settings, RunPlan]] = {}
     for one in plan.runs:
         key = (one.run.anonymize.algorithm, one.run.anonymize.loss)
-        found.setdefault(key, (_settings(flow, one.run, entropy), one))
+        found.setdefault(key, (settings_of(flow, one.run, entropy), one))
     return list(found.values())
 
 
-def _settings(flow: Flow, run: Run, entropy: int) -> tasks.Settings:
+def settings_of(flow: Flow, run: Run, entropy: int) -> tasks.Settings:
+    """What a run does with each of its partitions.
+
+    Raises
+    ------
+    None
+    """
     spec = run.anonymize
     return tasks.Settings(
         run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy, spec.boundaries

@@ -24,6 +24,8 @@ SEED = "seed"
 RECORD = "record.json"
 KEY = "key"
 EARLIER = "earlier"
+UNFINISHED = "unfinished.json"
+CHECKPOINTS = "checkpoints"
 
 
 class OwnerFolder:
@@ -37,6 +39,7 @@ class OwnerFolder:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
+        self._new_key: bytes | None = None
 
     @property
     def has_release(self) -> bool:
@@ -177,18 +180,80 @@ class OwnerFolder:
         """
         if path is None:
             return None
-        key = self._key()
+        key = self.key()
+        self.keep_key()
         try:
             with path.open("rb") as stream:
                 return hmac.new(key, hashlib.file_digest(stream, "sha256").digest(), "sha256").hexdigest()
         except OSError as error:
             raise FlowError(f"{path}: cannot be read: {error.strerror}") from None
 
-    def _key(self) -> bytes:
+    def key(self) -> bytes:
+        """The secret that hashes are keyed with; a new one is only kept by :meth:`keep_key`.
+
+        Raises
+        ------
+        FlowError
+            If it cannot be read.
+        """
         place = self.path / KEY
-        if not place.exists():
-            self._write(KEY, lambda path: path.write_text(secrets.token_hex(32) + "\n", encoding="ascii"))
-        return bytes.fromhex(place.read_text(encoding="ascii").strip())
+        try:
+            return bytes.fromhex(place.read_text(encoding="ascii").strip())
+        except FileNotFoundError:
+            self._new_key = self._new_key or secrets.token_bytes(32)
+            return self._new_key
+        except (OSError, ValueError):
+            raise FlowError(f"{place}: cannot be read; delete it to get a new one") from None
+
+    def keep_key(self) -> None:
+        """Write a new key down.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        if self._new_key is not None and not (self.path / KEY).exists():
+            text = self._new_key.hex() + "\n"
+            self._write(KEY, lambda path: path.write_text(text, encoding="ascii"))
+
+    def write_unfinished(self, what: dict[str, Any]) -> None:
+        """Keep what a run needs to be picked up again: its seed among it.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        self.make()
+        self.keep_key()
+        self._write(UNFINISHED, lambda path: path.write_text(json.dumps(what) + "\n", encoding="ascii"))
+
+    def unfinished(self) -> dict[str, Any] | None:
+        """What :meth:`write_unfinished` kept, None if there is nothing or it cannot be read.
+
+        Raises
+        ------
+        None
+        """
+        try:
+            found = json.loads((self.path / UNFINISHED).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def forget_unfinished(self) -> None:
+        """There is nothing left to pick up.
+
+        Raises
+        ------
+        AnonflowError
+            If the file cannot be deleted.
+        """
+        try:
+            (self.path / UNFINISHED).unlink(missing_ok=True)
+        except OSError as error:
+            raise AnonflowError(f"{self.path / UNFINISHED}: cannot be deleted: {error.strerror}") from None
 
     def _write(self, name: str, write: Callable[[Path], Any]) -> None:
         write_whole(self.path / name, write, mode=0o600)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.anonymize import Anonymization
+from anonflow.algorithms.anonymize import Anonymization, within
+from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.asked import read_criteria
 from anonflow.criteria.verifier import verify
 from anonflow.engine import record, source
@@ -28,10 +30,19 @@ from anonflow.engine.events import (
     StepStarted,
 )
 from anonflow.engine.flow import Flow
-from anonflow.engine.graph import Plan, RunPlan, compile_flow, first_of_each_method, plan_flow, why_not
+from anonflow.engine.graph import (
+    Plan,
+    RunPlan,
+    compile_flow,
+    first_of_each_method,
+    plan_flow,
+    settings_of,
+    why_not,
+)
 from anonflow.engine.loader import load_flow
 from anonflow.engine.owner import OwnerFolder, check_target, write_whole
 from anonflow.engine.result import RunReport, RunResult
+from anonflow.engine.resume import DAYS, Keeper
 from anonflow.engine.schedulers import SCHEDULERS, stream
 from anonflow.engine.tasks import Failed, PartitionResult, match
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
@@ -49,10 +60,12 @@ def run(
     scheduler: str | None = None,
     workers: int | None = None,
     replay: str | PathLike[str] | None = None,
+    fresh: bool = False,
+    keep: float = DAYS * 86400.0,
     on_event: Callable[[Event], None] | None = None,
     events: EventStream | None = None,
 ) -> RunReport:
-    """Run a flow to its end.
+    """Run a flow to its end, or pick up where an earlier run of it stopped.
 
     Parameters
     ----------
@@ -65,6 +78,11 @@ def run(
     workers : int, optional
     replay : path, optional
         The owner's folder of an earlier run: its seed is used, and the flow and its source must be the same.
+    fresh : bool, optional
+        Whether to start over: the results and the seed of a run that did not finish are left unused.
+    keep : float, optional
+        Seconds that partitions' results stay in the owner's folder after a run is published; a week without
+        it. A flow that did not come from a file keeps nothing.
     on_event : callable, optional
         Called with every :class:`Event`.
     events : EventStream, optional
@@ -98,7 +116,7 @@ def run(
     begin = time.perf_counter()
     try:
         loaded = flow if isinstance(flow, Flow) else load_flow(flow)
-        report = _Runner(loaded, events, seed, scheduler, workers, replay).run()
+        report = _Runner(loaded, events, seed, scheduler, workers, replay, fresh, keep).run()
         ok = report.ok
         return report
     finally:
@@ -117,6 +135,8 @@ class _Runner:
         scheduler: str | None,
         workers: int | None,
         replay: str | PathLike[str] | None,
+        fresh: bool,
+        keep: float,
     ) -> None:
         self.flow = flow
         self.events = events
@@ -136,10 +156,20 @@ class _Runner:
             seed = record.replayed_seed(flow, OwnerFolder(replay))
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise ParameterError("a seed must be a whole number of at least 0")
+        if isinstance(keep, bool) or not isinstance(keep, int | float) or not keep >= 0:
+            raise ParameterError("keep is a number of seconds of at least 0")
+        self.warnings: list[str] = []
+        # a replay shows that the same comes out again, so it does everything again
+        self.keeper = (
+            None
+            if self.owner is None or self.replayed
+            else Keeper(flow, self.owner, fresh, float(keep), self._warn)
+        )
+        if seed is None and self.keeper is not None:
+            seed = self.keeper.seed()
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
         self.seconds: dict[str, float] = {}
         self.compiles = False
-        self.warnings: list[str] = []
 
     def run(self) -> RunReport:
         flow = self.flow
@@ -158,7 +188,12 @@ class _Runner:
         plan = self._step("cut", lambda: self._plan(table))
         if self.compiles:
             self._step("compile", lambda: self._warm_up(table, plan))
-        results = self._compute(table, plan)
+        try:
+            results = self._compute(table, plan)
+        except BaseException:
+            if self.keeper is not None:
+                self.keeper.stopped(self.seed)
+            raise
         release = None
         if all(result.ok for result in results):
             results, release = self._release(table, results)
@@ -175,7 +210,12 @@ class _Runner:
             object.__setattr__(report, "seconds", time.perf_counter() - self.clock)
             return report
         self.events.check()
-        return self._step("publish", lambda: self._publish(table, report))
+        if self.keeper is not None:
+            self.keeper.publishing(self.seed)
+        report = self._step("publish", lambda: self._publish(table, report))
+        if self.keeper is not None:
+            self.keeper.finished()
+        return report
 
     # --------------------------------------------------------------------------------- preparation
 
@@ -244,41 +284,77 @@ class _Runner:
             else:
                 problem = why_not(one, table.records) or ""
                 results[one.number] = self._told(infeasible(one, problem, table.n))
+        names, found = self._find(table, plan)
         begin = time.perf_counter()
         self.events.emit(StepStarted(step="anonymize", tasks=len(leaves)))
         combining = 0.0
-        for key, result in stream(graph, tuple(leaves), self.scheduler, self.workers, self.events):
-            number, partition = leaves[key]
-            self._stop_at(plans[number], partition, result)
+        bugs: list[AnonflowError] = []
+        left = tuple(key for key, at in leaves.items() if at not in found)
+        earlier = ((at, result) for at, result in found.items())
+        now = ((leaves[key], result) for key, result in self._stream(graph, left))
+        for (number, partition), result in itertools.chain(earlier, now):
+            if self._is_bug(plans[number], partition, result, bugs):
+                continue
+            if (number, partition) not in found and self.keeper is not None:
+                self.keeper.add(names[number, partition], result, self.seed)
             arrived[number][partition] = result
             self._tell_partition(plans[number], partition, result, len(arrived[number]))
             if len(arrived[number]) == waiting[number]:
-                now = time.perf_counter()
+                start = time.perf_counter()
                 parts = arrived.pop(number)
                 ordered = [parts[p] for p in range(len(parts))]
                 results[number] = self._told(combine(self.flow, table, plan, plans[number], ordered))
-                combining += time.perf_counter() - now
+                combining += time.perf_counter() - start
+        if bugs:
+            raise bugs[0]
         seconds = time.perf_counter() - begin
         self.seconds["anonymize"], self.seconds["combine"] = seconds - combining, combining
         self.events.emit(StepDone(step="anonymize", seconds=seconds))
         return [results[one.number] for one in self.flow.runs]
 
+    def _stream(self, graph: dict[str, Any], left: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+        if left:
+            yield from stream(graph, left, self.scheduler, self.workers, self.events)
+
+    def _find(
+        self, table: Table, plan: Plan
+    ) -> tuple[dict[tuple[int, int], str], dict[tuple[int, int], PartitionResult]]:
+        """What an earlier run left that this one needs."""
+        if self.keeper is None:
+            return {}, {}
+        settings = {one.run.number: settings_of(self.flow, one.run, self.seed) for one in plan.runs}
+        seen = {
+            one.run.number: within(
+                table.records, algorithm_named(one.run.anonymize.algorithm), one.run.anonymize.boundaries
+            )
+            for one in plan.runs
+        }
+        names, found = self.keeper.find(settings, plan, seen)
+        if found:
+            self.events.log(f"{len(found)} of {len(names)} partitions are there from an earlier run")
+        return names, found
+
     def _told(self, result: RunResult) -> RunResult:
         self.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))
         return result
 
-    def _stop_at(self, plan: RunPlan, partition: int, result: PartitionResult) -> None:
-        """Errors that end the flow: wrong parameters, bugs, and the infeasible where there is one run."""
+    def _is_bug(
+        self, plan: RunPlan, partition: int, result: PartitionResult, bugs: list[AnonflowError]
+    ) -> bool:
+        """Wrong parameters, and the infeasible where there is one run, end the flow; with a bug the others go on."""
         failed = result.matched
         if not isinstance(failed, Failed):
-            return
+            return False
         if failed.error is None:
             where = f"partition {partition} of run {plan.run.name!r}"
             error = AnonflowError(f"{where}: {failed.message}; this is a bug in anonflow, please report it")
             error.add_note(failed.trace)
-            raise error
+            bugs.append(error)
+            self.events.log(f"{where}: {failed.message}", "error")
+            return True
         if not isinstance(failed.error, InfeasibleError) or len(self.flow.runs) == 1:
             raise failed.error
+        return False
 
     def _tell_partition(self, plan: RunPlan, partition: int, result: PartitionResult, done: int) -> None:
         if isinstance(result.matched, Failed):
