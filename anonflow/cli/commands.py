@@ -48,7 +48,10 @@ def options(
 def run(
     flow: Annotated[Path, typer.Argument(help="The flow file.", metavar="FLOW")],
     scheduler: Annotated[
-        str | None, typer.Option(help="threads or processes; what the flow says without it.")
+        str | None,
+        typer.Option(
+            help="threads, processes, or tcp://HOST:PORT of a Dask cluster; else what the flow says."
+        ),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Threads or processes.")] = None,
     seed_file: Annotated[

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from anonflow import strict_yaml
 from anonflow.engine.names import check_hierarchy, dataset_problems
-from anonflow.engine.spec import DrawSpec, SourceSpec, TableSpec
+from anonflow.engine.spec import SCHEDULER, DrawSpec, SourceSpec, TableSpec
 from anonflow.errors import AnonflowError
 from anonflow.table.schema import Schema
 
@@ -214,6 +214,8 @@ def reworded(kind: str, context: Mapping[str, Any]) -> str:
     ------
     None
     """
+    if kind == "string_pattern_mismatch" and context.get("pattern") == SCHEDULER:
+        return "must be threads, processes, or the address of a Dask scheduler such as tcp://HOST:8786"
     if kind == "literal_error":
         return f"must be one of {context['expected']}".replace("'", "")
     if kind == "greater_than_equal":

@@ -43,7 +43,7 @@ from anonflow.engine.loader import load_flow
 from anonflow.engine.owner import OwnerFolder, check_target, write_whole
 from anonflow.engine.result import RunReport, RunResult
 from anonflow.engine.resume import DAYS, Keeper
-from anonflow.engine.schedulers import SCHEDULERS, stream
+from anonflow.engine.schedulers import is_scheduler, stream
 from anonflow.engine.tasks import Failed, PartitionResult, match
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from anonflow.kernels import jit
@@ -73,8 +73,9 @@ def run(
     seed : int, optional
         A secret of at least 128 random bits that makes the same run again; new ones from the operating
         system without it. It is kept in the owner's folder.
-    scheduler : {"threads", "processes"}, optional
-        What the flow says without it. The result does not depend on it, nor on `workers`.
+    scheduler : str, optional
+        ``threads``, ``processes``, or the address of a running Dask scheduler, such as
+        ``tcp://10.0.0.5:8786``; what the flow says without it. The result does not depend on it, nor on `workers`.
     workers : int, optional
     replay : path, optional
         The owner's folder of an earlier run: its seed is used, and the flow and its source must be the same.
@@ -143,8 +144,10 @@ class _Runner:
         self.began = time.time()
         self.clock = time.perf_counter()
         self.scheduler = scheduler or flow.spec.run.scheduler
-        if self.scheduler not in SCHEDULERS:
-            raise ParameterError(f"unknown scheduler; known are {', '.join(SCHEDULERS)}")
+        if not is_scheduler(self.scheduler):
+            raise ParameterError(
+                "unknown scheduler; known are threads, processes, and an address such as tcp://HOST:8786"
+            )
         self.workers = workers if workers is not None else flow.spec.run.workers
         if self.workers is not None and not 1 <= self.workers <= 1024:
             raise ParameterError("workers is a number of at least 1 and at most 1024")
@@ -288,12 +291,12 @@ class _Runner:
         begin = time.perf_counter()
         self.events.emit(StepStarted(step="anonymize", tasks=len(leaves)))
         combining = 0.0
-        bugs: list[AnonflowError] = []
+        broken: list[AnonflowError] = []
         left = tuple(key for key, at in leaves.items() if at not in found)
         earlier = ((at, result) for at, result in found.items())
         now = ((leaves[key], result) for key, result in self._stream(graph, left))
         for (number, partition), result in itertools.chain(earlier, now):
-            if self._is_bug(plans[number], partition, result, bugs):
+            if self._broke(plans[number], partition, result, broken):
                 continue
             if (number, partition) not in found and self.keeper is not None:
                 self.keeper.add(names[number, partition], result, self.seed)
@@ -305,8 +308,8 @@ class _Runner:
                 ordered = [parts[p] for p in range(len(parts))]
                 results[number] = self._told(combine(self.flow, table, plan, plans[number], ordered))
                 combining += time.perf_counter() - start
-        if bugs:
-            raise bugs[0]
+        if broken:
+            raise broken[0]
         seconds = time.perf_counter() - begin
         self.seconds["anonymize"], self.seconds["combine"] = seconds - combining, combining
         self.events.emit(StepDone(step="anonymize", seconds=seconds))
@@ -338,23 +341,30 @@ class _Runner:
         self.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))
         return result
 
-    def _is_bug(
-        self, plan: RunPlan, partition: int, result: PartitionResult, bugs: list[AnonflowError]
+    def _broke(
+        self, plan: RunPlan, partition: int, result: PartitionResult, broken: list[AnonflowError]
     ) -> bool:
-        """Wrong parameters, and the infeasible where there is one run, end the flow; with a bug the others go on."""
+        """Whether a partition broke, by a bug or for want of memory: the others go on, to be kept.
+
+        Wrong parameters, and the infeasible where there is one run, end the flow at once.
+        """
         failed = result.matched
         if not isinstance(failed, Failed):
             return False
-        if failed.error is None:
-            where = f"partition {partition} of run {plan.run.name!r}"
+        error = failed.error
+        if isinstance(error, InfeasibleError) and len(self.flow.runs) > 1:
+            return False
+        if error is not None and type(error) is not AnonflowError:
+            raise error
+        where = f"partition {partition} of run {plan.run.name!r}"
+        if error is None:
             error = AnonflowError(f"{where}: {failed.message}; this is a bug in anonflow, please report it")
             error.add_note(failed.trace)
-            bugs.append(error)
-            self.events.log(f"{where}: {failed.message}", "error")
-            return True
-        if not isinstance(failed.error, InfeasibleError) or len(self.flow.runs) == 1:
-            raise failed.error
-        return False
+        else:
+            error = AnonflowError(f"{where}: {error.message}")
+        broken.append(error)
+        self.events.log(f"{where}: {failed.message}; the other partitions go on", "error")
+        return True
 
     def _tell_partition(self, plan: RunPlan, partition: int, result: PartitionResult, done: int) -> None:
         if isinstance(result.matched, Failed):

@@ -1,10 +1,12 @@
-"""The same graph on threads or on local processes; results arrive one by one."""
+"""The same graph on threads, on local processes, or on a running cluster; results arrive one by one."""
 
 from __future__ import annotations
 
 import logging
 import os
 import queue
+import re
+import secrets
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,16 +16,31 @@ from typing import Any
 
 from anonflow.engine import tasks
 from anonflow.engine.events import Cancelled, EventStream
+from anonflow.engine.spec import SCHEDULER
 from anonflow.errors import AnonflowError
 
-__all__ = ["SCHEDULERS", "stream"]
-
-SCHEDULERS = ("threads", "processes")
+__all__ = ["is_scheduler", "stream"]
 
 READY = 60
 """Seconds that worker processes have to start and import the package."""
 
+CONNECT = 10
+"""Seconds that a running cluster has to answer."""
+
+LOST = 3
+"""A partition that takes so many workers down with it is given up."""
+
 Put = Callable[[tuple[str, Any]], None]
+
+
+def is_scheduler(name: str) -> bool:
+    """Whether that is a scheduler: threads, processes, or the address of a running one.
+
+    Raises
+    ------
+    None
+    """
+    return re.fullmatch(SCHEDULER, name) is not None
 
 
 def stream(
@@ -40,9 +57,10 @@ def stream(
     graph : mapping
     leaves : sequence of str
         Keys of the results.
-    scheduler : {"threads", "processes"}
+    scheduler : {"threads", "processes"} or str
+        Or the address of a running Dask scheduler, such as ``tcp://10.0.0.5:8786``.
     workers : int, optional
-        As many as there are processors without it.
+        As many as there are processors without it; a running cluster has its own.
     events : EventStream
         Listened to for being cancelled.
 
@@ -55,15 +73,21 @@ def stream(
     ------
     Cancelled
         If the run was cancelled.
+    AnonflowError
+        If workers cannot be had, the cluster is lost, or a partition ends one worker after another.
     """
     arrived: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
     stop = threading.Event()
-    compute = _on_threads if scheduler == "threads" else _on_processes
     count = workers or os.cpu_count() or 1
 
     def work() -> None:
         try:
-            compute(graph, leaves, count, arrived.put, stop)
+            if scheduler == "threads":
+                _on_threads(graph, leaves, count, arrived.put, stop)
+            elif scheduler == "processes":
+                _on_processes(graph, leaves, count, arrived.put, stop, events)
+            else:
+                _on_cluster(graph, leaves, scheduler, arrived.put, stop, events)
         except BaseException as error:
             arrived.put(("", error))
 
@@ -86,7 +110,7 @@ def stream(
         stop.set()
         # processes must be gone before we are; a running kernel on a thread cannot be stopped, so is not
         # waited for when something went wrong
-        thread.join(timeout=None if scheduler == "processes" or not left else 2.0)
+        thread.join(timeout=2.0 if scheduler == "threads" and left else None)
 
 
 def _on_threads(
@@ -111,10 +135,15 @@ def _on_threads(
 
 
 def _on_processes(
-    graph: Mapping[str, Any], leaves: Sequence[str], workers: int, put: Put, stop: threading.Event
+    graph: Mapping[str, Any],
+    leaves: Sequence[str],
+    workers: int,
+    put: Put,
+    stop: threading.Event,
+    events: EventStream,
 ) -> None:
     import dask
-    from distributed import Client, LocalCluster, as_completed
+    from distributed import LocalCluster
 
     # Ctrl-C reaches every process of the terminal. It is this process that ends the others; they, and the
     # threads that start them, inherit from this thread that it is none of their business.
@@ -124,7 +153,7 @@ def _on_processes(
         # the whole coded table is one node of the graph, and meant to be
         "distributed.admin.large-graph-warning-threshold": "100GB",
         "distributed.worker.memory.terminate": False,
-        "distributed.scheduler.allowed-failures": 3,
+        "distributed.scheduler.allowed-failures": LOST,
     }
     with (
         dask.config.set(settings),
@@ -135,23 +164,106 @@ def _on_processes(
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
-        Client(cluster) as client,
     ):
+        _compute(cluster, graph, leaves, put, stop, events)
+
+
+def _on_cluster(
+    graph: Mapping[str, Any],
+    leaves: Sequence[str],
+    address: str,
+    put: Put,
+    stop: threading.Event,
+    events: EventStream,
+) -> None:
+    import dask
+    import distributed  # noqa: F401  (its defaults must be there before they are overruled)
+
+    # the client's own words about a lost connection are not for the user
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"}):
+        _compute(address, graph, leaves, put, stop, events)
+
+
+def _compute(
+    where: Any,
+    graph: Mapping[str, Any],
+    leaves: Sequence[str],
+    put: Put,
+    stop: threading.Event,
+    events: EventStream,
+) -> None:
+    """Send a graph to a cluster and put down each result when it is there."""
+    from concurrent.futures import CancelledError
+
+    from distributed import Client, as_completed
+    from distributed.comm import CommClosedError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        client = Client(where, timeout=CONNECT, set_as_default=False)
+    except (OSError, TimeoutError, ValueError):
+        raise AnonflowError(
+            f"{where}: no scheduler answers there in {CONNECT} seconds; start one with 'dask scheduler', "
+            "or use the scheduler threads"
+        ) from None
+    with client:
         _must_be_ready(client)
-        futures = client.get(dict(graph), list(leaves), sync=False)
+        if client.dashboard_link:
+            events.log(f"the cluster's own dashboard: {client.dashboard_link}")
+        # names of an earlier run of the same flow may still be known to a cluster that others use, too
+        mark = secrets.token_hex(4)
+        own = _renamed(graph, mark)
+        futures = client.get(own, [_own(name, mark) for name in leaves], sync=False)
         names = {future.key: name for future, name in zip(futures, leaves, strict=True)}
-        waiting = as_completed(futures, with_results=True, raise_errors=True)
+        waiting = as_completed(futures, loop=client.loop)
         left = len(futures)
         while left:
             if stop.is_set():
                 client.cancel(futures, force=True)
                 return
+            if client.status not in ("running", "connecting"):
+                raise _lost(where)
             if not waiting.has_ready():
                 stop.wait(0.02)
                 continue
-            future, result = next(waiting)
+            future = next(waiting)
+            try:
+                result = future.result(timeout=READY)
+            except KilledWorker:
+                result = tasks.given_up(LOST)
+            except (CancelledError, CommClosedError, TimeoutError, OSError):
+                raise _lost(where) from None
             put((names[future.key], result))
             left -= 1
+            future.release()
+
+
+def _own(name: str, mark: str) -> str:
+    return f"{mark}-{name}"
+
+
+def _renamed(graph: Mapping[str, Any], mark: str) -> dict[str, Any]:
+    """The same graph under names that no other run has."""
+
+    def told(part: Any) -> Any:
+        return _own(part, mark) if isinstance(part, str) and part in graph else part
+
+    return {
+        _own(name, mark): tuple(told(part) for part in task) if _is_task(task) else task
+        for name, task in graph.items()
+    }
+
+
+def _is_task(node: Any) -> bool:
+    return isinstance(node, tuple) and bool(node) and callable(node[0])
+
+
+def _lost(where: Any) -> AnonflowError:
+    name = where if isinstance(where, str) else "the local cluster"
+    return AnonflowError(
+        f"{name}: the cluster is lost; nothing was published. Run the flow again: it goes on where it stopped"
+    )
 
 
 def _must_be_ready(client: Any) -> None:

@@ -24,6 +24,8 @@ __all__ = [
 VERSION = 1
 """The version of the flow format that this package reads."""
 
+SCHEDULER = r"^(threads|processes|(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}/?)$"
+
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
@@ -93,7 +95,8 @@ class PartitionSpec(_Spec):
 class RunSpec(_Spec):
     """What the flow runs on; the result does not depend on it."""
 
-    scheduler: Literal["threads", "processes"] = "threads"
+    scheduler: Annotated[StrictStr, Field(pattern=SCHEDULER)] = "threads"
+    """threads, processes, or the address of a running Dask scheduler: tcp://HOST:PORT."""
 
     workers: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
     """Threads or processes; as many as there are processors without it."""

@@ -30,6 +30,7 @@ __all__ = [
     "PartitionResult",
     "Settings",
     "finish",
+    "given_up",
     "match",
     "measure",
     "part",
@@ -256,8 +257,25 @@ def _bare_table(records: Records) -> Table:
     return table
 
 
+def given_up(workers: int) -> PartitionResult:
+    """What is known of a partition that ended every worker that it ran on.
+
+    Raises
+    ------
+    None
+    """
+    why = f"ended {workers} workers, for want of memory in all likelihood"
+    return PartitionResult(Failed(AnonflowError(f"{why}; {_SMALLER}"), why))
+
+
+_SMALLER = "use smaller partitions, fewer workers, or workers with more memory"
+
+
 def _bug(error: Exception) -> Failed:
     """Type and place of an error that nobody meant; its own words may hold a value, so they stay here."""
+    if isinstance(error, MemoryError):
+        why = "there is not enough memory"
+        return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)
     frames = traceback.extract_tb(error.__traceback__)
     at = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
     return Failed(None, f"{type(error).__name__} at {at}", "".join(traceback.format_exception(error)))
