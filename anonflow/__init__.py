@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anonflow import datasets, errors
+    from anonflow import datasets, errors, risk
     from anonflow.algorithms.anonymize import anonymize
     from anonflow.algorithms.registry import algorithms
     from anonflow.criteria import verify
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from anonflow.engine.run import run
     from anonflow.hierarchy import Hierarchy
     from anonflow.release import read_release
+    from anonflow.risk import attack
     from anonflow.table import Schema, Table
     from anonflow.utility import measure
 
@@ -27,11 +28,13 @@ __all__ = [
     "__version__",
     "algorithms",
     "anonymize",
+    "attack",
     "compare",
     "datasets",
     "errors",
     "measure",
     "read_release",
+    "risk",
     "run",
     "verify",
 ]
@@ -46,11 +49,13 @@ _HOMES = {
     "Table": "anonflow.table",
     "algorithms": None,
     "anonymize": "anonflow.algorithms",
+    "attack": "anonflow.risk",
     "compare": "anonflow.engine",
     "datasets": None,
     "errors": None,
     "measure": "anonflow.utility",
     "read_release": "anonflow.release",
+    "risk": None,
     "run": "anonflow.engine",
     "verify": "anonflow.criteria",
 }

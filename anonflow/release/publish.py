@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
@@ -65,10 +65,14 @@ class Release:
         The published table: plain text and numbers, rows in random order, a fresh RangeIndex.
     certificate : Certificate or None
         The owner's; None for a release read from a file.
+    truth : numpy.ndarray, shape (n,), int64, or None
+        For each published row the original whose other columns it carries: the owner's, in memory only, so that
+        attacks can be judged. It is in no file, and not in a pickle.
     """
 
     frame: pd.DataFrame
     certificate: Certificate | None = None
+    truth: np.ndarray | None = field(default=None, repr=False)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the published table (not the certificate) as CSV or Parquet, by the name's ending.
@@ -83,6 +87,9 @@ class Release:
         from anonflow.release.tables import write_release
 
         write_release(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "truth": None}
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -149,7 +156,7 @@ def publish(anonymization: Publishable, seed: int | bytes | None = None, *, step
             cells, origin[order], hidden=suppressed[order] if hidden else None, name=str(name)
         )
     frame = pd.DataFrame(columns, index=pd.RangeIndex(n))
-    return Release(frame, _certificate(anonymization, suppressed, order))
+    return Release(frame, _certificate(anonymization, suppressed, order), origin[order])
 
 
 def _assignment(source: Publishable, suppressed: np.ndarray, words: RandomWords) -> np.ndarray:

@@ -1,0 +1,207 @@
+"""Attackers who link by quasi-identifiers: one person, everybody, a register, and what all candidates share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from anonflow.criteria import consistency_graph
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.risk.contract import Success, percent
+from anonflow.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.risk.scene import Scene
+
+__all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Prosecutor"]
+
+
+def _guessing(candidates: np.ndarray, k: int) -> tuple[float, float, int]:
+    """Mean and highest probability of a uniform guess, and who is found more often than once in k."""
+    chance = 1.0 / np.maximum(candidates, 1)
+    return float(chance.mean()), float(chance.max(initial=0.0)), int((candidates < k).sum())
+
+
+@dataclass(frozen=True)
+class Prosecutor:
+    """Knows one person's quasi-identifiers, and that the person is in the table; picks a row that covers them.
+
+    Its rate is that against the person it finds best: 1 / (fewest rows that cover a person).
+    """
+
+    name: ClassVar[str] = "prosecutor"
+    knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
+
+    def attack(self, scene: Scene) -> Success:
+        """O(edges of the consistency graph).
+
+        Raises
+        ------
+        DataError
+            If the consistency graph is too large.
+        """
+        mean, worst, at_risk = _guessing(scene.covering(), scene.k)
+        return Success(
+            scene.n, worst, worst, at_risk, 1 / scene.k,
+            f"Who looks for one person finds the right row with probability {percent(worst)} at most, and "
+            f"{percent(mean)} on average.",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Marketer:
+    """Knows everybody's quasi-identifiers and links each person to a row that covers them, at random."""
+
+    name: ClassVar[str] = "marketer"
+    knows: ClassVar[str] = "everybody's quasi-identifiers"
+
+    def attack(self, scene: Scene) -> Success:
+        """O(edges of the consistency graph).
+
+        Raises
+        ------
+        DataError
+            If the consistency graph is too large.
+        """
+        mean, worst, at_risk = _guessing(scene.covering(), scene.k)
+        return Success(
+            scene.n, mean, worst, at_risk, 1 / scene.k,
+            f"Who links everybody to a row that could be theirs is right for {percent(mean)} of the people.",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Linker:
+    """Knows everybody's quasi-identifiers and the method, and counts only true matches.
+
+    Rows that cover a person and lie on no perfect matching are ruled out, and so is what running the method
+    again rules out: the matches that the certificate lists are all that is left.
+    """
+
+    name: ClassVar[str] = "linker"
+    knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
+
+    def attack(self, scene: Scene) -> Success:
+        """One maximum flow on the consistency graph.
+
+        Raises
+        ------
+        DataError
+            If the consistency graph is too large, or the release does not cover the table.
+        """
+        candidates = scene.candidates()
+        mean, worst, at_risk = _guessing(candidates, scene.k)
+        return Success(
+            scene.n, mean, worst, at_risk, 1 / scene.k,
+            f"Who rules out every row that no complete matching allows has at least {candidates.min()} rows left "
+            f"for each person and is right for {percent(mean)} of the people.",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Journalist:
+    """Has a register of a population that the table's people belong to; does not know who is in the table.
+
+    Parameters
+    ----------
+    population : pandas.DataFrame
+        With the table's quasi-identifiers.
+    """
+
+    population: pd.DataFrame
+    name: ClassVar[str] = "journalist"
+    knows: ClassVar[str] = "a register of the population, not who is in the table"
+
+    def attack(self, scene: Scene) -> Success:
+        """O(edges between register and release).
+
+        Raises
+        ------
+        ParameterError
+            If the register lacks a quasi-identifier.
+        DataError
+            If a value of the register is in no hierarchy, or the graph is too large.
+        """
+        import pandas as pd
+
+        names = scene.table.qi_columns
+        missing = [name for name in names if name not in self.population.columns]
+        if missing:
+            raise ParameterError(f"the population lacks the columns {', '.join(map(repr, missing))}")
+        schema = {name: spec for name, spec in scene.table.schema.to_mapping().items() if name in names}
+        frame = scene.table.frame[list(names)]
+        both = Table(pd.concat([frame, self.population[list(names)]], ignore_index=True), schema)
+        register = both.records.take(np.arange(scene.n, both.n))
+        graph = consistency_graph(register, Generalization.parse(scene.frame, both.domains))
+        people = graph.degrees()[1][graph.published.label]
+        # who is in no register cannot be found in it
+        chance = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
+        worst = float(chance.max(initial=0.0))
+        return Success(
+            scene.n, worst, worst, int((chance > 1 / scene.k).sum()), 1 / scene.k,
+            f"Who compares the rows with a register of {register.n:,} people names the right one with "
+            f"probability {percent(worst)} at most, and {percent(float(chance.mean()))} on average.",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Homogeneity:
+    """Wants no row but the sensitive value: it wins where all rows that may be a person's have the same one.
+
+    Parameters
+    ----------
+    column : str, optional
+        The sensitive column; the only one of the table without it.
+    """
+
+    column: str | None = None
+    name: ClassVar[str] = "homogeneity"
+    knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
+
+    def attack(self, scene: Scene) -> Success:
+        """O(pairs of a person and a row).
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or several to choose from.
+        """
+        import pandas as pd
+
+        column = self._column(scene)
+        codes, _ = pd.factorize(scene.frame[column], use_na_sentinel=False)
+        original, row = scene.pairs
+        counts = csr_array(
+            (np.ones(len(original)), (original, codes[row])), shape=(scene.n, int(codes.max()) + 1)
+        )
+        counts.sum_duplicates()
+        highest = np.maximum.reduceat(counts.data, counts.indptr[:-1])
+        share = highest / counts.sum(axis=1)
+        certain = int((share == 1.0).sum())
+        common = float(np.bincount(codes).max() / len(codes))
+        return Success(
+            scene.n, certain / scene.n, float(share.max()), certain, 0.0,
+            f"For {certain:,} of {scene.n:,} people every row that may be theirs has the same {column}; the best "
+            f"guess is right for {percent(float(share.mean()))}, and for {percent(common)} without the "
+            "quasi-identifiers.",
+        )  # fmt: skip
+
+    def _column(self, scene: Scene) -> str:
+        sensitive = [
+            name for name in scene.table.other_columns if scene.table.schema[name].role == "sensitive"
+        ]
+        if self.column is None:
+            if len(sensitive) != 1:
+                raise ParameterError(
+                    f"the table has {len(sensitive)} sensitive columns; say which one: homogeneity(column=...)"
+                )
+            return sensitive[0]
+        if self.column not in scene.table.other_columns or self.column not in scene.frame.columns:
+            raise ParameterError(f"{self.column!r} is no published column besides the quasi-identifiers")
+        return self.column
