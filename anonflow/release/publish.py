@@ -98,7 +98,13 @@ class Release:
         return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
 
 
-def publish(anonymization: Publishable, seed: int | bytes | None = None, *, step: int = DRAW_STEP) -> Release:
+def publish(
+    anonymization: Publishable,
+    seed: int | bytes | None = None,
+    *,
+    step: int = DRAW_STEP,
+    rehearsal: bool = False,
+) -> Release:
     """Draw one assignment, shuffle, and build what is published.
 
     Parameters
@@ -110,6 +116,9 @@ def publish(anonymization: Publishable, seed: int | bytes | None = None, *, step
         randomness without it.
     step : int
         Separates draws that share a seed.
+    rehearsal : bool
+        Whether this draw is for a test and will not be published: it warns of nothing, and does not count as a
+        first draw.
 
     Returns
     -------
@@ -138,7 +147,8 @@ def publish(anonymization: Publishable, seed: int | bytes | None = None, *, step
     import pandas as pd
 
     words = RandomWords(seed, step)
-    _warn_of_second_draw(anonymization, seed, step)
+    if not rehearsal:
+        _warn_of_second_draw(anonymization, seed, step)
     table, n = anonymization.table, anonymization.generalization.n
     suppressed = np.asarray(anonymization.suppressed, bool)
     hidden = 0 < int(suppressed.sum()) < anonymization.k
@@ -151,7 +161,8 @@ def publish(anonymization: Publishable, seed: int | bytes | None = None, *, step
             columns[str(name)] = published[name].array
             continue
         cells = table.frame[name]
-        _warn_of_telling_column(str(name), cells)
+        if not rehearsal:
+            _warn_of_telling_column(str(name), cells)
         columns[str(name)] = plain_values(
             cells, origin[order], hidden=suppressed[order] if hidden else None, name=str(name)
         )

@@ -24,6 +24,8 @@ __all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Prosecutor"]
 
 def _guessing(candidates: np.ndarray, k: int) -> tuple[float, float, int]:
     """Mean and highest probability of a uniform guess, and who is found more often than once in k."""
+    if not len(candidates):
+        return 0.0, 0.0, 0
     chance = 1.0 / np.maximum(candidates, 1)
     return float(chance.mean()), float(chance.max(initial=0.0)), int((candidates < k).sum())
 
@@ -46,9 +48,9 @@ class Prosecutor:
         DataError
             If the consistency graph is too large.
         """
-        mean, worst, at_risk = _guessing(scene.covering(), scene.k)
+        mean, worst, at_risk = _guessing(scene.covering()[scene.people], scene.k)
         return Success(
-            scene.n, worst, worst, at_risk, 1 / scene.k,
+            len(scene.people), worst, worst, at_risk, 1 / scene.k,
             f"Who looks for one person finds the right row with probability {percent(worst)} at most, and "
             f"{percent(mean)} on average.",
         )  # fmt: skip
@@ -69,9 +71,9 @@ class Marketer:
         DataError
             If the consistency graph is too large.
         """
-        mean, worst, at_risk = _guessing(scene.covering(), scene.k)
+        mean, worst, at_risk = _guessing(scene.covering()[scene.people], scene.k)
         return Success(
-            scene.n, mean, worst, at_risk, 1 / scene.k,
+            len(scene.people), mean, worst, at_risk, 1 / scene.k,
             f"Who links everybody to a row that could be theirs is right for {percent(mean)} of the people.",
         )  # fmt: skip
 
@@ -95,11 +97,11 @@ class Linker:
         DataError
             If the consistency graph is too large, or the release does not cover the table.
         """
-        candidates = scene.candidates()
+        candidates = scene.candidates()[scene.people]
         mean, worst, at_risk = _guessing(candidates, scene.k)
         return Success(
-            scene.n, mean, worst, at_risk, 1 / scene.k,
-            f"Who rules out every row that no complete matching allows has at least {candidates.min()} rows left "
+            len(scene.people), mean, worst, at_risk, 1 / scene.k,
+            f"Who rules out every row that no complete matching allows has at least {candidates.min(initial=scene.n)} rows left "
             f"for each person and is right for {percent(mean)} of the people.",
         )  # fmt: skip
 

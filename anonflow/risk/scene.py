@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -96,10 +95,7 @@ class Scene:
             raise ParameterError(f"the release has {given.rows} rows and the table {table.n} records")
         frame, truth = given.frame, None
         if anonymization is not None:
-            with warnings.catch_warnings():
-                # this draw is not published
-                warnings.simplefilter("ignore")
-                subject = publish(anonymization, seed)
+            subject = publish(anonymization, seed, rehearsal=True)
         if isinstance(subject, Release):
             frame, truth = subject.frame, subject.truth
             certificate = certificate or subject.certificate
@@ -136,6 +132,23 @@ class Scene:
         if self.certificate is None or not self.certificate.complete:
             return None
         return self.evidence.listing
+
+    @cached_property
+    def people(self) -> np.ndarray:
+        """Originals about whom something is published, shape (p,), int64.
+
+        Of fewer than k suppressed records nothing is: their rows are ``*`` throughout.
+        """
+        hidden = np.flatnonzero(self.evidence.exempt)
+        if not len(hidden):
+            return np.arange(self.n)
+        if self.truth is not None:
+            gone = self.truth[hidden]
+        elif self.listing is not None:
+            gone = self.listing.end[np.isin(np.repeat(np.arange(self.n), self.listing.degrees), hidden)]
+        else:
+            return np.arange(self.n)
+        return np.setdiff1d(np.arange(self.n), gone)
 
     def covering(self) -> np.ndarray:
         """How many rows cover each original, shape (n,), int64.
