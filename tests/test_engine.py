@@ -222,7 +222,7 @@ def test_events_tell_the_whole_story(tmp_path: Path) -> None:
     weighted = sum(event.loss * event.records for event in done) / 60
     assert weighted == pytest.approx(report.results[0].measures["gcp"], rel=1e-12)
     steps = [event.step for event in told if isinstance(event, events.StepDone)]
-    assert steps == ["load", "cut", "anonymize", "draw", "verify", "publish"]
+    assert steps == ["load", "cut", "anonymize", "draw", "verify", "attack", "publish"]
     times = [event.at for event in told]
     assert times == sorted(times)
 

@@ -115,6 +115,9 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
     if several is None:
         for path in report.published:
             typer.echo(f"published {_near(path)}")
+        if report.attacks is not None:
+            for sentence in report.attacks["sentence"]:
+                typer.echo(f"- {sentence}")
         if report.owner is not None:
             typer.echo(f"for the owner alone: {_near(report.owner)}")
         typer.echo(f"{report.seconds:.1f} s in all")

@@ -30,6 +30,7 @@ _SAID = {
     "compile": "compiling",
     "draw": "drawing and shuffling",
     "verify": "verifying the release",
+    "attack": "trying attackers",
     "publish": "writing",
 }
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from anonflow import strict_yaml
 from anonflow.engine.flow import Run
-from anonflow.engine.names import criterion_problem, measure_problem, method_problems
+from anonflow.engine.names import attacker_problem, criterion_problem, measure_problem, method_problems
 from anonflow.engine.parts import KeyPath, Parts, reworded
 from anonflow.engine.spec import AnonymizeSpec, PartitionSpec
 
@@ -146,6 +146,17 @@ class Combinations(Parts):
                 if text is not None:
                     self.problems.add(("steps", at["verify"], "verify", i), text, value=True)
                     break
+
+    def _attack(self, steps: dict[str, Any], at: dict[str, int], draws: bool) -> None:
+        if "attack" in steps and not draws:
+            self.problems.add(
+                ("steps", at["attack"], "attack"),
+                "there is no release to attack: add '- draw: {}', and with a matrix pick a run to publish",
+            )
+        for i, attacker in enumerate(steps.get("attack") or ()):
+            text = attacker_problem(attacker)
+            if text is not None:
+                self.problems.add(("steps", at["attack"], "attack", i), text, value=True)
 
     def _measure(self, steps: dict[str, Any], at: dict[str, int]) -> None:
         for i, measure in enumerate(steps.get("measure") or ()):

@@ -105,6 +105,8 @@ class _Checker(Combinations):
         self._verify(steps, at, runs)
         self._measure(steps, at)
         published = self._published(publish, runs, matrix)
+        drawn = published is not None and ("draw" in steps or publish.table is not None)
+        self._attack(steps, at, drawn or not runs)
         self._paths(publish)
         if len(self.problems) or table is None or schema is None or not runs:
             if "flow" in self.data:
@@ -144,6 +146,7 @@ class _Checker(Combinations):
                 anonymize=runs[0].anonymize,
                 draw=DrawSpec() if "draw" in steps else None,
                 verify=tuple(steps.get("verify") or ()),
+                attack=tuple(steps.get("attack") or ()),
                 measure=tuple(steps.get("measure") or ()),
             ),
             matrix={key: tuple(values) for key, values in matrix.items()} or None,

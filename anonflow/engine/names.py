@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anonflow import datasets, loss, strict_yaml, utility
+from anonflow import datasets, loss, risk, strict_yaml, utility
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.asked import CRITERIA, read_criteria
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy import Hierarchy
 
 __all__ = [
+    "attacker_problem",
     "check_hierarchy",
     "criterion_problem",
     "dataset_problems",
@@ -76,6 +77,33 @@ def criterion_problem(criterion: Any, algorithm: str) -> str | None:
             return f"unknown criterion {strict_yaml.shorten(criterion)} (did you mean {near!r}?)"
     try:
         read_criteria([criterion], "covers" if method is None else method.guarantee)
+    except AnonflowError as error:
+        return error.problems[0]
+    return None
+
+
+def attacker_problem(attacker: Any) -> str | None:
+    """What is wrong with an attacker of a flow.
+
+    Raises
+    ------
+    None
+    """
+    if not isinstance(attacker, str | Mapping):
+        return "an attacker is a name such as linker, or {insider: {c: 2}}"
+    if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
+        return "'replay' tries seeds on a release in Python: af.attack(table, release, risk.Replayer(...))"
+    if attacker == "journalist" or (isinstance(attacker, Mapping) and set(attacker) == {"journalist"}):
+        given = attacker["journalist"] if isinstance(attacker, Mapping) else None
+        if (
+            isinstance(given, Mapping)
+            and set(given) == {"population"}
+            and isinstance(given["population"], str)
+        ):
+            return None
+        return "'journalist' needs the file of a population: {journalist: {population: register.csv}}"
+    try:
+        risk.attackers_of(attacker)
     except AnonflowError as error:
         return error.problems[0]
     return None

@@ -17,7 +17,7 @@ from anonflow.table.schema import Schema
 
 __all__ = ["STEPS", "KeyPath", "Parts", "reworded"]
 
-STEPS = ("anonymize", "draw", "verify", "measure")
+STEPS = ("anonymize", "draw", "verify", "attack", "measure")
 
 Model = TypeVar("Model", bound=BaseModel)
 KeyPath = tuple[str | int, ...]
@@ -184,7 +184,7 @@ class Parts:
             self.problems.add(("steps", at["draw"]), "'draw' comes right after 'anonymize'")
         if found.get("draw"):
             self._model(DrawSpec, ("steps", at["draw"], "draw"), data=found["draw"])
-        for name in ("verify", "measure"):
+        for name in ("verify", "attack", "measure"):
             if name in found and (not isinstance(found[name], list) or not found[name]):
                 self.problems.add(
                     ("steps", at[name], name), f"{name!r} is a list of names, such as [{_EXAMPLE[name]}]"
@@ -193,7 +193,7 @@ class Parts:
         return found, at
 
 
-_EXAMPLE = {"verify": "covers, guarantee", "measure": "gcp, usefulness"}
+_EXAMPLE = {"verify": "covers, guarantee", "attack": "prosecutor, linker", "measure": "gcp, usefulness"}
 
 _WORDS = {
     "int_type": "must be a whole number",

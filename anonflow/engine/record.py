@@ -106,6 +106,7 @@ def of_run(
             }
             for result in report.results
         ],
+        "attacks": [] if report.attacks is None else report.attacks.to_dict("records"),
         "warnings": list(report.warnings),
     }
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.engine import plots
+from anonflow.engine.attacks import publishable
 from anonflow.engine.flow import Flow
 from anonflow.engine.result import RunReport, RunResult
 from anonflow.table import Table
@@ -81,7 +82,8 @@ def render(flow: Flow, table: Table, report: RunReport, seconds: float) -> str:
         columns.append((str(name), column.role, kind, distinct))
     # of the report's warnings this one only: the others are the owner's, and of use to an attacker
     left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
-    return page(flow.name, report.results, shown, table.n, columns, left_out, seconds)
+    attacks = publishable(report.attacks)
+    return page(flow.name, report.results, shown, table.n, columns, left_out, seconds, attacks)
 
 
 def page(
@@ -92,6 +94,7 @@ def page(
     columns: list[tuple[str, str, str, str]],
     warnings: tuple[str, ...],
     seconds: float,
+    attacks: list[dict[str, Any]] | None = None,
 ) -> str:
     """The page of some runs over one table.
 
@@ -108,6 +111,8 @@ def page(
         Name, role, kind and number of distinct values of every published column.
     warnings : tuple of str
     seconds : float
+    attacks : list of dict, optional
+        Rows of :func:`anonflow.attack` that may be published.
 
     Returns
     -------
@@ -140,6 +145,17 @@ def page(
         ],
         details=[_detail(result, len(results) > 1) for result in shown if result.problem is None],
         columns=columns,
+        attacks=[
+            (
+                row["attacker"],
+                row["knows"],
+                f"{100 * row['success']:.1f} %",
+                f"{100 * row['worst']:.1f} %",
+                f"{row['at_risk']:,}",
+            )
+            for row in attacks or ()
+        ],
+        sentences=[row["sentence"] for row in attacks or ()],
         warnings=warnings,
         promise=" ".join(PROMISES[one] for one in guarantees if one in PROMISES)
         or "What each method promises is named above, among what was checked.",

@@ -151,6 +151,8 @@ class RunReport:
         In all, of the wall clock.
     warnings : tuple of str
         What the owner should know.
+    attacks : pandas.DataFrame or None
+        How often attackers win against the release, as :func:`anonflow.attack` says it; the owner's.
     """
 
     flow: str
@@ -160,6 +162,7 @@ class RunReport:
     owner: Path | None = None
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    attacks: pd.DataFrame | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.asked import read_criteria
 from anonflow.criteria.verifier import verify
 from anonflow.engine import record, source
+from anonflow.engine.attacks import attacked
 from anonflow.engine.combine import combine, infeasible, with_findings
 from anonflow.engine.events import (
     Event,
@@ -49,6 +50,9 @@ from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from anonflow.kernels import jit
 from anonflow.release import Release, publish, write_release
 from anonflow.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["run"]
 
@@ -200,12 +204,16 @@ class _Runner:
         release = None
         if all(result.ok for result in results):
             results, release = self._release(table, results)
+        attacks = None
+        if release is not None and all(result.ok for result in results):
+            attacks = self._attack(table, release, results)
         report = RunReport(
             flow.name,
             tuple(results),
             release,
             owner=None if self.owner is None else self.owner.path,
             warnings=tuple(self.warnings),
+            attacks=attacks,
         )
         if not report.ok:
             object.__setattr__(report, "release", None)
@@ -418,6 +426,13 @@ class _Runner:
         for warning in said:
             self._warn(str(warning.message))
         return release
+
+    def _attack(self, table: Table, release: Release, results: list[RunResult]) -> pd.DataFrame | None:
+        assert self.flow.published is not None
+        number = self.flow.published.number
+        return self._step(
+            "attack", lambda: attacked(self.flow, table, release, results[number].k, self.seed), number
+        )
 
     def _publish(self, table: Table, report: RunReport) -> RunReport:
         """The owner's things first, then what is published: each file whole, by rename."""

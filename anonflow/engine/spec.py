@@ -137,6 +137,9 @@ class StepsSpec(_Spec):
     verify: tuple[StrictStr | dict[str, Any], ...] = ()
     """Criteria; `guarantee` is what the algorithm promises."""
 
+    attack: tuple[StrictStr | dict[str, Any], ...] = ()
+    """Attackers that the release is tried against (`prosecutor`, `linker`, `insider: {c: 2}`, ...)."""
+
     measure: tuple[StrictStr, ...] = ()
     """Measures (`gcp`, `usefulness`, ...)."""
 

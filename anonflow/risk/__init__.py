@@ -1,6 +1,6 @@
 """Attackers: what each one knows, and how often it finds the right row or the sensitive value."""
 
-from anonflow.risk.attacking import ATTACKERS, attack
+from anonflow.risk.attacking import ATTACKERS, attack, attackers_of, usual
 from anonflow.risk.contract import Attacker, Success
 from anonflow.risk.counting import Counter, match_probabilities
 from anonflow.risk.insiders import Clerk, Insider, Replayer
@@ -22,5 +22,7 @@ __all__ = [
     "Scene",
     "Success",
     "attack",
+    "attackers_of",
     "match_probabilities",
+    "usual",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import ParameterError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ATTACKERS", "COLUMNS", "attack", "attackers_of", "row_of", "usual"]
 
-ATTACKERS: dict[str, Callable[..., Any]] = {
+ATTACKERS: dict[str, Any] = {
     kind.name: kind
     for kind in (Prosecutor, Journalist, Marketer, Linker, Insider, Replayer, Clerk, Homogeneity, Counter)
 }
@@ -72,7 +72,7 @@ def attack(
         A row for each attacker: its name, what it `knows`, number of `targets`, its `success` rate, `low` and
         `high` of that rate with confidence 95%, the `baseline` it must not beat, its `worst` probability of
         finding one person, how many are `at_risk` (found more often than the baseline says), and a `sentence`
-        in plain words. Counts and rates only: it may be published.
+        in plain words. Counts and rates only.
 
     Raises
     ------
@@ -150,29 +150,35 @@ def _one(asked: Any) -> list[Attacker]:
         try:
             made.append(ATTACKERS[name](**{str(key): value for key, value in (parameters or {}).items()}))
         except TypeError:
-            raise ParameterError(f"{name}: has other parameters{_NEEDS.get(name, '')}") from None
+            raise ParameterError(f"{name}: {_NEEDS.get(name, 'has no parameters')}") from None
     return made
 
 
 _NEEDS = {
-    "journalist": "; it needs a population: risk.Journalist(population=frame)",
-    "insider": ", c and targets",
-    "homogeneity": ", column",
-    "replay": ", guesses and anonymization",
+    "journalist": "needs a population: risk.Journalist(population=frame)",
+    "insider": "has the parameters c and targets",
+    "homogeneity": "has the parameter column",
+    "replay": "has the parameters guesses and anonymization",
 }
 
 
-def usual(scene: Scene) -> list[Attacker]:
+def usual(scene: Scene, publishable: bool = False) -> list[Attacker]:
     """The attackers that a release can be judged by with what there is.
+
+    Parameters
+    ----------
+    scene : Scene
+    publishable : bool
+        Whether to leave out those whose rate is counted against the truth.
 
     Raises
     ------
     None
     """
     chosen: list[Attacker] = [Prosecutor(), Marketer(), Linker()]
-    if scene.truth is not None or scene.listing is not None:
+    if not publishable and (scene.truth is not None or scene.listing is not None):
         chosen.append(Insider(1))
-    if scene.truth is not None:
+    if not publishable and scene.truth is not None:
         chosen.append(Clerk())
     schema = scene.table.schema
     chosen += [

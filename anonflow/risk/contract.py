@@ -56,6 +56,11 @@ class Attacker(Protocol):
     name : str
     knows : str
         What the attacker has besides the release.
+
+    Notes
+    -----
+    Attackers of this package also say whether their rate is counted against the truth (``needs_truth``). Such a
+    rate says a little about the draw: it is the owner's, and in no report.
     """
 
     @property

@@ -87,6 +87,7 @@ class Counter:
     """
 
     name: ClassVar[str] = "counting"
+    needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers, and counts without limit"
 
     def attack(self, scene: Scene) -> Success:

@@ -42,6 +42,7 @@ class Insider:
     c: int = 1
     targets: int = 200
     name: ClassVar[str] = "insider"
+    needs_truth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for value, least in ((self.c, 0), (self.targets, 1)):
@@ -117,6 +118,7 @@ class Replayer:
     guesses: Iterable[int] = range(100)
     anonymization: Any = None
     name: ClassVar[str] = "replay"
+    needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers, the method, and some seeds worth trying"
 
     def attack(self, scene: Scene) -> Success:
@@ -159,6 +161,7 @@ class Clerk:
     """
 
     name: ClassVar[str] = "order"
+    needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = "the original's row order, and the file"
 
     def attack(self, scene: Scene) -> Success:

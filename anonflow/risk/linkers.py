@@ -38,6 +38,7 @@ class Prosecutor:
     """
 
     name: ClassVar[str] = "prosecutor"
+    needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
 
     def attack(self, scene: Scene) -> Success:
@@ -61,6 +62,7 @@ class Marketer:
     """Knows everybody's quasi-identifiers and links each person to a row that covers them, at random."""
 
     name: ClassVar[str] = "marketer"
+    needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers"
 
     def attack(self, scene: Scene) -> Success:
@@ -87,6 +89,7 @@ class Linker:
     """
 
     name: ClassVar[str] = "linker"
+    needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
 
     def attack(self, scene: Scene) -> Success:
@@ -118,6 +121,7 @@ class Journalist:
 
     population: pd.DataFrame
     name: ClassVar[str] = "journalist"
+    needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "a register of the population, not who is in the table"
 
     def attack(self, scene: Scene) -> Success:
@@ -164,6 +168,7 @@ class Homogeneity:
 
     column: str | None = None
     name: ClassVar[str] = "homogeneity"
+    needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
 
     def attack(self, scene: Scene) -> Success:
