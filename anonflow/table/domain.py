@@ -79,6 +79,10 @@ class Domain:
     has_missing: bool = False
     dates: str | None = None
 
+    def __repr__(self) -> str:
+        # not its values: a repr ends up in messages and logs
+        return f"Domain({self.name!r}, {self.kind}, {self.size} values)"
+
     @property
     def size(self) -> int:
         """Number of values, D."""
