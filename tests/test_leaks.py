@@ -165,7 +165,10 @@ def test_reprs_and_frames_for_everybody(tmp_path: Path) -> None:
     clean(check.frame().to_string() + check.to_json(), "the verification's frame")
     clean(report.runs.to_string() + report._repr_html_(), "the report's frame")
     clean(attacks.to_string(), "the attacks")
-    clean(str(af.measure(table, anon, ["gcp", "usefulness", "row-types", "c-avg", "dm"])), "the measures")
+    clean(
+        str(af.measure(table, anon, ["gcp", "usefulness", "row-types", "c-avg", "discernibility"])),
+        "the measures",
+    )
 
 
 def test_names_in_the_graph_are_numbers_and_words_of_ours(tmp_path: Path) -> None:
