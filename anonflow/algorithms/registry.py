@@ -8,6 +8,7 @@ from anonflow.algorithms.contract import Algorithm
 from anonflow.algorithms.greedy import GREEDY
 from anonflow.algorithms.greedy_cka import GREEDY_CKA
 from anonflow.algorithms.hungarian import HUNGARIAN
+from anonflow.algorithms.k_concealment import K_CONCEALMENT
 from anonflow.algorithms.k_member import K_MEMBER
 from anonflow.algorithms.min_cost_flow import MIN_COST_FLOW
 from anonflow.algorithms.mondrian import MONDRIAN
@@ -33,6 +34,7 @@ REGISTRY: dict[str, Algorithm] = {
         TWO_PHASE,
         MIN_COST_FLOW,
         NH,
+        K_CONCEALMENT,
         MONDRIAN,
         K_MEMBER,
         GREEDY_CKA,

@@ -67,7 +67,7 @@ def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[Part
         return infeasible(one.run, error.message, table.n)
     findings = _merged([part.findings for part in parts])
     if not flow.draws(one.run):
-        asked = read_criteria(flow.criteria, method.guarantee)
+        asked = read_criteria(flow.criteria, anonymization.guarantee)
         whole = [each for each in asked if each.name in OF_THE_WHOLE]
         if whole:
             findings += verify(table, anonymization, whole, spec.k).findings
@@ -76,7 +76,7 @@ def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[Part
         one.run.number,
         one.run.name,
         method.name,
-        method.guarantee,
+        anonymization.guarantee,
         spec.k,
         table.n,
         measures=utility.measure(table, anonymization, list(measures)),

@@ -137,7 +137,7 @@ def publish(
     Warns
     -----
     ReleaseWarning
-        If another column is nearly unique or monotone in the table's order, which undoes the shuffle; or if a
+        If the method says that this result should not be released; if another column is nearly unique or monotone in the table's order, which undoes the shuffle; or if a
         release of this anonymization was drawn before with other words: who has both can intersect them.
 
     Notes
@@ -149,6 +149,9 @@ def publish(
     words = RandomWords(seed, step)
     if not rehearsal:
         _warn_of_second_draw(anonymization, seed, step)
+        weak = (getattr(anonymization, "facts", None) or {}).get("warning")
+        if weak:
+            warnings.warn(f"{weak}", ReleaseWarning, stacklevel=3)
     table, n = anonymization.table, anonymization.generalization.n
     suppressed = np.asarray(anonymization.suppressed, bool)
     hidden = 0 < int(suppressed.sum()) < anonymization.k

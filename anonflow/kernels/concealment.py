@@ -1,0 +1,369 @@
+"""k-type anonymity by widening: expansion, the (1,k)-anonymizer, and who covers whom (Tassa, Mazza, Gionis)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.kernels.costs import join_cost, join_row, move, widen
+from anonflow.kernels.jit import jit
+from anonflow.kernels.state import Plan, State
+
+__all__ = [
+    "best_choice",
+    "best_choice_jit",
+    "cover",
+    "cover_jit",
+    "covered",
+    "covered_jit",
+    "covering",
+    "covering_jit",
+    "expand",
+    "expand_jit",
+    "mend",
+    "mend_jit",
+    "near",
+    "near_jit",
+]
+
+_NONE = np.uint64(0)
+
+
+def cover(A: State, i: int, B: State, j: int) -> bool:
+    """Whether B's record j covers A's record i; O(q).
+
+    Raises
+    ------
+    None
+    """
+    for t in range(len(A.lo)):
+        if A.lo[t, i] < B.lo[t, j] or A.hi[t, i] > B.hi[t, j]:
+            return False
+    left = _NONE
+    for w in range(len(A.bits)):
+        left |= A.bits[w, i] & ~B.bits[w, j]
+    return bool(left == _NONE)
+
+
+cover_jit = jit(cover)
+
+
+def covering(A: State, i: int, B: State, out: np.ndarray) -> int:
+    """Which of B's records cover A's record i, QI by QI; how many.
+
+    Parameters
+    ----------
+    A : State
+    i : int
+    B : State
+        P records.
+    out : numpy.ndarray, shape (P,), bool
+        Written.
+
+    Raises
+    ------
+    None
+    """
+    n = len(out)
+    for j in range(n):
+        out[j] = True
+    for t in range(len(A.lo)):
+        lo = A.lo[t, i]
+        hi = A.hi[t, i]
+        for j in range(n):
+            out[j] = out[j] & (B.lo[t, j] <= lo) & (hi <= B.hi[t, j])
+    for w in range(len(A.bits)):
+        word = A.bits[w, i]
+        for j in range(n):
+            out[j] = out[j] & (word & ~B.bits[w, j] == _NONE)
+    count = 0
+    for j in range(n):
+        count += out[j]
+    return count
+
+
+covering_jit = jit(covering)
+
+
+def covered(A: State, B: State, j: int, out: np.ndarray) -> int:
+    """Which of A's records B's record j covers; how many.
+
+    Parameters
+    ----------
+    A : State
+        P records.
+    B : State
+    j : int
+    out : numpy.ndarray, shape (P,), bool
+        Written.
+
+    Raises
+    ------
+    None
+    """
+    n = len(out)
+    for i in range(n):
+        out[i] = True
+    for t in range(len(A.lo)):
+        lo = B.lo[t, j]
+        hi = B.hi[t, j]
+        for i in range(n):
+            out[i] = out[i] & (lo <= A.lo[t, i]) & (A.hi[t, i] <= hi)
+    for w in range(len(A.bits)):
+        word = B.bits[w, j]
+        for i in range(n):
+            out[i] = out[i] & (A.bits[w, i] & ~word == _NONE)
+    count = 0
+    for i in range(n):
+        count += out[i]
+    return count
+
+
+covered_jit = jit(covered)
+
+
+def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, costs: np.ndarray) -> None:
+    """The nearest records of each of some records, by the cost of their join; O(u q + u) for each.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        u records, all different.
+    start, stop : int
+        Records whose neighbours are wanted.
+    ids : numpy.ndarray, shape (stop - start, m), int32
+        Written: the m nearest, itself among them, by cost and then position.
+    costs : numpy.ndarray, shape (stop - start, m), float64
+        Written: costs of the joins.
+
+    Raises
+    ------
+    None
+    """
+    u = len(origin.cost)
+    m = ids.shape[1]
+    out = np.empty(u)
+    for i in range(start, stop):
+        join_row(plan, origin, i, origin, np.int64(0), np.int64(u), out)  # type: ignore[arg-type]
+        out[i] = -1.0  # itself comes first
+        limit = np.partition(out, m - 1)[m - 1]
+        place = np.empty(m, np.int64)
+        at = 0
+        for j in range(u):
+            if out[j] < limit:
+                place[at] = j
+                at += 1
+        for j in range(u):
+            if at == m:
+                break
+            if out[j] == limit:
+                place[at] = j
+                at += 1
+        place.sort()
+        order = np.argsort(out[place], kind="mergesort")
+        for s in range(m):
+            ids[i - start, s] = place[order[s]]
+            costs[i - start, s] = out[place[order[s]]]
+        costs[i - start, 0] = origin.cost[i]
+
+
+near_jit = jit(near)
+
+
+def expand(
+    plan: Plan,
+    origin: State,
+    count: np.ndarray,
+    start: int,
+    stop: int,
+    k: int,
+    ids: np.ndarray,
+    costs: np.ndarray,
+    monotone: bool,
+    boxes: State,
+) -> int:
+    """(k,1)-anonymization by expansion (Algorithm 2) of records that are all different, with their copies.
+
+    A set grows by the record that raises the cost of its closure least; records that its closure covers join it
+    for nothing. Under a monotone loss a join costs at least what it costs with the first record alone: records
+    behind the m nearest need no look while the closure costs less than the last of these.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        u different records.
+    count : numpy.ndarray, shape (u,), int64
+        Copies of each; at least k in all.
+    start, stop : int
+        Records to be generalized.
+    k : int
+    ids, costs : numpy.ndarray, shape (stop - start, m)
+        As :func:`near` finds them.
+    monotone : bool
+        Whether more general records never cost less.
+    boxes : State
+        u generalized records; start .. stop - 1 are written.
+
+    Returns
+    -------
+    int
+        How many steps looked at all records.
+
+    Raises
+    ------
+    None
+    """
+    u = len(origin.cost)
+    m = ids.shape[1]
+    zero = np.int64(0)
+    full = 0
+    row = np.empty(u)
+    inside = np.empty(u, np.bool_)
+    for i in range(start, stop):
+        move(boxes, i, i, origin)
+        size = np.int64(1)
+        while size < k:
+            few = monotone and (m == u or boxes.cost[i] < costs[i - start, m - 1])
+            have = np.int64(0)
+            best = -1
+            least = np.inf
+            if few:
+                for s in range(m):
+                    j = ids[i - start, s]
+                    if cover(origin, j, boxes, i):
+                        have += count[j]
+                    elif costs[i - start, s] <= least:
+                        cost = join_cost(plan, origin, j, boxes, i)
+                        if cost < least or (cost == least and j < best):
+                            least = cost
+                            best = j
+                few = have >= k or m == u or (best >= 0 and least < costs[i - start, m - 1])
+            if not few:
+                full += 1
+                covered(origin, boxes, i, inside)
+                have = np.int64(0)
+                join_row(plan, boxes, i, origin, zero, np.int64(u), row)  # type: ignore[arg-type]
+                best = -1
+                least = np.inf
+                for j in range(u):
+                    if inside[j]:
+                        have += count[j]
+                    elif row[j] < least:
+                        least = row[j]
+                        best = j
+            # what the closure covers joins for nothing, unless another record even lowers the cost (entropy)
+            if best < 0 or least >= boxes.cost[i]:
+                size = min(k, have)
+            if size < k:
+                widen(plan, boxes, i, origin, best)
+                size += 1
+    return full
+
+
+expand_jit = jit(expand)
+
+
+def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> int:
+    """The (1,k)-anonymizer (Algorithm 3): every original is covered by k of the generalized records.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        u originals.
+    order : numpy.ndarray, integer
+        Originals in the order in which they are visited.
+    k : int
+    boxes : State
+        n >= k generalized records; those that cover a visited original for the least increase are widened.
+
+    Returns
+    -------
+    int
+        How many widenings there were. O(u n q) time, O(n) memory.
+
+    Raises
+    ------
+    None
+    """
+    n = len(boxes.cost)
+    inside = np.empty(n, np.bool_)
+    row = np.empty(n)
+    done = 0
+    for i in order:
+        have = covering(origin, i, boxes, inside)
+        if have >= k:
+            continue
+        join_row(plan, origin, i, boxes, np.int64(0), np.int64(n), row)  # type: ignore[arg-type]
+        for j in range(n):
+            row[j] = np.inf if inside[j] else row[j] - boxes.cost[j]
+        limit = np.partition(row, k - have - 1)[k - have - 1]
+        want = k - have
+        for j in range(n):
+            if row[j] < limit:
+                widen(plan, boxes, j, origin, i)
+                want -= 1
+        for j in range(n):
+            if want == 0:
+                break
+            if row[j] == limit:
+                widen(plan, boxes, j, origin, i)
+                want -= 1
+        done += k - have
+    return done
+
+
+mend_jit = jit(mend)
+
+
+def best_choice(plan: Plan, origin: State, i: int, k: int, monotone: bool, work: State, boxes: State) -> None:
+    """The cheapest closure of record i and k - 1 others (Algorithm 1), by trying all choices.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        n originals, n >= k.
+    i : int
+    k : int
+    monotone : bool
+        Whether a part of a choice that costs as much as the best one can be given up.
+    work : State
+        Room for k records.
+    boxes : State
+        Record i is written. O(n^(k - 1) q) time.
+
+    Raises
+    ------
+    None
+    """
+    n = len(origin.cost)
+    chosen = np.full(k, -1, np.int64)
+    best = np.inf
+    move(work, 0, i, origin)
+    depth = 1
+    if k == 1:
+        move(boxes, i, 0, work)
+        return
+    while depth > 0:
+        chosen[depth] += 1
+        if chosen[depth] == i:
+            chosen[depth] += 1
+        if chosen[depth] >= n:
+            depth -= 1
+            continue
+        move(work, depth, depth - 1, work)
+        widen(plan, work, depth, origin, chosen[depth])
+        if monotone and work.cost[depth] >= best:
+            continue
+        if depth == k - 1:
+            if work.cost[depth] < best:
+                best = work.cost[depth]
+                move(boxes, i, depth, work)
+        else:
+            chosen[depth + 1] = chosen[depth]
+            depth += 1
+
+
+best_choice_jit = jit(best_choice)
