@@ -82,7 +82,7 @@ class Anonymization:
     @property
     def guarantee(self) -> str:
         """The criterion that the method promises."""
-        return self.algorithm.guarantee
+        return str(self.facts.get("guarantee") or self.algorithm.guarantee)
 
     def frame(self) -> pd.DataFrame:
         """The generalized records beside their originals: row i is original i's. For the owner's eyes only.
