@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.reciprocal import even_size
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
@@ -208,7 +209,7 @@ def anonymize(
     method.check_options(options)
     k = check_k(k, table.n)
     measure = measure_named(loss)
-    size = _partition_size(partition_size)
+    size = even_size(_partition_size(partition_size), k, options.get("reciprocal"))
     entropy = _entropy(seed)
     records = within(table.records, method, boundaries)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))

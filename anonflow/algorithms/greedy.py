@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.reciprocal import check_reciprocal, reciprocal_outcome
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.greedy import greedy_rounds, greedy_rounds_jit
@@ -14,7 +15,7 @@ from anonflow.partition import lexicographic_order
 __all__ = ["GREEDY", "greedy", "greedy_matches"]
 
 
-def greedy(part: Partition, k: int) -> Outcome:
+def greedy(part: Partition, k: int, *, reciprocal: bool = False) -> Outcome:
     """A k-regular generalization graph out of k assignments, each chosen greedily.
 
     The first assignment is the identity. In each of the k - 1 others the originals, in lexicographic order, one
@@ -27,6 +28,10 @@ def greedy(part: Partition, k: int) -> Outcome:
         P records, P >= k.
     k : int
         At least 1.
+    reciprocal : bool, optional
+        Whether record j covers original i wherever record i covers original j (paper 1, section 2.2): safer
+        against attackers who know true matches, for about as much loss. See
+        :func:`anonflow.algorithms.reciprocal.reciprocal_matches`; one partition of an odd size may use k + 1.
 
     Returns
     -------
@@ -36,7 +41,8 @@ def greedy(part: Partition, k: int) -> Outcome:
 
     Raises
     ------
-    None
+    ParameterError
+        If `reciprocal` is no truth value.
 
     Notes
     -----
@@ -51,6 +57,8 @@ def greedy(part: Partition, k: int) -> Outcome:
     Ties: the generalized record of lowest position. The paper's lexicographic order is also the order of
     visiting inside partitions cut along another order.
     """
+    if check_reciprocal(reciprocal):
+        return reciprocal_outcome(part, k, "greedy")
     matches, facts = greedy_matches(part, k)
     return Outcome.of_matches(part.records, matches, backtracked=int(facts[0]), augmented=int(facts[1]))
 

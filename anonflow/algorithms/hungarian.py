@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.reciprocal import check_reciprocal, reciprocal_outcome
 from anonflow.generalization import Generalization
 from anonflow.kernels.assignment import (
     increase_matrix,
@@ -19,7 +20,7 @@ from anonflow.kernels.state import copy_state
 __all__ = ["HUNGARIAN", "hungarian", "hungarian_matches"]
 
 
-def hungarian(part: Partition, k: int) -> Outcome:
+def hungarian(part: Partition, k: int, *, reciprocal: bool = False) -> Outcome:
     """A k-regular generalization graph out of k assignments, each of least increase of the information loss.
 
     The first assignment is the identity. Each of the k - 1 others is an optimal solution of the assignment
@@ -31,6 +32,10 @@ def hungarian(part: Partition, k: int) -> Outcome:
     part : Partition
         P records, P >= k.
     k : int
+    reciprocal : bool, optional
+        Whether record j covers original i wherever record i covers original j (paper 1, section 2.2): safer
+        against attackers who know true matches, for about as much loss. See
+        :func:`anonflow.algorithms.reciprocal.reciprocal_matches`; one partition of an odd size may use k + 1.
 
     Returns
     -------
@@ -39,13 +44,16 @@ def hungarian(part: Partition, k: int) -> Outcome:
 
     Raises
     ------
-    None
+    ParameterError
+        If `reciprocal` is no truth value.
 
     Notes
     -----
     Paper 1, section 7. O(k P^3) time in the worst case, O(P^2) memory: choose partitions of about a thousand.
     There are no dead ends: the edges not used so far are a (P - l)-regular graph, which has an assignment.
     """
+    if check_reciprocal(reciprocal):
+        return reciprocal_outcome(part, k, "hungarian")
     return Outcome.of_matches(part.records, hungarian_matches(part, k))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.reciprocal import check_reciprocal, reciprocal_outcome
 from anonflow.generalization import Generalization
 from anonflow.kernels.assignment import (
     increase_matrix,
@@ -20,7 +21,7 @@ from anonflow.partition import lexicographic_order
 __all__ = ["SORT_GREEDY", "sort_greedy", "sort_greedy_matches"]
 
 
-def sort_greedy(part: Partition, k: int) -> Outcome:
+def sort_greedy(part: Partition, k: int, *, reciprocal: bool = False) -> Outcome:
     """A k-regular generalization graph out of k assignments, each taking the cheapest edges of all first.
 
     The first assignment is the identity. For each of the k - 1 others all edges not used so far are sorted by
@@ -31,6 +32,10 @@ def sort_greedy(part: Partition, k: int) -> Outcome:
     part : Partition
         P records, P >= k.
     k : int
+    reciprocal : bool, optional
+        Whether record j covers original i wherever record i covers original j (paper 1, section 2.2): safer
+        against attackers who know true matches, for about as much loss. See
+        :func:`anonflow.algorithms.reciprocal.reciprocal_matches`; one partition of an odd size may use k + 1.
 
     Returns
     -------
@@ -40,7 +45,8 @@ def sort_greedy(part: Partition, k: int) -> Outcome:
 
     Raises
     ------
-    None
+    ParameterError
+        If `reciprocal` is no truth value.
 
     Notes
     -----
@@ -52,6 +58,8 @@ def sort_greedy(part: Partition, k: int) -> Outcome:
 
     Ties: the lowest original, then the lowest generalized record; a predecessor before a successor.
     """
+    if check_reciprocal(reciprocal):
+        return reciprocal_outcome(part, k, "sort-greedy")
     matches, facts = sort_greedy_matches(part, k)
     return Outcome.of_matches(part.records, matches, backtracked=int(facts[0]), augmented=int(facts[1]))
 

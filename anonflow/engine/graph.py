@@ -13,6 +13,7 @@ import numpy as np
 
 from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k, partition_rng
+from anonflow.algorithms.reciprocal import even_size
 from anonflow.engine import tasks
 from anonflow.engine.flow import Flow, Run
 from anonflow.errors import InfeasibleError
@@ -122,9 +123,10 @@ def why_not(run: Run, records: Records) -> str | None:
 
 def _cuts(run: Run, records: Records) -> list[slice]:
     k = check_k(run.anonymize.k, records.n)
+    size = even_size(run.partition.size, k, run.anonymize.options.get("reciprocal"))
     if run.anonymize.boundaries:
-        return partitions.cuts(records, run.partition.size, k)
-    return partitions.cut(records.n, run.partition.size, k)
+        return partitions.cuts(records, size, k)
+    return partitions.cut(records.n, size, k)
 
 
 def compile_flow(

@@ -1,0 +1,101 @@
+"""Symmetric graphs from their definition: every link priced anew, every choice by exhaustive search."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+Cost = Callable[[frozenset[int]], Fraction]
+Link = tuple[int, int]
+
+
+def is_symmetric_regular(matches: Sequence[Sequence[int]], degree: int) -> bool:
+    """Every row has itself first and `degree` different entries; i in j's row if and only if j in i's."""
+    rows = [list(row) for row in matches]
+    return all(
+        row[0] == j
+        and len(row) == len(set(row)) == degree
+        and all(0 <= i < len(rows) and j in rows[i] for i in row)
+        for j, row in enumerate(rows)
+    )
+
+
+def rounds(cost: Cost, order: Sequence[int], k: int, greedy: bool) -> tuple[list[set[int]], int]:
+    """Neighbours of each record, itself among them, and how many links were exchanged.
+
+    Parameters
+    ----------
+    cost : callable
+        Cost of the generalized record that covers some originals.
+    order : sequence of int
+        The records as they choose.
+    k : int
+        With n (k - 1) even and k < (n + 3) / 2.
+    greedy : bool
+        Whether the records choose one after the other; else the cheapest links of all come first.
+    """
+    n = len(order)
+    near = [{j} for j in range(n)]
+    exchanged = 0
+    while len(near[0]) < k:
+        need = 1 if (k - len(near[0])) % 2 else 2
+        price = prices(cost, near)
+        links: set[Link] = set()
+
+        def degree(j: int, links: set[Link] = links) -> int:
+            return sum(j in link for link in links)
+
+        def free(i: int, j: int, links: set[Link] = links) -> bool:
+            return j not in near[i] and tuple(sorted((i, j))) not in links
+
+        if greedy:
+            for i in order:
+                while degree(i) < need:
+                    others = [j for j in range(n) if free(i, j) and degree(j) < need]
+                    if not others:
+                        break
+                    links.add(_link(i, min(others, key=lambda j: (price[i, j], j))))
+        else:
+            for _, a, b in sorted((price[i, j], i, j) for i in range(n) for j in range(i + 1, n)):
+                if free(a, b) and degree(a) < need and degree(b) < need:
+                    links.add((a, b))
+        for u in range(n):
+            while degree(u) < need:
+                v = u if need - degree(u) == 2 else next(j for j in range(u + 1, n) if degree(j) < need)
+                found = []
+                for x, y in [*links, *((y, x) for x, y in links)]:
+                    if free(u, x) and free(v, y):
+                        found.append((price[u, x] + price[v, y] - price[x, y], x, y))
+                least = min(each[0] for each in found)
+                x, y = next((x, y) for value, x, y in sorted(found) if value == least)
+                links -= {_link(x, y)}
+                links |= {_link(u, x), _link(v, y)}
+                exchanged += 1
+        for i, j in links:
+            near[i].add(j)
+            near[j].add(i)
+    return near, exchanged
+
+
+def prices(cost: Cost, near: Sequence[set[int]]) -> dict[Link, Fraction]:
+    """What each link adds: record j covers i as well, and i covers j."""
+    found = {}
+    for i, j in itertools.permutations(range(len(near)), 2):
+        found[i, j] = sum(
+            cost(frozenset(near[a] | {b})) - cost(frozenset(near[a])) for a, b in ((i, j), (j, i))
+        )
+    return found
+
+
+def least_two_factor(price: dict[Link, float], n: int) -> float:
+    """The least cost of cycles of three or more through all records."""
+    best = float("inf")
+    for to in itertools.permutations(range(n)):
+        if all(to[i] != i and to[to[i]] != i for i in range(n)):
+            best = min(best, sum(price[i, to[i]] for i in range(n)))
+    return best
+
+
+def _link(i: int, j: int) -> Link:
+    return (i, j) if i < j else (j, i)
