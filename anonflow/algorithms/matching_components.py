@@ -38,7 +38,8 @@ class Components:
         u = len(merged.first)
         label, first, count = _equal_boxes(boxes)
         inside = np.empty(u, bool)
-        starts, ends = [], []
+        starts: list[np.ndarray] = []
+        ends: list[np.ndarray] = []
         for j in first:
             covered_jit(merged.state, boxes, int(j), inside)
             found = np.flatnonzero(inside).astype(np.int32)

@@ -240,8 +240,10 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
         If published columns are missing, or hold what no generalization is written as, or are none of the
         schema's; or if a certificate is about another number of rows.
     """
-    listing = subject.listing if certificate is None else Listing.of(certificate, subject.rows)
-    common = {"listing": listing, "certified": certificate is not None, "k": k, "patterns": subject.patterns}
+    # a k-concealed release has no matches that could be listed: its certificate says k and criterion only
+    certified = certificate is not None and bool(getattr(certificate, "complete", True))
+    listing = Listing.of(certificate, subject.rows) if certified else subject.listing
+    common = {"listing": listing, "certified": certified, "k": k, "patterns": subject.patterns}
     if subject.generalization is not None:
         suppressed = subject.suppressed
         if suppressed is None:

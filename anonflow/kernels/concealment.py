@@ -254,7 +254,7 @@ def expand(
                         best = j
             # what the closure covers joins for nothing, unless another record even lowers the cost (entropy)
             if best < 0 or least >= boxes.cost[i]:
-                size = min(k, have)
+                size = have if have < k else np.int64(k)
             if size < k:
                 widen(plan, boxes, i, origin, best)
                 size += 1
