@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from anonflow.algorithms.agglomerative import AGGLOMERATIVE
 from anonflow.algorithms.contract import Algorithm
+from anonflow.algorithms.forest import FOREST
 from anonflow.algorithms.greedy import GREEDY
 from anonflow.algorithms.greedy_cka import GREEDY_CKA
 from anonflow.algorithms.hungarian import HUNGARIAN
@@ -36,6 +38,8 @@ REGISTRY: dict[str, Algorithm] = {
         NH,
         K_CONCEALMENT,
         MONDRIAN,
+        AGGLOMERATIVE,
+        FOREST,
         K_MEMBER,
         GREEDY_CKA,
         PATTERN_GUIDED,
