@@ -1,0 +1,297 @@
+"""What a generalized record that covers k originals costs at least: per record, for losses that never fall."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.kernels.costs import join_cost, join_row, move, widen
+from anonflow.kernels.jit import jit
+from anonflow.kernels.state import Plan, State
+
+__all__ = [
+    "cover_bounds",
+    "cover_bounds_jit",
+    "group_bounds",
+    "group_bounds_jit",
+    "kth_costs",
+    "kth_costs_jit",
+]
+
+
+def kth_costs(
+    plan: Plan, origin: State, weight: np.ndarray, k: int, start: int, stop: int, out: np.ndarray
+) -> None:
+    """``out[i]``: the k-th smallest cost of a join of original i with one original, itself counted.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        u different originals.
+    weight : numpy.ndarray, shape (u,), int64
+        How often each of them occurs; at least k in all.
+    k : int
+    start, stop : int
+    out : numpy.ndarray, shape (u,), float64
+        Written from `start` to `stop`.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    O(u q) for each record, and little more: the k smallest so far are kept in order, with their weights.
+    """
+    n = len(weight)
+    row = np.empty(n)
+    value = np.empty(k + 1)
+    times = np.empty(k + 1, np.int64)
+    for i in range(start, stop):
+        # no literal 0: its type would be another one than that of other callers
+        join_row(plan, origin, i, origin, np.int64(0), n, row)  # type: ignore[arg-type]
+        size = 0
+        total = 0
+        worst = np.inf
+        for j in range(n):
+            if row[j] < worst:
+                at = size
+                while at > 0 and value[at - 1] > row[j]:
+                    value[at] = value[at - 1]
+                    times[at] = times[at - 1]
+                    at -= 1
+                value[at] = row[j]
+                times[at] = weight[j]
+                size += 1
+                total += weight[j]
+                while total - times[size - 1] >= k:
+                    size -= 1
+                    total -= times[size]
+                if total >= k:
+                    worst = value[size - 1]
+        out[i] = value[size - 1]
+
+
+kth_costs_jit = jit(kth_costs)
+
+
+def cover_bounds(
+    plan: Plan,
+    origin: State,
+    weight: np.ndarray,
+    k: int,
+    nodes: int,
+    start: int,
+    stop: int,
+    out: np.ndarray,
+    exact: np.ndarray,
+) -> None:
+    """``out[i]``: the least cost of a join of original i with others, k in all, by branch and bound.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of a loss that never falls.
+    origin : State
+        u different originals.
+    weight : numpy.ndarray, shape (u,), int64
+        How often each of them occurs; at least k in all.
+    k : int
+    nodes : int
+        Nodes of the search for one record at most; then the bound is what is proved so far.
+    start, stop : int
+    out : numpy.ndarray, shape (u,), float64
+        Written from `start` to `stop`; never above the least cost.
+    exact : numpy.ndarray, shape (u,), bool
+        Written: whether it is the least cost.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    A set is found by its member that is farthest from what was chosen before it, then that of the rest, ...
+    At each node those that cost nothing more are taken at once; of the others the nearest ones that make up
+    k say from where on the farthest can be, and the best set found so far until where. Farther ones cost
+    more, so where the search ends the next one at the root is a bound. O(u q) for each node at worst, O(k u)
+    memory.
+    """
+    n = len(weight)
+    row = np.empty(n)
+    depth_most = k + 1
+    partial = State(
+        lo=np.empty((len(origin.lo), depth_most)),
+        hi=np.empty((len(origin.hi), depth_most)),
+        bits=np.empty((len(origin.bits), depth_most), np.uint64),
+        count=np.empty((len(origin.count), depth_most), np.int64),
+        only=np.empty((len(origin.only), depth_most), np.int64),
+        mass=np.zeros((len(origin.mass), depth_most)),
+        mlog=np.zeros((len(origin.mlog), depth_most)),
+        base=np.empty(depth_most),
+        cost=np.empty(depth_most),
+    )
+    who = np.empty((depth_most, n), np.int64)
+    price = np.empty((depth_most, n))
+    needs = np.empty(depth_most, np.int64)
+    at = np.empty(depth_most, np.int64)
+    size = np.empty(depth_most, np.int64)
+    for i in range(start, stop):
+        join_row(plan, origin, i, origin, np.int64(0), n, row)  # type: ignore[arg-type]
+        move(partial, 0, i, origin)
+        best = np.inf
+        bound = np.inf
+        used = 0
+        depth = 0
+        fresh = True
+        while depth >= 0:
+            if fresh:
+                # candidates of this node, priced; those for nothing are taken
+                used += 1
+                need = k - weight[i] if depth == 0 else needs[depth]
+                m = 0
+                if depth == 0:
+                    for j in range(n):
+                        if j != i:
+                            if row[j] <= partial.cost[0]:
+                                need -= weight[j]
+                            else:
+                                who[0, m] = j
+                                price[0, m] = row[j]
+                                m += 1
+                else:
+                    for e in range(size[depth]):
+                        j = who[depth, e]
+                        cost = join_cost(plan, origin, j, partial, depth)
+                        if cost <= partial.cost[depth]:
+                            need -= weight[j]
+                        elif cost < best:
+                            who[depth, m] = j
+                            price[depth, m] = cost
+                            m += 1
+                if need <= 0:
+                    best = min(best, partial.cost[depth])
+                    depth -= 1
+                    fresh = False
+                    continue
+                order = np.argsort(price[depth, :m])
+                who[depth, :m] = who[depth, :m][order]
+                price[depth, :m] = price[depth, :m][order]
+                size[depth] = m
+                # the first that may be the farthest: with all nearer ones it makes up k
+                e = 0
+                total = 0
+                while e < m and total + weight[who[depth, e]] < need:
+                    total += weight[who[depth, e]]
+                    e += 1
+                at[depth] = e
+                needs[depth] = need
+                fresh = False
+            e = at[depth]
+            if e >= size[depth] or price[depth, e] >= best:
+                depth -= 1
+                continue
+            if used >= nodes:
+                bound = price[0, at[0] - 1] if depth > 0 else price[0, e]
+                break
+            # the farthest is the e-th: go on with those that are nearer
+            j = who[depth, e]
+            at[depth] = e + 1
+            need = needs[depth] - weight[j]
+            move(partial, depth + 1, depth, partial)
+            widen(plan, partial, depth + 1, origin, j)
+            if need <= 0:
+                best = min(best, partial.cost[depth + 1])
+                continue
+            for f in range(e):
+                who[depth + 1, f] = who[depth, f]
+            size[depth + 1] = e
+            needs[depth + 1] = need
+            depth += 1
+            fresh = True
+        out[i] = min(best, bound)
+        exact[i] = best <= bound
+
+
+cover_bounds_jit = jit(cover_bounds)
+
+
+def group_bounds(
+    key: np.ndarray,
+    cost: np.ndarray,
+    level_at: np.ndarray,
+    weight: np.ndarray,
+    k: int,
+    best: np.ndarray,
+) -> None:
+    """``best[i]`` becomes the least cost of a level of each QI at which k originals look like original i.
+
+    Parameters
+    ----------
+    key : numpy.ndarray, shape (levels, u), uint64
+        Random numbers for what an original looks like at each level of each QI: equal ones, equal numbers.
+    cost : numpy.ndarray, shape (levels, u), float64
+    level_at : numpy.ndarray, shape (q + 1,), int64
+        Where the levels of each QI begin.
+    weight : numpy.ndarray, shape (u,), int64
+    k : int
+    best : numpy.ndarray, shape (u,), float64
+        What is known already, infinity where nothing is; written.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    O(u) expected time for each combination of levels, of which those that are too dear for everybody are
+    left out; O(u q) memory. Originals of different looks whose numbers meet, one time in 2^64, are taken
+    for equal, which lowers the bound and so keeps it one.
+    """
+    q = len(level_at) - 1
+    n = len(weight)
+    room = 2
+    while room < 2 * n:
+        room *= 2
+    mask = np.uint64(room - 1)
+    slot_key = np.empty(room, np.uint64)
+    slot_weight = np.empty(room, np.int64)
+    place = np.empty(n, np.int64)
+    keys = np.zeros((q + 1, n), np.uint64)
+    costs = np.zeros((q + 1, n))
+    level = level_at[:-1].copy()
+    depth = 0
+    while depth >= 0:
+        if depth < q and level[depth] < level_at[depth + 1]:
+            # one QI more, at its next level
+            here = level[depth]
+            level[depth] += 1
+            useful = False
+            for i in range(n):
+                total = costs[depth, i] + cost[here, i]
+                costs[depth + 1, i] = total
+                useful |= total < best[i]
+            if useful:
+                for i in range(n):
+                    keys[depth + 1, i] = keys[depth, i] ^ key[here, i]
+                depth += 1
+                if depth < q:
+                    level[depth] = level_at[depth]
+            continue
+        if depth == q:
+            slot_weight[:] = 0
+            for i in range(n):
+                own = keys[q, i]
+                s = np.int64(own & mask)
+                while slot_weight[s] > 0 and slot_key[s] != own:
+                    s = (s + 1) & (room - 1)
+                slot_key[s] = own
+                slot_weight[s] += weight[i]
+                place[i] = s
+            for i in range(n):
+                if slot_weight[place[i]] >= k and costs[q, i] < best[i]:
+                    best[i] = costs[q, i]
+        depth -= 1
+
+
+group_bounds_jit = jit(group_bounds)

@@ -1,0 +1,389 @@
+"""What no release with a given k can lose less than: certified lower bounds of the information loss."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.generalization import Generalization, Layout
+from anonflow.kernels.bounds import (
+    cover_bounds,
+    cover_bounds_jit,
+    group_bounds,
+    group_bounds_jit,
+    kth_costs,
+    kth_costs_jit,
+)
+from anonflow.kernels.costs import load
+from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, State
+from anonflow.kernels.state import Plan as CostPlan
+from anonflow.loss import MONOTONE, measure_named, plan
+from anonflow.table import Records
+
+__all__ = ["cover_costs", "lower_bound", "pair_costs", "record_bounds", "relaxed_costs"]
+
+PAIRS = 2e10
+"""Cells of pairs of records that are priced at most: about ten seconds on two cores."""
+
+SEARCH = 2e8
+"""Joins that branch and bound prices at most, about: some seconds."""
+
+COMBINATIONS = 4e8
+"""Combinations of levels, times records, that are counted at most: about five seconds."""
+
+BLOCK = 256
+
+
+def lower_bound(records: Records, k: int, measure: str = "ncp") -> float | None:
+    """What no release with this k can lose less than.
+
+    Parameters
+    ----------
+    records : Records
+        n originals.
+    k : int
+    measure : str
+        A loss, or an alias.
+
+    Returns
+    -------
+    float or None
+        The mean of :func:`record_bounds` over the records; None for entropy, which has no such bound.
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown.
+    InfeasibleError
+        If there are fewer than k records.
+
+    Notes
+    -----
+    It holds for every release whose generalized records each cover at least k originals, their own among
+    them: k-anonymity, (k,1)- and (k,k)-anonymity and k-regularity have it, however the table is cut.
+    A suppressed record is published as the whole domain of each QI. That costs the most there is, no less
+    than covering its k nearest, so suppression does not get below the bound either.
+    """
+    if measure_named(measure) not in MONOTONE:
+        return None
+    # the kernels' costs may be a little above the loss, half a grid step for each QI
+    return max(0.0, float(record_bounds(records, k, measure).mean()) - records.q * GRID)
+
+
+def record_bounds(records: Records, k: int, measure: str = "ncp") -> np.ndarray:
+    """For each record what covering it and at least k - 1 others costs at least.
+
+    Parameters
+    ----------
+    records : Records
+        n originals.
+    k : int
+    measure : str
+        A loss that never falls when more is covered: not entropy.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), float64
+        The greatest of these, each of them a bound:
+
+        1. :func:`relaxed_costs`, which is the least cost itself where no QI is a number or a set (paper 2,
+           section 4, relaxation 7 to 9);
+        2. :func:`pair_costs`, where n^2 q is at most 2e10 (30,162 records of 8 QIs: 7e9);
+        3. :func:`cover_costs`, as far as about 2e8 joins go: all the way on tables of some hundred records.
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown, or is entropy.
+    InfeasibleError
+        If there are fewer than k records.
+
+    Notes
+    -----
+    Equal records are merged first and counted. Nothing depends on the machine: what is affordable is told by
+    counts. Costs are the kernels', within 1e-11 of the loss.
+    """
+    one = _Merged.of(records, k, measure)
+    found, exact = _relaxed(one)
+    if not exact and float(len(one.weight)) ** 2 * max(records.q, 1) <= PAIRS:
+        found = np.maximum(found, _pairs(one))
+        nodes = int(SEARCH / max(1, len(one.weight)) ** 2)
+        if nodes >= 2:
+            found = np.maximum(found, _covers(one, nodes)[0])
+    return found[one.label]
+
+
+def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
+    """The least cost of levels of the QIs at which k records look alike: exact for suppression and hierarchies.
+
+    Parameters
+    ----------
+    records : Records
+    k : int
+    measure : str
+    compiled : bool, optional
+        Whether compiled kernels do it; the plain ones give the same.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), float64
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown, or is entropy.
+    InfeasibleError
+        If there are fewer than k records.
+
+    Notes
+    -----
+    Paper 2, section 4: the degrees of the originals are left out, so each record chooses by itself which of
+    its cells to hide, as few as k records allow. Generalized: a hierarchy has a level for each node above the
+    value. A number or a set has two, the value and "more than this", priced as the cheapest there is with a
+    second value; so for these it is a bound only. Where there are too many combinations, hierarchies are
+    treated likewise, then QIs are left out, those of fewest values first.
+    O(c n) for c combinations of levels.
+    """
+    one = _Merged.of(records, k, measure)
+    return _relaxed(one, compiled)[0][one.label]
+
+
+def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
+    """The k-th smallest cost of covering a record and one original, the record itself counted first.
+
+    Of k originals that are covered one is at least as far as the k-th nearest, and costs never fall. A record
+    that occurs k times costs nothing.
+
+    Parameters
+    ----------
+    records, k, measure, compiled
+        As in :func:`relaxed_costs`.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), float64
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown, or is entropy.
+    InfeasibleError
+        If there are fewer than k records.
+
+    Notes
+    -----
+    O(n^2 q) time in blocks on all processors, O(n) memory for each.
+    """
+    one = _Merged.of(records, k, measure)
+    return _pairs(one, compiled)[one.label]
+
+
+def cover_costs(
+    records: Records, k: int, measure: str = "ncp", nodes: int = 1_000_000, compiled: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """The least cost of covering each record and k - 1 others, or a bound of it, by branch and bound.
+
+    Parameters
+    ----------
+    records, k, measure, compiled
+        As in :func:`relaxed_costs`.
+    nodes : int, optional
+        Nodes of the search for each record at most.
+
+    Returns
+    -------
+    bounds : numpy.ndarray, shape (n,), float64
+        At least those of :func:`pair_costs`.
+    exact : numpy.ndarray, shape (n,), bool
+        Whether the search came to its end: then it is the (k,1)-optimum.
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown, or is entropy.
+    InfeasibleError
+        If there are fewer than k records.
+    """
+    one = _Merged.of(records, k, measure)
+    found, exact = _covers(one, nodes, compiled)
+    return found[one.label], exact[one.label]
+
+
+@dataclass(frozen=True, eq=False)
+class _Merged:
+    """Different records, how often each occurs (`weight`), and which one each record is (`label`)."""
+
+    records: Records
+    label: np.ndarray
+    weight: np.ndarray
+    k: int
+    plan: CostPlan
+
+    @classmethod
+    def of(cls, records: Records, k: int, measure: str) -> _Merged:
+        own = measure_named(measure)
+        if own not in MONOTONE:
+            raise ParameterError(
+                f"no lower bound holds for {own}: it may fall when more is covered; use one of {', '.join(MONOTONE)}"
+            )
+        if records.n < k:
+            raise InfeasibleError(f"k = {k} is more than the {records.n} records; lower k")
+        _, first, label, weight = np.unique(
+            records.classes(), return_index=True, return_inverse=True, return_counts=True
+        )
+        return cls(records.take(first), label, weight.astype(np.int64), int(k), plan(records.domains, own))
+
+    def origin(self, compiled: bool) -> State:
+        own = Generalization.of(self.records)
+        return load(self.plan, own.lo, own.hi, own.bits, compiled)
+
+
+def _pairs(one: _Merged, compiled: bool = True) -> np.ndarray:
+    origin = one.origin(compiled)
+    out = np.empty(len(one.weight))
+
+    def work(start: int, stop: int) -> None:
+        (kth_costs_jit if compiled else kth_costs)(one.plan, origin, one.weight, one.k, start, stop, out)
+
+    _in_blocks(work, len(out))
+    return out
+
+
+def _covers(one: _Merged, nodes: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    origin = one.origin(compiled)
+    out, exact = np.empty(len(one.weight)), np.empty(len(one.weight), bool)
+
+    def work(start: int, stop: int) -> None:
+        (cover_bounds_jit if compiled else cover_bounds)(
+            one.plan, origin, one.weight, one.k, nodes, start, stop, out, exact
+        )
+
+    _in_blocks(work, len(out))
+    return out, exact
+
+
+def _in_blocks(work: object, n: int) -> None:
+    assert callable(work)
+    starts = range(0, n, BLOCK)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(lambda start: work(start, min(start + BLOCK, n)), starts))
+
+
+# --- levels ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """A QI's levels: what each code looks like, (levels, D), and costs. The last row of D is a missing number."""
+
+    look: np.ndarray
+    cost: np.ndarray
+    exact: bool
+
+
+def _relaxed(one: _Merged, compiled: bool = True) -> tuple[np.ndarray, bool]:
+    n, q = one.records.n, one.records.q
+    found = [_levels(one, a) for a in range(q)]
+    order = [a for a in range(q) if found[a] is not None]
+    levels = [level for level in found if level is not None]
+    exact = all(level.exact for level in levels)
+
+    def combinations() -> float:
+        return float(np.prod([float(len(level.look)) for level in levels])) * n
+
+    for at in sorted(range(len(levels)), key=lambda at: -len(levels[at].look)):
+        if combinations() > COMBINATIONS and len(levels[at].look) > 2:
+            levels[at], exact = _two(levels[at]), False
+    while levels and combinations() > COMBINATIONS:
+        least = min(range(len(levels)), key=lambda at: levels[at].look.shape[1])
+        del levels[least], order[least]
+        exact = False
+    level_at = np.cumsum([0, *(len(level.look) for level in levels)], dtype=np.int64)
+    key = np.empty((int(level_at[-1]), n), np.uint64)
+    cost = np.empty(key.shape)
+    for a, level, start in zip(order, levels, level_at, strict=False):
+        codes = one.records.codes[:, a]
+        for row in range(len(level.look)):
+            key[start + row] = _numbers(level.look[row], int(start) + row)[codes]
+            cost[start + row] = level.cost[row][codes]
+    # everything hidden is what everybody can have
+    best = np.full(n, np.inf)
+    (group_bounds_jit if compiled else group_bounds)(key, cost, level_at, one.weight, one.k, best)
+    return best, exact
+
+
+def _levels(one: _Merged, a: int) -> _Levels | None:
+    """The levels of QI a, None if it is sure to cost nothing at any."""
+    domain = one.records.domains[a]
+    if domain.size <= 1:
+        return None
+    codes = np.arange(domain.size + 1)
+    codes[-1] = -1
+    layout = Layout.of(one.records.domains)
+    if domain.shape == "set":
+        t = int(np.flatnonzero(layout.sets == a)[0])
+        due = one.plan.set_form[t] == SLOPE or one.plan.set_least[t] == 2
+        unit = float(one.plan.set_unit[t])
+        exact = domain.size == 2 or (due and one.plan.set_form[t] != SLOPE)
+        return _second(codes, np.full(len(codes), unit), 0.0, exact) if due else None
+    t = int(np.flatnonzero(layout.ranges == a)[0])
+    if one.plan.range_form[t] == NODES:
+        return _nodes(one.plan, t, domain.size)
+    if one.plan.range_form[t] == LINEAR:
+        points = one.plan.points[one.plan.point_at[t] : one.plan.point_at[t + 1]]
+        gap = np.diff(points, prepend=-np.inf, append=np.inf)
+        nearest = np.minimum(gap[:-1], gap[1:])
+        return _second(codes, np.append(nearest, points[-1]), float(points[-1]), domain.size == 2)
+    whole = float(one.plan.range_unit[t])
+    if domain.size == 2:
+        return _second(codes, np.full(len(codes), whole), whole, True)
+    return None
+
+
+def _second(codes: np.ndarray, more: np.ndarray, missing: float, exact: bool) -> _Levels:
+    """Two levels: the value, and more than this. A missing number costs what the whole domain does."""
+    cost = np.zeros((2, len(codes)))
+    cost[1] = more
+    cost[:, -1] = missing
+    return _Levels(np.stack([codes, np.zeros_like(codes)]), cost, exact)
+
+
+def _two(levels: _Levels) -> _Levels:
+    """A hierarchy's value, and the least that a node above it costs."""
+    above = np.where(levels.look == levels.look[0], np.inf, levels.cost).min(axis=0)
+    look = np.stack([levels.look[0], np.zeros_like(levels.look[0])])
+    return _Levels(look, np.stack([levels.cost[0], np.where(np.isinf(above), 0.0, above)]), False)
+
+
+def _nodes(plan: CostPlan, t: int, size: int) -> _Levels:
+    """A hierarchy's levels: the node above each value at each depth, the value where it is no deeper."""
+    chains = []
+    for leaf in range(size):
+        node = int(plan.leaf[plan.range_at[t] + leaf])
+        chain = [node]
+        while plan.parent[node] >= 0:
+            node = int(plan.parent[node])
+            chain.append(node)
+        chains.append(chain[::-1])
+    rows, costs = [], []
+    for depth in range(max(map(len, chains)) - 1, -1, -1):
+        at = np.array([chain[min(depth, len(chain) - 1)] for chain in chains])
+        rows.append(np.append(at, -1))
+        costs.append(np.append(plan.node_cost[at], 0.0))
+    return _Levels(np.array(rows), np.array(costs), True)
+
+
+def _numbers(look: np.ndarray, salt: int) -> np.ndarray:
+    """A fixed random 64-bit number for each look at a level (Steele, Lea and Flood's splitmix64)."""
+    with np.errstate(over="ignore"):
+        z = (look.astype(np.int64) + 2).astype(np.uint64) + np.uint64(salt + 1) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
+        z = z * np.uint64(0xD1342543DE82EF95)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
