@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.algorithms.budget import check_budget, fitting_size
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
 from anonflow.algorithms.reciprocal import even_size
 from anonflow.algorithms.registry import algorithm_named
@@ -150,12 +151,13 @@ def anonymize(
     algorithm: str = "greedy",
     k: int = 10,
     *,
-    partition_size: int | None = None,
+    partition_size: int | str | None = None,
     order: str = "lexicographic",
     loss: str = "ncp",
     seed: int | None = None,
     workers: int | None = None,
     boundaries: bool = True,
+    budget: float | None = None,
     **options: Any,
 ) -> Anonymization:
     """Generalize a table so that nobody in it can be singled out among fewer than k.
@@ -168,8 +170,10 @@ def anonymize(
         A name of :func:`anonflow.algorithms`.
     k : int
         At least 2, at most n.
-    partition_size : int, optional
-        Records in a partition, each worked on alone; the whole table without it.
+    partition_size : int or "auto", optional
+        Records in a partition, each worked on alone; the whole table without it. ``"auto"`` takes the largest
+        with which the method is expected to keep the `budget` (paper 1, section 8.1); ``parameters`` says which,
+        and the same number makes the same result again.
     order : {"lexicographic", "input", "random"}
         What partitions are cut along.
     loss : str
@@ -182,6 +186,9 @@ def anonymize(
         Whether the method works inside the schema's boundaries. Then records that too few others may be
         generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
         ``boundary`` counts how many do.
+    budget : float, optional
+        Seconds, with ``partition_size="auto"``: the method is timed on a few partitions of this table
+        (:func:`anonflow.algorithms.budget.fitting_size`). ``facts["fits_budget"]`` is whether it is kept.
     **options
         The method's own options.
 
@@ -192,7 +199,7 @@ def anonymize(
     Raises
     ------
     ParameterError
-        If a name, k, the partition size, the seed or an option is none that the method has.
+        If a name, k, the partition size, the budget, the seed or an option is none that the method has.
     InfeasibleError
         If no release with this k exists.
 
@@ -209,9 +216,16 @@ def anonymize(
     method.check_options(options)
     k = check_k(k, table.n)
     measure = measure_named(loss)
-    size = even_size(_partition_size(partition_size), k, options.get("reciprocal"))
+    seconds = check_budget(partition_size, budget)
     entropy = _entropy(seed)
     records = within(table.records, method, boundaries)
+    found = None
+    if seconds is None:
+        size = _partition_size(partition_size)
+    else:
+        found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
+        size = found.size
+    size = even_size(size, k, options.get("reciprocal"))
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
@@ -226,7 +240,12 @@ def anonymize(
     parameters: dict[str, Any] = {"loss": measure, "partition_size": size, "order": order, **options}
     if not boundaries:
         parameters["boundaries"] = False
-    return assemble(table, method, k, index, outcomes, parameters, left)
+    if found is not None:
+        parameters["budget"] = found.budget
+    made = assemble(table, method, k, index, outcomes, parameters, left)
+    if found is not None:
+        made.facts.update(found.facts())
+    return made
 
 
 def solve(
@@ -428,7 +447,7 @@ def check_k(k: int, n: int) -> int:
     return int(k)
 
 
-def _partition_size(size: int | None) -> int | None:
+def _partition_size(size: Any) -> int | None:
     if size is None:
         return None
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:

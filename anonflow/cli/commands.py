@@ -259,8 +259,12 @@ def compare(
     k: Annotated[str, typer.Option("--k", help="One or several, such as 5,10.")] = "10",
     algorithms: Annotated[str, typer.Option(help="Several, such as greedy,mondrian.")] = "greedy,mondrian",
     partition_size: Annotated[
-        int, typer.Option(help="Records in a partition; 0 is the whole table.", min=0)
-    ] = 250,
+        str,
+        typer.Option(help="Records in a partition; 0 is the whole table; auto the largest in the budget."),
+    ] = "250",
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds for each run, with --partition-size auto.")
+    ] = None,
     loss: Annotated[str, typer.Option(help="The information loss to keep low.")] = "ncp",
     csv: Annotated[
         Path | None, typer.Option(help="Write the table to this CSV file.", metavar="FILE")
@@ -270,6 +274,7 @@ def compare(
 ) -> int:
     """Run several methods and show what each costs."""
     from anonflow import engine
+    from anonflow.algorithms.budget import AUTO, check_budget
     from anonflow.algorithms.registry import algorithm_named
     from anonflow.engine.owner import check_target, write_whole
 
@@ -277,13 +282,19 @@ def compare(
         ks = [int(one) for one in k.split(",")]
     except ValueError:
         raise ParameterError("--k takes whole numbers, such as 5,10") from None
+    size: int | str | None = partition_size
+    if partition_size != AUTO:
+        if not partition_size.isascii() or not partition_size.isdigit():
+            raise ParameterError("--partition-size takes a whole number, 0 for the whole table, or auto")
+        size = int(partition_size) or None
+    check_budget(size, budget)
     names = [name.strip() for name in algorithms.split(",")]
     for name in names:
         algorithm_named(name)
     if csv is not None:
         check_target(csv)
     table = _table(file, schema, delimiter, encoding)
-    report = engine.compared(table, names, ks, partition_size=partition_size or None, loss=loss)
+    report = engine.compared(table, names, ks, partition_size=size, loss=loss, budget=budget)
     _show_report(report, several=True)
     if csv is not None:
         write_whole(csv, lambda path: report.runs.to_csv(path, index=False))

@@ -26,6 +26,7 @@ __all__ = ["Progress", "number", "table"]
 
 _SAID = {
     "load": "reading and coding the table",
+    "fit": "timing partitions",
     "cut": "sorting and cutting",
     "compile": "compiling",
     "draw": "drawing and shuffling",

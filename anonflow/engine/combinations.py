@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from anonflow import strict_yaml
+from anonflow.algorithms.budget import AUTO
 from anonflow.engine.flow import Run
 from anonflow.engine.names import attacker_problem, criterion_problem, measure_problem, method_problems
 from anonflow.engine.parts import KeyPath, Parts, reworded
@@ -131,10 +132,21 @@ class Combinations(Parts):
         for key, text in _method_problems(settings, spec):
             written = key if key in places else key.replace("_", "-")
             note(places.get(written, home), text)
-        if spec is not None and slices is not None and slices.size is not None and slices.size < spec.k:
+        if spec is not None and slices is not None and slices.cut is not None and slices.cut < spec.k:
             note(
                 places.get("partition.size", ("partition", "size")),
                 f"partitions of {slices.size} are smaller than k = {spec.k}; use at least {spec.k}",
+            )
+        if slices is not None and slices.size == AUTO and slices.budget is None:
+            note(
+                places.get("partition.size", ("partition", "size")),
+                "'auto' needs a budget in seconds, such as {size: auto, budget: 5}",
+            )
+        swept = "partition.size" in places
+        if slices is not None and slices.size != AUTO and slices.budget is not None and not swept:
+            note(
+                places.get("partition.budget", ("partition", "budget")),
+                "'budget' goes with 'size: auto'; leave one of the two out",
             )
         return spec, slices
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import Anonymization, assemble
+from anonflow.algorithms.reciprocal import even_size
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.asked import read_criteria
 from anonflow.criteria.verification import Finding
@@ -55,10 +56,11 @@ def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[Part
     method = algorithm_named(spec.algorithm)
     parameters = {
         "loss": measure_named(spec.loss),
-        "partition_size": one.run.partition.size,
+        "partition_size": even_size(one.run.partition.cut, spec.k, spec.options.get("reciprocal")),
         "order": one.run.partition.order,
         **spec.options,
         **({} if spec.boundaries else {"boundaries": False}),
+        **({} if one.run.partition.budget is None else {"budget": one.run.partition.budget}),
     }
     outcomes = [each.outcome for each in matched]
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import anonymize
+from anonflow.algorithms.budget import check_budget
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verifier import verify
 from anonflow.engine.result import RunReport, RunResult
@@ -25,11 +26,12 @@ def compare(
     algorithms: Sequence[str],
     k: int | Sequence[int] = 10,
     *,
-    partition_size: int | None = 250,
+    partition_size: int | str | None = 250,
     loss: str = "ncp",
     seed: int | None = None,
     workers: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    budget: float | None = None,
 ) -> pd.DataFrame:
     """Run methods on a table and put what they cost side by side.
 
@@ -40,8 +42,8 @@ def compare(
     algorithms : sequence of str
         Names of :func:`anonflow.algorithms`.
     k : int or sequence of int
-    partition_size : int, optional
-        Records in a partition; the whole table with None.
+    partition_size : int or "auto", optional
+        Records in a partition; the whole table with None; the largest that fit the `budget` with ``"auto"``.
     loss : str
         The information loss that the methods keep low.
     seed : int, optional
@@ -49,6 +51,9 @@ def compare(
         Threads.
     options : mapping, optional
         Algorithm -> its own options.
+    budget : float, optional
+        Seconds for each run, with ``partition_size="auto"``: methods side by side at equal budgets (paper 1,
+        section 8.1). The column ``partition size`` is then what was chosen.
 
     Returns
     -------
@@ -59,13 +64,14 @@ def compare(
     Raises
     ------
     ParameterError
-        If a name, a k or an option is none.
+        If a name, a k, the budget or an option is none.
     """
     return compared(
         table,
         algorithms,
         k,
         partition_size=partition_size,
+        budget=budget,
         loss=loss,
         seed=seed,
         workers=workers,
@@ -78,18 +84,19 @@ def compared(
     algorithms: Sequence[str],
     k: int | Sequence[int] = 10,
     *,
-    partition_size: int | None = 250,
+    partition_size: int | str | None = 250,
     loss: str = "ncp",
     seed: int | None = None,
     workers: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    budget: float | None = None,
 ) -> RunReport:
     """What :func:`compare` does, with all that is known of each run.
 
     Raises
     ------
     ParameterError
-        If a name, a k or an option is none.
+        If a name, a k, the budget or an option is none.
     """
     import time
 
@@ -100,6 +107,7 @@ def compared(
     ks = [k] if isinstance(k, int) else list(k)
     if not ks or any(isinstance(one, bool) or not isinstance(one, int) or one < 2 for one in ks):
         raise ParameterError("k must be whole numbers of at least 2")
+    check_budget(partition_size, budget)
     given = dict(options or {})
     for name in (*algorithms, *given):
         algorithm_named(name)
@@ -111,13 +119,14 @@ def compared(
         method = algorithm_named(name)
         about = (number, f"{name} k={size}", name, method.guarantee, size, table.n)
         start = time.perf_counter()
-        cut = None if partition_size is None else max(partition_size, size)
+        cut = max(partition_size, size) if isinstance(partition_size, int) else partition_size
         try:
             made = anonymize(
                 table,
                 name,
                 size,
                 partition_size=cut,
+                budget=budget,
                 loss=loss,
                 seed=seed,
                 workers=workers,
@@ -134,6 +143,7 @@ def compared(
                 suppressed=int(made.suppressed.sum()),
                 seconds=seconds,
                 findings=verify(table, made, ["covers", "guarantee"], size).findings,
+                values={"partition.size": made.parameters["partition_size"]} if budget is not None else {},
                 anonymization=made,
             )
         )

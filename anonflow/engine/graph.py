@@ -123,7 +123,7 @@ def why_not(run: Run, records: Records) -> str | None:
 
 def _cuts(run: Run, records: Records) -> list[slice]:
     k = check_k(run.anonymize.k, records.n)
-    size = even_size(run.partition.size, k, run.anonymize.options.get("reciprocal"))
+    size = even_size(run.partition.cut, k, run.anonymize.options.get("reciprocal"))
     if run.anonymize.boundaries:
         return partitions.cuts(records, size, k)
     return partitions.cut(records.n, size, k)

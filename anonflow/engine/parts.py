@@ -197,6 +197,8 @@ _EXAMPLE = {"verify": "covers, guarantee", "attack": "prosecutor, linker", "meas
 
 _WORDS = {
     "int_type": "must be a whole number",
+    "partition_size": "must be a whole number, or auto",
+    "finite_number": "must be a number",
     "float_type": "must be a number",
     "bool_type": "must be true or false",
     "string_type": "must be text; put it in quotes",

@@ -6,6 +6,7 @@ import os
 import platform
 import resource
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from anonflow import __version__
-from anonflow.engine.flow import Flow
+from anonflow.algorithms.budget import Fitted
+from anonflow.engine.fitting import sizes_in
+from anonflow.engine.flow import Flow, Run
 from anonflow.engine.owner import OwnerFolder
 from anonflow.engine.result import RunReport
 from anonflow.errors import FlowError
 
-__all__ = ["of_run", "replayed_seed", "versions"]
+__all__ = ["of_run", "replayed_seed", "replayed_sizes", "versions"]
 
 _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", "distributed", "pydantic")
 
@@ -50,6 +53,7 @@ def of_run(
     steps: dict[str, float],
     scheduler: str,
     workers: int | None,
+    fitted: Mapping[int, Fitted] | None = None,
 ) -> dict[str, Any]:
     """The record of a run, as plain data.
 
@@ -67,6 +71,8 @@ def of_run(
         Step -> seconds.
     scheduler : str
     workers : int, optional
+    fitted : mapping, optional
+        Run -> what its partition size was found by, where a budget left it open.
 
     Returns
     -------
@@ -102,6 +108,7 @@ def of_run(
                 "run": result.number,
                 "name": result.name,
                 **{key: _plain(value) for key, value in result.row().items()},
+                **_partitions(flow.runs[result.number], (fitted or {}).get(result.number)),
                 "findings": [finding.sentence() for finding in result.findings],
             }
             for result in report.results
@@ -109,6 +116,29 @@ def of_run(
         "attacks": [] if report.attacks is None else report.attacks.to_dict("records"),
         "warnings": list(report.warnings),
     }
+
+
+def _partitions(run: Run, fitted: Fitted | None) -> dict[str, Any]:
+    """The size of a run's partitions, and what it was found by."""
+    found: dict[str, Any] = {"partition-size": run.partition.cut}
+    if run.partition.budget is not None:
+        found["budget"] = run.partition.budget
+    if fitted is not None:
+        found |= {name.replace("_", "-"): value for name, value in fitted.facts().items()}
+    return found
+
+
+def replayed_sizes(owner: OwnerFolder) -> dict[int, int]:
+    """The partition sizes that an earlier run chose for its budgets, by run: a replay repeats them.
+
+    Raises
+    ------
+    FlowError
+        If the folder has no record.
+    """
+    runs = owner.record().get("runs")
+    chosen = [run for run in (runs if isinstance(runs, list) else ()) if isinstance(run, dict)]
+    return sizes_in({run.get("run"): run.get("partition-size") for run in chosen if "budget" in run})
 
 
 def replayed_seed(flow: Flow, owner: OwnerFolder) -> int:

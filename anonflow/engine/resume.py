@@ -8,6 +8,7 @@ from typing import Any
 
 from anonflow import __version__
 from anonflow.engine.checkpoints import Checkpoints, domains_digest
+from anonflow.engine.fitting import sizes_in
 from anonflow.engine.flow import Flow
 from anonflow.engine.graph import Plan
 from anonflow.engine.owner import CHECKPOINTS, OwnerFolder
@@ -67,6 +68,8 @@ class Keeper:
         self._keep = keep
         self._warn: Callable[[str], None] | None = warn
         self._noted = False
+        self.sizes: dict[int, int] = {}
+        """Partition sizes that were chosen for budgets, by run: taken up with the seed."""
         self._store = Checkpoints(owner.path / CHECKPOINTS, owner.key())
 
     def seed(self) -> int | None:
@@ -85,9 +88,12 @@ class Keeper:
         if left.get("publishing") and self._owner.digest(self._flow.path) != left.get("flow"):
             return None
         try:
-            return int(left["seed"], 16)
+            seed = int(left["seed"], 16)
         except (KeyError, TypeError, ValueError):
             return None
+        if self._owner.digest(self._flow.path) == left.get("flow"):
+            self.sizes = sizes_in(left.get("sizes"))
+        return seed
 
     def find(
         self, settings: Mapping[int, Settings], plan: Plan, records: Mapping[int, Records]
@@ -192,4 +198,5 @@ class Keeper:
             "flow": self._owner.digest(self._flow.path),
             "source": self._owner.digest(self._flow.source_path),
             "publishing": publishing,
+            "sizes": self.sizes,
         }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization, within
+from anonflow.algorithms.budget import Fitted
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.asked import read_criteria
 from anonflow.criteria.verifier import verify
@@ -30,6 +31,7 @@ from anonflow.engine.events import (
     StepDone,
     StepStarted,
 )
+from anonflow.engine.fitting import fit_flow, is_fitted, sizes_of
 from anonflow.engine.flow import Flow
 from anonflow.engine.graph import (
     Plan,
@@ -161,6 +163,7 @@ class _Runner:
             if seed is not None:
                 raise ParameterError("a replay takes its seed from the owner's folder; leave the seed out")
             seed = record.replayed_seed(flow, OwnerFolder(replay))
+        earlier = {} if replay is None else record.replayed_sizes(OwnerFolder(replay))
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise ParameterError("a seed must be a whole number of at least 0")
         if isinstance(keep, bool) or not isinstance(keep, int | float) or not keep >= 0:
@@ -174,6 +177,9 @@ class _Runner:
         )
         if seed is None and self.keeper is not None:
             seed = self.keeper.seed()
+            earlier = self.keeper.sizes
+        self.sizes = earlier
+        self.fitted: dict[int, Fitted] = {}
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
         self.seconds: dict[str, float] = {}
         self.compiles = False
@@ -192,6 +198,8 @@ class _Runner:
         jit.announce(self._announce)
         table = self._step("load", lambda: source.read(flow))
         self._tell_about(table)
+        if is_fitted(flow):
+            self._step("fit", lambda: self._fit(table))
         plan = self._step("cut", lambda: self._plan(table))
         if self.compiles:
             self._step("compile", lambda: self._warm_up(table, plan))
@@ -279,6 +287,15 @@ class _Runner:
             return plan_flow(self.flow.runs, table.records, self.seed)
         feasible = [one for one in self.flow.runs if why_not(one, table.records) is None]
         return plan_flow(feasible, table.records, self.seed)
+
+    def _fit(self, table: Table) -> None:
+        """Partition sizes that a budget leaves open become numbers; they are kept for a run that takes this up."""
+        self.flow, self.fitted = fit_flow(self.flow, table, self.workers, self.sizes)
+        for number, found in self.fitted.items():
+            said = f"{self.flow.runs[number].name}: {found.sentence()}"
+            (self.events.log if found.fits else self._warn)(said)
+        if self.keeper is not None:
+            self.keeper.sizes = sizes_of(self.flow)
 
     # ------------------------------------------------------------------------------------ the graph
 
@@ -472,6 +489,7 @@ class _Runner:
                     self.seconds,
                     self.scheduler,
                     self.workers,
+                    self.fitted,
                 )
             )
         object.__setattr__(report, "published", tuple(published))

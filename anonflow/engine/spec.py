@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StrictBool, StrictInt, StrictStr
+from pydantic_core import PydanticCustomError
 
 __all__ = [
     "AnonymizeSpec",
@@ -82,14 +83,38 @@ class TableSpec(_Spec):
     """Column name -> {role, kind, ...}; handed to the schema as it is."""
 
 
+def _partition_size(value: Any) -> Any:
+    """One problem for each wrong value, where a union of types would make several."""
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise PydanticCustomError("partition_size", "a whole number, or auto")
+    if value < 2:
+        raise PydanticCustomError("greater_than_equal", "at least 2", {"ge": 2})
+    return value
+
+
 class PartitionSpec(_Spec):
     """How the table is cut into partitions; without it, it is not cut."""
 
     order: Literal["lexicographic", "input", "random"] = "lexicographic"
     """What partitions are cut along."""
 
-    size: Annotated[StrictInt, Field(ge=2)] | None = None
-    """Records in a partition; the whole table without it."""
+    size: Annotated[int | Literal["auto"] | None, PlainValidator(_partition_size)] = None
+    """Records in a partition; the whole table without it; ``auto`` is the largest that fits the budget."""
+
+    budget: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] | None = None
+    """With ``size: auto``: seconds that the method may take, found by timing it on a few partitions."""
+
+    @property
+    def cut(self) -> int | None:
+        """The size as a number; None for the whole table, also before ``auto`` is one.
+
+        Raises
+        ------
+        None
+        """
+        return self.size if isinstance(self.size, int) else None
 
 
 class RunSpec(_Spec):

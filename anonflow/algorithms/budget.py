@@ -1,0 +1,263 @@
+"""The largest partitions that a budget of seconds allows, found by timing the method on a few of the very table's.
+
+Quality grows with partitions, and so does time: at equal budgets methods can be compared (paper 1, section 8.1).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.contract import Algorithm, Partition
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.partition import cuts, ordered
+from anonflow.table.records import Records
+
+__all__ = ["AUTO", "Fitted", "check_budget", "fitting_size"]
+
+AUTO = "auto"
+"""The partition size that stands for the largest one that fits the budget."""
+
+SHARE = 0.25
+"""Of the budget: what pilots may take."""
+
+MARGIN = 0.9
+"""Of what the pilots leave: what the choice plans with."""
+
+SMALLEST = 32
+"""Records of the first pilots, at least."""
+
+REACH = 4
+"""Partitions of up to this many times the largest pilot may be chosen."""
+
+CAUTION = 0.25
+"""Beyond the largest pilot, the power with which time grows is taken to be so much higher than seen."""
+
+STEEPEST = 4.0
+"""Beyond the largest pilot, time is taken to grow with at most this power of the partition's size."""
+
+SHORT = 0.01
+"""Seconds below which a pilot is timed again, up to three times; the least of them counts."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A partition size that fits a budget, and what it was found by.
+
+    Attributes
+    ----------
+    size : int
+    budget : float
+        Seconds.
+    expected : float
+        Seconds that the table is expected to take with this size, pilots included.
+    pilots : tuple of (int, float)
+        Records of a timed partition, and seconds.
+    """
+
+    size: int
+    budget: float
+    expected: float
+    pilots: tuple[tuple[int, float], ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget is expected to be kept; else this is the size that takes the least."""
+        return self.expected <= self.budget
+
+    def sentence(self) -> str:
+        """The choice in words.
+
+        Raises
+        ------
+        None
+        """
+        if self.fits:
+            return f"partitions of {self.size} for a budget of {self.budget:g} s"
+        return (
+            f"no partition size keeps the budget of {self.budget:g} s; "
+            f"partitions of {self.size} are expected to take {self.expected:.2g} s"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """The choice as plain data.
+
+        Raises
+        ------
+        None
+        """
+        return {
+            "fits_budget": self.fits,
+            "expected_seconds": round(self.expected, 3),
+            "pilots": [[size, round(seconds, 6)] for size, seconds in self.pilots],
+        }
+
+
+def check_budget(size: Any, budget: Any) -> float | None:
+    """The budget that goes with a partition size: seconds for ``auto``, none for any other.
+
+    Raises
+    ------
+    ParameterError
+        If one is there without the other, or the budget is no number of seconds greater than 0.
+    """
+    if size != AUTO or not isinstance(size, str):
+        if isinstance(size, str):
+            raise ParameterError("partition_size is a whole number, None for the whole table, or 'auto'")
+        if budget is not None:
+            raise ParameterError("a budget goes with partition_size='auto'; leave one of the two out")
+        return None
+    if budget is None:
+        raise ParameterError("partition_size='auto' needs a budget in seconds, such as budget=5.0")
+    number = isinstance(budget, int | float | np.integer | np.floating) and not isinstance(budget, bool)
+    if not number or not 0 < budget < math.inf:
+        raise ParameterError("budget must be a number of seconds greater than 0, such as 5.0")
+    return float(budget)
+
+
+def fitting_size(
+    method: Algorithm,
+    records: Records,
+    k: int,
+    budget: float,
+    workers: int | None,
+    *,
+    order: str,
+    loss: str,
+    options: Mapping[str, Any],
+) -> Fitted:
+    """The largest partition size with which a method is expected to keep a budget.
+
+    Parameters
+    ----------
+    method : Algorithm
+    records : Records
+        n records, as the method sees them.
+    k : int
+        At most n.
+    budget : float
+        Seconds for all of the table, pilots included. Compiling is not: it happens once on a machine.
+    workers : int, optional
+        Partitions that are worked on at once; as many as there are processors without it.
+    order : str
+        What partitions are cut along; for the pilots, a random order is the table's.
+    loss : str
+    options : mapping
+        The method's own; a `time_limit` is an eighth of the budget for pilots, if it is longer.
+
+    Returns
+    -------
+    Fitted
+        Of at least k records; the table's size if all of it fits.
+
+    Raises
+    ------
+    ParameterError
+        If the method refuses an option.
+    InfeasibleError
+        If no partition can be cut within the boundaries.
+
+    Notes
+    -----
+    Pilots double in size while they are expected to take no more than a quarter of the budget in all; each is
+    timed with as many partitions at once as there are workers. The model is monotone: seconds never fall as a
+    partition grows; between two pilots they are interpolated on logarithmic scales, and beyond the last one, up
+    to four times its size, they grow with a little more than the power that the last two show. The largest size
+    whose partitions together fit what the pilots have left is chosen. If none fits, the one that takes the least.
+    """
+    n = records.n
+    workers = workers or os.cpu_count() or 1
+    limit = options.get("time_limit", method.options.get("time_limit"))
+    if isinstance(limit, int | float):
+        options = {**options, "time_limit": min(limit, budget / 8)}
+    positions = ordered(records, "input" if order == "random" else order, boundaries=True)
+
+    def run(part: Records) -> object:
+        return method.run(Partition(part, loss, np.random.default_rng(0)), k, **options)
+
+    def runs_of(size: int) -> list[slice]:
+        return cuts(records, max(size, k), k)
+
+    def timed(size: int) -> tuple[int, float]:
+        found = runs_of(size)
+        longest = max(cut.stop - cut.start for cut in found)
+        like = [cut for cut in found if cut.stop - cut.start == longest]
+        picked = [like[round(at)] for at in np.linspace(0, len(like) - 1, min(workers, len(like)) + 2)[1:-1]]
+        parts = [records.take(positions[cut]) for cut in picked]
+        least = math.inf
+        for _ in range(3):
+            begin = time.perf_counter()
+            _all(run, parts)
+            least = min(least, max(time.perf_counter() - begin, 1e-9))
+            if least >= SHORT:
+                break
+        return longest, least
+
+    first = min(n, max(2 * k, SMALLEST))
+    _all(run, [records.take(positions[runs_of(first)[0]])])  # compiles
+    begin = time.perf_counter()
+    pilots = [timed(first)]
+    size, grows = first, True
+    while size < n:
+        size = min(2 * size, n)
+        spent = time.perf_counter() - begin
+        if spent + _seconds(pilots, size) > SHARE * budget:
+            break
+        pilot = timed(size)
+        if pilot[0] <= pilots[-1][0]:
+            grows = False  # boundary classes are no larger
+            break
+        before = _whole(pilots, runs_of(pilots[-1][0]), workers)
+        pilots.append(pilot)
+        if _whole(pilots, runs_of(size), workers) > max(before, budget):
+            break
+    spent = time.perf_counter() - begin
+    left = MARGIN * (budget - spent)
+    last = min(n, REACH * pilots[-1][0]) if grows else n
+    sizes = sorted({first, last, *(int(first * 2 ** (step / 4)) for step in range(1, 4 * 40))})
+    expected = {at: _whole(pilots, runs_of(at), workers) for at in sizes if at <= last}
+    fit = [at for at, seconds in expected.items() if seconds <= left]
+    chosen = max(fit) if fit else min(expected, key=lambda at: (expected[at], at))
+    return Fitted(chosen, budget, expected[chosen] + spent, tuple(pilots))
+
+
+def _all(run: Callable[[Records], object], parts: list[Records]) -> None:
+    """Run the method on some partitions at once; one that has no solution has taken its time, too."""
+
+    def one(part: Records) -> None:
+        try:
+            run(part)
+        except InfeasibleError:
+            return
+
+    if len(parts) == 1:
+        one(parts[0])
+        return
+    with ThreadPoolExecutor(len(parts)) as pool:
+        list(pool.map(one, parts))
+
+
+def _seconds(pilots: list[tuple[int, float]], size: int) -> float:
+    """Seconds of one partition: never falling as it grows."""
+    sizes = np.array([float(pilot[0]) for pilot in pilots])
+    times = np.maximum.accumulate([pilot[1] for pilot in pilots])
+    if size <= sizes[-1]:
+        return float(np.exp(np.interp(np.log(size), np.log(sizes), np.log(times))))
+    power = 2.0
+    if len(pilots) > 1:
+        power = math.log(times[-1] / times[-2]) / math.log(sizes[-1] / sizes[-2])
+    return float(times[-1] * (size / sizes[-1]) ** min(max(power, 1.0) + CAUTION, STEEPEST))
+
+
+def _whole(pilots: list[tuple[int, float]], runs: list[slice], workers: int) -> float:
+    """Seconds of all partitions: as many at once as there are workers, the longest at least."""
+    lengths, counts = np.unique([run.stop - run.start for run in runs], return_counts=True)
+    each = np.array([_seconds(pilots, int(length)) for length in lengths])
+    return max(float(each.max()), float(each @ counts) / workers)
