@@ -1,0 +1,453 @@
+"""k-concealment, agglomerative and forest against their definitions and naive references."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.algorithms.agglomerative import DISTANCES, agglomerative_labels
+from anonflow.algorithms.contract import Partition
+from anonflow.algorithms.expansion import Merged, expanded, optimal
+from anonflow.algorithms.forest import forest_labels
+from anonflow.algorithms.k_concealment import TARGETS
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.generalization import Generalization
+from anonflow.kernels.concealment import expand, expand_jit, mend, mend_jit, near, near_jit
+from anonflow.kernels.forest import grow, grow_jit, split, split_jit
+from anonflow.kernels.state import copy_state, empty_state
+from anonflow.loss import measure_named, record_costs
+from anonflow.release import ReleaseWarning
+from tests.naive import concealment as naive
+from tests.test_guarantees import mixed, sampled
+
+LOSSES = ("ncp", "entropy", "height", "suppressions")
+
+
+TOWNS = {"*": {"west": ["a", "b"], "east": ["c", "d"], "far": ["e"]}}
+
+
+def small(seed: int, n: int, few: int = 5) -> af.Table:
+    """Four QIs whose costs are quarters and halves: sums are exact, and ties are ties for every reader."""
+    rng = np.random.default_rng(seed)
+    qi = {"role": "quasi-identifier"}
+    age = rng.integers(0, few, n)
+    age[:2] = [0, 4]
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            "job": ["p", "q", "r", "s", "t", *rng.choice(list("pqrst")[:few], n - 5)],
+            "town": rng.choice(list("abcde"), n),
+            "sex": rng.choice(["f", "m"], n),
+        }
+    )
+    return af.Table(
+        frame,
+        {
+            "age": {**qi, "kind": "numeric"},
+            "job": {**qi, "kind": "categorical"},
+            "town": {**qi, "kind": "hierarchy", "hierarchy": {"nested": TOWNS}},
+            "sex": {**qi, "kind": "suppression"},
+        },
+    )
+
+
+def part_of(table: af.Table, loss: str = "ncp", seed: int = 0) -> Partition:
+    return Partition(table.records, measure_named(loss), np.random.default_rng(seed))
+
+
+def oracle(table: af.Table, loss: str) -> tuple[naive.Cost, naive.Covers]:
+    """Costs of closures and what they cover, from the public generalization alone."""
+    n, records = table.n, table.records
+    own = Generalization.of(records)
+
+    @cache
+    def closure(members: frozenset[int]) -> Generalization:
+        first = sorted(members)
+        lists = np.array([first])
+        return Generalization.join_of(records, np.pad(lists, ((0, n - 1), (0, 0)), mode="edge")).take(
+            np.array([0])
+        )
+
+    @cache
+    def cost(members: frozenset[int]) -> float:
+        return float(record_costs(closure(members), loss)[0])
+
+    @cache
+    def covers(members: frozenset[int], i: int) -> bool:
+        return bool(closure(members).covers(own.take(np.array([i])))[0])
+
+    return cost, covers
+
+
+def costs_of(table: af.Table, sets: list[frozenset[int]], loss: str) -> list[float]:
+    cost, _ = oracle(table, loss)
+    return [cost(members) for members in sets]
+
+
+# ------------------------------------------------------------------------------------- references
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(4))
+def test_expansion_is_algorithm_2(seed: int, loss: str) -> None:
+    table = small(seed, 14)
+    cost, covers = oracle(table, loss)
+    for k in (2, 3, 5):
+        anon = af.anonymize(
+            table, "k-concealment", k=k, target="(k,1)", randomized=False, order="input", loss=loss
+        )
+        wanted = [cost(members) for members in naive.expansion(table.n, k, cost, covers)]
+        np.testing.assert_allclose(record_costs(anon.generalization, loss), wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_exact_is_algorithm_1_and_no_worse_than_expansion(loss: str) -> None:
+    table = small(7, 9)
+    cost, _ = oracle(table, loss)
+    for k in (2, 3, 4):
+        best = af.anonymize(
+            table,
+            "k-concealment",
+            k=k,
+            target="(k,1)",
+            exact=True,
+            randomized=False,
+            order="input",
+            loss=loss,
+        )
+        found = record_costs(best.generalization, loss)
+        np.testing.assert_allclose(found, naive.exhaustive(table.n, k, cost), atol=1e-9)
+        greedy = af.anonymize(
+            table, "k-concealment", k=k, target="(k,1)", randomized=False, order="input", loss=loss
+        )
+        if loss == "ncp":
+            assert (found <= record_costs(greedy.generalization, loss) + 1e-12).all()
+            ratio = record_costs(greedy.generalization, loss).sum() / max(found.sum(), 1e-12)
+            assert ratio <= max(k - 1, 1) + 1e-9  # Proposition 13
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_covering_and_concealing_are_algorithms_3_and_5(seed: int) -> None:
+    table = small(seed, 12)
+    cost, covers = oracle(table, "ncp")
+    for k in (2, 3):
+        first = naive.expansion(table.n, k, cost, covers)
+        both = naive.cover_all(table.n, k, first, cost, covers)
+        kk = af.anonymize(table, "k-concealment", k=k, target="(k,k)", randomized=False, order="input")
+        np.testing.assert_allclose(
+            record_costs(kk.generalization, "ncp").sum(), sum(cost(m) for m in both), atol=1e-9
+        )
+        last = naive.conceal(table.n, k, both, cost, covers)
+        hidden = af.anonymize(table, "k-concealment", k=k, randomized=False, order="input")
+        np.testing.assert_allclose(
+            record_costs(hidden.generalization, "ncp").sum(), sum(cost(m) for m in last), atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("modified", [False, True])
+@pytest.mark.parametrize("kind", DISTANCES)
+def test_agglomerative_is_the_definition(kind: str, modified: bool) -> None:
+    for seed in range(5):
+        table = small(seed, 15, few=5)
+        cost, _ = oracle(table, "ncp")
+        for k in (2, 3, 4):
+            found = af.anonymize(table, "agglomerative", k=k, dist=kind, modified=modified, order="input")
+            assert found.classes is not None
+            ours = {frozenset(np.flatnonzero(found.classes == c).tolist()) for c in np.unique(found.classes)}
+            assert ours == set(naive.agglomerative(table.n, k, cost, kind, modified)), (seed, k)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_forest_keeps_its_factor(seed: int) -> None:
+    table = small(seed, 9)
+    cost, _ = oracle(table, "ncp")
+    for k in (2, 3, 4):
+        found = af.anonymize(table, "forest", k=k)
+        best = naive.least_classes(table.n, k, cost)
+        total = record_costs(found.generalization, "ncp").sum()
+        assert best - 1e-9 <= total <= (3 * k - 3) * best + 1e-9
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2, 40), st.integers(2, 8))
+def test_forest_parts(seed: int, n: int, k: int) -> None:
+    k = min(k, n)
+    rng = np.random.default_rng(seed)
+    near_by = np.array(
+        [[i, *rng.permutation(np.delete(np.arange(n), i))[: k - 1]] for i in range(n)], np.int32
+    )
+    answers = []
+    for grown, cut in ((grow, split), (grow_jit, split_jit)):
+        to, labels = np.empty(n, np.int64), np.zeros(n, np.int64)
+        grown(near_by, k, to)
+        found = cut(to, k, labels)
+        assert naive.is_tree_of_parts(np.bincount(labels, minlength=found).tolist(), k)
+        answers.append(labels)
+    np.testing.assert_array_equal(*answers)
+
+
+def test_plain_and_compiled_kernels_agree() -> None:
+    for loss in LOSSES:
+        part = part_of(small(3, 30), loss)
+        merged = Merged.of(part)
+        u = len(merged.first)
+        made = []
+        for nearest, grown, mended in ((near, expand, mend), (near_jit, expand_jit, mend_jit)):
+            ids, costs = np.empty((u, 5), np.int32), np.empty((u, 5))
+            nearest(part.plan, merged.state, 0, u, ids, costs)
+            boxes = empty_state(part.plan, u)
+            grown(part.plan, merged.state, merged.count, 0, u, 4, ids, costs, merged.monotone, boxes)
+            boxes = merged.spread(boxes)
+            mended(part.plan, merged.state, np.arange(u), 4, boxes)
+            made.append(boxes)
+        for one, other in zip(*made, strict=True):
+            np.testing.assert_array_equal(one, other)
+        kinds = [agglomerative_labels(part, 3, DISTANCES["log"], True, compiled=c)[0] for c in (False, True)]
+        np.testing.assert_array_equal(*kinds)
+        np.testing.assert_array_equal(*(forest_labels(part, 3, compiled=c)[0] for c in (False, True)))
+
+
+@pytest.mark.parametrize("loss", ["ncp", "height"])
+def test_few_neighbours_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking at the nearest first is exact: with any number of them the same comes out."""
+    from anonflow.algorithms import expansion
+
+    part = part_of(sampled("nursery", 60), loss)
+    merged = Merged.of(part)
+    made = []
+    for nearest in (4, 16, 60):
+        monkeypatch.setattr(expansion, "NEAREST", nearest)
+        made.append(copy_state(expanded(merged, 7)))
+    for other in made[1:]:
+        np.testing.assert_array_equal(made[0].cost, other.cost)
+        np.testing.assert_array_equal(made[0].lo, other.lo)
+
+
+# ------------------------------------------------------------------------------------- what is promised
+
+
+@pytest.mark.parametrize("randomized", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_target_holds(target: str, loss: str, randomized: bool) -> None:
+    for table in (mixed(40), sampled("nursery", 50), small(1, 30, few=2)):
+        for k in (2, 4):
+            anon = af.anonymize(
+                table, "k-concealment", k=k, target=target, randomized=randomized, loss=loss, seed=5
+            )
+            assert anon.guarantee == TARGETS[target]
+            asked = ["covers", TARGETS[target]]
+            if target == "(k,k)-concealment":
+                asked += ["(k,k)"]
+            assert af.verify(table, anon, asked, k=k)
+
+
+def test_both_sides_of_the_two_sided_concealment() -> None:
+    """Every generalized record has k matches, too: counted by brute force."""
+    for seed in range(8):
+        table = small(seed, 12)
+        for target, originals in (("(k,1)-concealment", False), ("(k,k)-concealment", True)):
+            anon = af.anonymize(table, "k-concealment", k=3, target=target, seed=seed)
+            own = Generalization.of(table.records)
+            graph = np.array(
+                [anon.generalization.covers(own.take(np.full(table.n, i))) for i in range(table.n)]
+            )
+            found = naive.matches(graph)
+            assert found.sum(axis=0).min() >= 3
+            assert not originals or found.sum(axis=1).min() >= 3
+
+
+def test_randomness_comes_from_the_seed() -> None:
+    table = sampled("nursery", 60)
+    one, same, other = (af.anonymize(table, "k-concealment", k=4, seed=seed).frame() for seed in (1, 1, 2))
+    pd.testing.assert_frame_equal(one, same)
+    assert not one.equals(other)
+    plain = [af.anonymize(table, "k-concealment", k=4, randomized=False, seed=s).frame() for s in (1, 2)]
+    pd.testing.assert_frame_equal(*plain)
+
+
+def test_q_is_respected() -> None:
+    """With q = k - 1 + 1 neighbours, a record's random set is among its k nearest."""
+    frame = pd.DataFrame({"x": np.arange(30) ** 2})
+    table = af.Table(frame, {"x": {"role": "quasi-identifier", "kind": "numeric"}})
+    part = part_of(table, seed=4)
+    from anonflow.algorithms.expansion import randomly_expanded
+
+    boxes = randomly_expanded(Merged.of(part), 3, 3, part.rng)
+    made = Generalization(part.records.domains, *_codes(part, boxes))
+    for i in range(30):
+        near_by = np.argsort(np.abs(frame["x"] - frame["x"][i]), kind="stable")[:4]
+        assert made.lo[0, i] >= near_by.min()
+        assert made.hi[0, i] <= near_by.max()
+    wide = af.anonymize(table, "k-concealment", k=3, q=25, seed=1).loss()
+    assert wide > af.anonymize(table, "k-concealment", k=3, q=3, seed=1).loss()
+
+
+def _codes(part: Partition, boxes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    from anonflow.kernels.costs import unload
+
+    return unload(part.plan, boxes)
+
+
+# ---------------------------------------------------------------------------------------- releasing
+
+
+@pytest.mark.filterwarnings("ignore:column:anonflow.release.ReleaseWarning")
+def test_what_should_not_be_released_warns() -> None:
+    table = sampled("nursery", 60)
+    for target in ("(k,1)", "(1,k)", "(k,k)", "(k,1)-concealment"):
+        anon = af.anonymize(table, "k-concealment", k=3, target=target)
+        with pytest.warns(ReleaseWarning, match="for study"):
+            anon.release()
+    with pytest.warns(ReleaseWarning, match="randomized=True"):
+        af.anonymize(table, "k-concealment", k=3, randomized=False).release()
+
+
+def test_a_randomized_release_does_not_warn(recwarn: pytest.WarningsRecorder) -> None:
+    anon = af.anonymize(sampled("nursery", 60), "k-concealment", k=3, seed=1)
+    release = anon.release(seed=2**127)
+    assert not [one for one in recwarn if "randomized" in str(one.message) or "study" in str(one.message)]
+    assert af.verify(anon.table, release, ["covers", "k-concealment"], k=3, certificate=release.certificate)
+
+
+def test_a_flow_says_it_too(tmp_path: Any) -> None:
+    from anonflow import engine
+    from tests.flow_files import write_flow
+
+    report = engine.run(write_flow(tmp_path, anonymize="{algorithm: k-concealment, k: 3, target: '(k,k)'}"))
+    assert report.ok
+    assert any("for study" in warning for warning in report.warnings)
+    assert report.results[0].guarantee == "(k,k)"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"target": "k"}, "target must be one of"),
+        ({"randomized": 1}, "randomized is True or False"),
+        ({"exact": "no"}, "exact is True or False"),
+        ({"q": 3}, "greater than k - 1 = 3"),
+        ({"q": 60}, "at most 59"),
+        ({"q": 5.5}, "number of neighbours"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        af.anonymize(sampled("nursery", 60), "k-concealment", k=4, **options)
+
+
+def test_bad_sizes() -> None:
+    table = sampled("nursery", 60)
+    with pytest.raises(InfeasibleError):
+        af.anonymize(table, "k-concealment", k=61)
+    with pytest.raises(ParameterError, match="too many choices"):
+        af.anonymize(table, "k-concealment", k=12, exact=True)
+    for name, option in (("agglomerative", {"dist": "far"}), ("agglomerative", {"modified": 1})):
+        with pytest.raises(ParameterError):
+            af.anonymize(table, name, k=3, **option)
+    part = part_of(table)
+    assert optimal(Merged.of(part), 2).cost.shape == (60,)
+
+
+@pytest.mark.parametrize("algorithm", ["k-concealment", "agglomerative", "forest"])
+def test_equal_records_lose_nothing(algorithm: str) -> None:
+    frame = pd.DataFrame({"x": np.repeat([1, 5, 9], 6), "y": np.repeat(list("abc"), 6)})
+    qi = {"role": "quasi-identifier"}
+    table = af.Table(frame, {"x": {**qi, "kind": "numeric"}, "y": {**qi, "kind": "categorical"}})
+    options = {"randomized": False} if algorithm == "k-concealment" else {}
+    assert af.anonymize(table, algorithm, k=6, **options).loss() == 0.0
+
+
+# ---------------------------------------------------------------------- the classes of Figure 1
+
+
+def region(covers: np.ndarray, k: int) -> frozenset[str]:
+    """Which of the five classes a generalization belongs to; covers[i, j]: record j covers original i."""
+    found = set()
+    if covers.sum(axis=1).min() >= k:
+        found.add("(1,k)")
+    if covers.sum(axis=0).min() >= k:
+        found.add("(k,1)")
+    if found == {"(1,k)", "(k,1)"}:
+        found.add("(k,k)")
+    if naive.matches(covers).sum(axis=1).min() >= k:
+        found.add("k-concealment")
+    columns = [covers[:, j].tobytes() for j in range(len(covers))]
+    if min(columns.count(one) for one in columns) >= k:
+        found.add("k-anonymity")
+    return frozenset(found)
+
+
+REGIONS = {
+    "none": frozenset(),
+    "(1,k) only": frozenset({"(1,k)"}),
+    "(k,1) only": frozenset({"(k,1)"}),
+    "(k,k) only": frozenset({"(1,k)", "(k,1)", "(k,k)"}),
+    "concealed, not (k,1)": frozenset({"(1,k)", "k-concealment"}),
+    "concealed and (k,k)": frozenset({"(1,k)", "(k,1)", "(k,k)", "k-concealment"}),
+    "k-anonymous": frozenset({"(1,k)", "(k,1)", "(k,k)", "k-concealment", "k-anonymity"}),
+}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_every_region_of_figure_1_has_an_example_that_the_verifier_knows(name: str) -> None:
+    k, n = 3, 8
+    rng = np.random.default_rng(11)
+    for _ in range(400_000):
+        covers = rng.random((n, n)) < rng.choice([0.25, 0.4, 0.6])
+        if rng.random() < 0.4:
+            # one record that covers everybody, and a triangle: what separates concealment from the rest
+            covers = np.triu(covers)
+            covers[:, int(rng.integers(n))] = True
+        if rng.random() < 0.3:
+            half = np.arange(n) < n // 2
+            covers = half[:, None] == half[None, :]
+        if rng.random() < 0.3:
+            # two groups, and people between them: covered by the one group, covering the other
+            covers = np.zeros((n, n), bool)
+            covers[:3, :3] = covers[5:, 5:] = covers[3:5, :3] = covers[5:, 3:5] = True
+        if rng.random() < 0.5:
+            m = int(rng.integers(3, 7))
+            covers[:m, :m] = True
+        np.fill_diagonal(covers, True)
+        if region(covers, k) == REGIONS[name]:
+            break
+    else:
+        raise AssertionError(f"no example of {name}")
+    names = [f"p{i}" for i in range(n)]
+    table = af.Table(
+        pd.DataFrame({"who": names}), {"who": {"role": "quasi-identifier", "kind": "categorical"}}
+    )
+    cells = []
+    for j in range(n):
+        members = [names[i] for i in np.flatnonzero(covers[:, j])]
+        cells.append(
+            "*" if len(members) == n else members[0] if len(members) == 1 else "{" + "|".join(members) + "}"
+        )
+    frame = pd.DataFrame({"who": cells})
+    for criterion in ("(1,k)", "(k,1)", "(k,k)", "k-concealment", "k-anonymity"):
+        holds = bool(af.verify(table, frame, [criterion], k=k))
+        assert holds == (criterion in REGIONS[name]), criterion
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_adult_in_time(data_folder: Any) -> None:
+    from time import perf_counter
+
+    from tests.benchmarks.bench_greedy import adult
+
+    table = adult(data_folder)
+    for algorithm, limit, most in (("k-concealment", 60, 0.0375), ("agglomerative", 120, 0.035)):
+        start = perf_counter()
+        anon = af.anonymize(table, algorithm, k=10, seed=1)
+        assert perf_counter() - start < 2 * limit
+        assert anon.loss() < most
+        assert af.verify(table, anon, ["covers", "guarantee"], k=10)
