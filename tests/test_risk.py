@@ -253,6 +253,19 @@ def test_a_file_that_tells_is_said(tmp_path: Path) -> None:
 
 
 @QUIET
+def test_names_of_files_and_tasks() -> None:
+    """Numbers in names that are the originals' positions would tell; those of the engine's tasks do not."""
+    table, anon = ring(60, 3)
+    release = anon.release(seed=2**127)
+    assert release.truth is not None
+    told = [f"part-7-record-{i}" for i in release.truth]
+    found = by_name(af.attack(table, release, risk.Clerk(told)))["order"]
+    assert found["success"] == 1.0
+    ours = [f"match-0-{p}" for p in range(60)]
+    assert by_name(af.attack(table, release, risk.Clerk(ours)))["order"]["at_risk"] == 0
+
+
+@QUIET
 def test_a_guessed_seed_gives_everybody_away() -> None:
     table, anon = ring(60, 3)
     weak, strong = anon.release(seed=42), anon.release()

@@ -158,6 +158,7 @@ _NEEDS = {
     "journalist": "needs a population: risk.Journalist(population=frame)",
     "insider": "has the parameters c and targets",
     "homogeneity": "has the parameter column",
+    "order": "has the parameter names",
     "replay": "has the parameters guesses and anonymization",
 }
 

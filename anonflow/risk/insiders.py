@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,13 +157,19 @@ class Replayer:
 class Clerk:
     """Uses what tables give away by themselves: the order of rows, an index, a file's own notes.
 
-    It guesses a person's row by position, from the end, by the index, and by position among the rows that cover
-    the person; the best of these counts.
+    It guesses a person's row by position, from the end, by the index, by the numbers in names, and by position among
+    the rows that cover the person; the best of these counts.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Names that came with the release, a row each or a part of the rows each: of files, of tasks in a log.
     """
 
+    names: Iterable[str] = ()
     name: ClassVar[str] = "order"
     needs_truth: ClassVar[bool] = True
-    knows: ClassVar[str] = "the original's row order, and the file"
+    knows: ClassVar[str] = "the original's row order, the file, and names of files and tasks"
 
     def attack(self, scene: Scene) -> Success:
         """O(n) besides the pairs of a person and a row.
@@ -184,6 +191,10 @@ class Clerk:
             hits.append(index == of_row)
             hits.append(np.argsort(np.argsort(index)) == of_row)
         hits.append(self._nearest(scene) == of_row)
+        numbers = [int(found[-1]) for one in self.names if (found := re.findall(r"\d+", one))]
+        if len(numbers) == n:
+            hits.append(np.array(numbers) == of_row)
+            hits.append(np.argsort(np.argsort(numbers)) == of_row)
         best = max(hits, key=lambda hit: int(hit.sum()))
         rate = float(best.mean())
         sure = wilson(rate, n, 3.3)[0] > 1 / scene.k  # more than chance among k
