@@ -17,6 +17,7 @@ __all__ = [
     "cuts",
     "divided",
     "lexicographic_order",
+    "limited",
     "ordered",
     "plan",
     "unbounded",
@@ -62,16 +63,32 @@ def bounded(records: Records) -> tuple[str, ...]:
     return tuple(dict.fromkeys(domain.column for domain in records.domains if domain.bound is not None))
 
 
-def unbounded(records: Records) -> Records:
-    """The same records without boundaries.
+def limited(records: Records) -> tuple[int, ...]:
+    """The QIs whose ``max-width`` or ``max-set`` is less than their whole domain.
 
     Raises
     ------
     None
     """
-    if not bounded(records):
+    return tuple(
+        a
+        for a, domain in enumerate(records.domains)
+        if domain.limit is not None
+        and domain.limit < (domain.size if domain.shape == "set" else domain.width)
+    )
+
+
+def unbounded(records: Records) -> Records:
+    """The same records without boundaries and limits.
+
+    Raises
+    ------
+    None
+    """
+    if not bounded(records) and not limited(records):
         return records
-    return Records(tuple(replace(domain, bound=None) for domain in records.domains), records.codes)
+    free = tuple(replace(domain, bound=None, limit=None) for domain in records.domains)
+    return Records(free, records.codes)
 
 
 def boundary_classes(records: Records) -> np.ndarray:

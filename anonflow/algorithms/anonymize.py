@@ -12,12 +12,14 @@ import numpy as np
 
 from anonflow.algorithms.budget import check_budget, fitting_size
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.gathering import gathered_classes, gathered_facts, gathered_matches, left_out
+from anonflow.algorithms.limits import run_within_limits
 from anonflow.algorithms.reciprocal import even_size
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
-from anonflow.partition import bounded, divided, unbounded
+from anonflow.partition import bounded, divided, limited, unbounded
 from anonflow.table import Records, Table
 
 if TYPE_CHECKING:
@@ -265,7 +267,7 @@ def solve(
     InfeasibleError
         If the partition has no solution.
     """
-    return method.run(Partition(records, loss, rng), k, **options)
+    return run_within_limits(method, Partition(records, loss, rng), k, options)
 
 
 def assemble(
@@ -301,22 +303,23 @@ def assemble(
     Raises
     ------
     InfeasibleError
-        If the table has boundaries and every record is suppressed.
+        If the table has boundaries or limits and every record is suppressed.
     """
     n = table.n
-    facts = _gathered_facts(outcomes)
+    facts = gathered_facts(outcomes)
     if left is not None and len(left):
-        outcomes = [*outcomes, _left_out(table.records.take(left), outcomes)]
+        outcomes = [*outcomes, left_out(table.records.take(left), outcomes)]
         index = [*index, left]
         facts["beyond_boundaries"] = len(left)
     suppressed = np.zeros(n, bool)
     for at, outcome in zip(index, outcomes, strict=True):
         suppressed[at] = outcome.suppressed
-    if suppressed.all() and parameters.get("boundaries", True) and bounded(table.records):
+    narrow = [table.domains[a].column for a in limited(table.records)]
+    names = dict.fromkeys([*bounded(table.records), *narrow])
+    if suppressed.all() and parameters.get("boundaries", True) and names:
         raise InfeasibleError(
             f"{method.name}: nothing can be published within the boundaries of "
-            f"{', '.join(map(repr, bounded(table.records)))}; allow wider generalizations, lower k, "
-            "or do without boundaries"
+            f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
         )
     joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
     # the table's own domains: a method that ran without boundaries is still measured against them
@@ -326,8 +329,8 @@ def assemble(
         method,
         k,
         generalization.with_suppressed(suppressed),
-        matches=_gathered_matches(index, outcomes, n),
-        classes=_gathered_classes(index, outcomes, suppressed),
+        matches=gathered_matches(index, outcomes, n),
+        classes=gathered_classes(index, outcomes, suppressed),
         suppressed=suppressed,
         facts=facts,
         parameters=parameters,
@@ -349,65 +352,6 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
     if method.name == "greedy-cka":
         raise ParameterError("greedy-cka keeps boundaries; without them it is k-member")
     return unbounded(records)
-
-
-def _left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
-    """Suppressed records, with what the other outcomes have: matches, classes."""
-    n = records.n
-    everyone = np.ones(n, bool)
-    matches = classes = None
-    if all(outcome.matches is not None for outcome in outcomes):
-        matches = np.arange(n, dtype=np.int32)[:, None]
-    if all(outcome.classes is not None for outcome in outcomes):
-        classes = np.zeros(n, np.int64)
-    generalization = Generalization.of(records).with_suppressed(everyone)
-    return Outcome(generalization, matches=matches, classes=classes, suppressed=everyone)
-
-
-def _gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n: int) -> np.ndarray | None:
-    parts = [outcome.matches for outcome in outcomes]
-    width = max((part.shape[1] for part in parts if part is not None), default=0)
-    if any(part is None for part in parts):
-        return None
-    matches = np.full((n, width), -1, np.int32)
-    for at, part in zip(index, parts, strict=True):
-        assert part is not None
-        # a partition of an odd size may need one match more (reciprocal graphs): rows are padded with -1
-        matches[at, : part.shape[1]] = np.where(part < 0, -1, at[part])
-    return matches
-
-
-def _gathered_classes(
-    index: Sequence[np.ndarray], outcomes: Sequence[Outcome], suppressed: np.ndarray
-) -> np.ndarray | None:
-    if any(outcome.classes is None for outcome in outcomes):
-        return None
-    classes = np.empty(len(suppressed), np.int64)
-    used = 0
-    for at, outcome in zip(index, outcomes, strict=True):
-        assert outcome.classes is not None
-        _, labels = np.unique(outcome.classes, return_inverse=True)
-        classes[at] = labels + used
-        used += int(labels.max(initial=-1)) + 1
-    classes[suppressed] = used
-    labels = np.unique(classes, return_inverse=True)[1]
-    return labels.astype(np.int64)
-
-
-def _gathered_facts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Numbers are added up over partitions; other facts are kept where all partitions agree."""
-    facts: dict[str, Any] = {}
-    for name in dict.fromkeys(name for outcome in outcomes for name in outcome.facts):
-        values = [outcome.facts[name] for outcome in outcomes if name in outcome.facts]
-        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
-            facts[name] = sum(values)
-        elif all(value == values[0] for value in values):
-            facts[name] = values[0]
-    if "lower_bound" in facts and "cost" in facts:
-        # a ratio does not add up: it is that of the sums
-        facts["gap"] = 1 - facts["lower_bound"] / facts["cost"] if facts["cost"] else 0.0
-        facts["proven"] = facts["lower_bound"] >= facts["cost"]
-    return facts
 
 
 def partition_rng(entropy: int, partition: int) -> np.random.Generator:

@@ -10,6 +10,7 @@ from anonflow.algorithms.contract import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns import pattern_masks, qi_costs
 from anonflow.generalization import Generalization
 from anonflow.kernels.patterns import place_rows, place_rows_jit
+from anonflow.partition import limited
 from anonflow.table.records import Records, equal_columns
 
 __all__ = ["PATTERN_GUIDED", "pattern_guided", "place", "publish_places", "within_boundaries"]
@@ -94,13 +95,13 @@ def publish_places(
 
 
 def within_boundaries(records: Records, masks: np.ndarray) -> np.ndarray:
-    """The patterns that suppress no value whose boundary is less than its whole domain.
+    """The patterns that suppress no value whose boundary or limit is less than its whole domain.
 
     Raises
     ------
     None
     """
-    kept = 0
+    kept = sum(1 << a for a in limited(records))
     for a, domain in enumerate(records.domains):
         if domain.bound is not None:
             codes = records.codes[:, a]
