@@ -268,6 +268,32 @@ def test_seed_file_and_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert shell(capsys, "run", path, *both)[0] == 2
 
 
+def test_progress_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["run", str(write_flow(tmp_path)), "--json"])
+    assert caught.value.code == 0
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert lines[0]["event"] == "flow-started"
+    assert lines[-1] == {
+        "event": "flow-done",
+        "at": lines[-1]["at"],
+        "ok": True,
+        "seconds": lines[-1]["seconds"],
+    }
+    assert sum(line["event"] == "partition-done" for line in lines) == 3
+
+
+def test_the_schema_of_flows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["schema", "--flow"])
+    assert caught.value.code == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "anonflow flow"
+    for wrong in (["schema"], ["schema", "--flow", str(write_flow(tmp_path))]):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(wrong)
+        assert caught.value.code == 2
+
+
 @pytest.mark.slow
 def test_processes_from_the_shell(tmp_path: Path) -> None:
     write_flow(tmp_path)

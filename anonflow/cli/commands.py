@@ -67,16 +67,19 @@ def run(
         str, typer.Option(help="How long results stay with the owner, such as 12h or 7d; 0 is not at all.")
     ] = "7d",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Progress as lines of JSON, on the standard error.")
+    ] = False,
 ) -> int:
     """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
     from anonflow import engine
-    from anonflow.cli.show import Progress
+    from anonflow.cli.show import JsonLines, Progress
     from anonflow.engine.resume import seconds_of
 
     if seed_file is not None and replay is not None:
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
-    with Progress(quiet) as progress:
+    with JsonLines() if as_json else Progress(quiet) as progress:
         report = engine.run(
             flow,
             seed=seed,
@@ -164,23 +167,20 @@ def validate(
 
 @app.command()
 def schema(
-    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    file: Annotated[Path | None, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")] = None,
+    flow: Annotated[
+        bool, typer.Option("--flow", help="Instead, the JSON Schema of flow files, for an editor.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file, which must not exist.")
     ] = None,
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Guess the schema of a table, as a file to edit."""
-    from anonflow import strict_yaml
-    from anonflow.errors import SchemaError
-    from anonflow.table import Schema
-    from anonflow.table.read import read_frame
-
-    guessed = Schema.infer(read_frame(file, delimiter=delimiter, encoding=encoding))
-    text = "# A first guess: check every role and kind.\n" + strict_yaml.dumps(
-        {"columns": guessed.to_mapping()}, error=SchemaError
-    )
+    """Guess the schema of a table, as a file to edit; or print the schema of flows."""
+    if flow == (file is not None):
+        raise ParameterError("schema takes a table's FILE, or --flow")
+    text = _flow_schema() if file is None else _guessed_schema(file, delimiter, encoding)
     if output is None:
         typer.echo(text, nl=False)
         return 0
@@ -192,6 +192,24 @@ def schema(
     except OSError as error:
         raise ParameterError(f"{output}: cannot be written: {error.strerror}") from None
     return 0
+
+
+def _flow_schema() -> str:
+    from anonflow.engine.json_schema import flow_schema
+
+    return json.dumps(flow_schema(), indent=2) + "\n"
+
+
+def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
+    from anonflow import strict_yaml
+    from anonflow.errors import SchemaError
+    from anonflow.table import Schema
+    from anonflow.table.read import read_frame
+
+    guessed = Schema.infer(read_frame(file, delimiter=delimiter, encoding=encoding))
+    return "# A first guess: check every role and kind.\n" + strict_yaml.dumps(
+        {"columns": guessed.to_mapping()}, error=SchemaError
+    )
 
 
 @app.command()

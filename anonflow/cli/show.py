@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -143,3 +144,22 @@ class Progress:
             self._bar.console.print(text, markup=False, highlight=False)
         else:
             typer.echo(text, err=True)
+
+
+class JsonLines:
+    """Events as lines of JSON on the standard error, for programs that follow a run."""
+
+    def __enter__(self) -> JsonLines:
+        return self
+
+    def __exit__(self, *rest: object) -> None:
+        """Nothing is open."""
+
+    def __call__(self, event: Event) -> None:
+        """Write an event.
+
+        Raises
+        ------
+        None
+        """
+        typer.echo(json.dumps(event.to_mapping(), default=str), err=True)

@@ -63,7 +63,7 @@ def flow_schema() -> dict[str, Any]:
             anonymize.setdefault(option.replace("_", "-"), anonymize[option])
     # what can be swept is given by the matrix instead
     parts["AnonymizeSpec"].pop("required", None)
-    return {"$schema": DIALECT, "title": "anonflow flow", "description": "A flow of anonflow.", **made}
+    return {**made, "$schema": DIALECT, "title": "anonflow flow", "description": "A flow of anonflow."}
 
 
 def _steps() -> dict[str, Any]:
