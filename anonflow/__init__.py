@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonflow import datasets, errors, risk
     from anonflow.algorithms.anonymize import anonymize
+    from anonflow.algorithms.diversify import diversify
     from anonflow.algorithms.registry import algorithms
     from anonflow.criteria import verify
     from anonflow.engine.compare import compare
@@ -31,6 +32,7 @@ __all__ = [
     "attack",
     "compare",
     "datasets",
+    "diversify",
     "errors",
     "measure",
     "read_release",
@@ -52,6 +54,7 @@ _HOMES = {
     "attack": "anonflow.risk",
     "compare": "anonflow.engine",
     "datasets": None,
+    "diversify": "anonflow.algorithms",
     "errors": None,
     "measure": "anonflow.utility",
     "read_release": "anonflow.release",

@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING
 
 from anonflow.algorithms.anonymize import Anonymization, anonymize
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.diversify import diversify
 from anonflow.algorithms.registry import REGISTRY, algorithms
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["REGISTRY", "Algorithm", "Anonymization", "Outcome", "Partition", "algorithms", "anonymize"]
+__all__ = [
+    "REGISTRY",
+    "Algorithm",
+    "Anonymization",
+    "Outcome",
+    "Partition",
+    "algorithms",
+    "anonymize",
+    "diversify",
+]
 
 
 class _Room(ModuleType):

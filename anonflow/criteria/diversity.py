@@ -124,8 +124,8 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     Returns
     -------
     Spread
-        Matches are the rows that list an original in the certificate, else all rows on an edge of a perfect
-        matching. Exempt rows show nothing.
+        Matches are the rows that list an original in the certificate, else (and where the certificate says that rows
+        were widened beyond its lists) all rows on an edge of a perfect matching. Exempt rows show nothing.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
         members = np.where(seen, labels, -1)
         counts = _table(labels[seen], shown[seen], (int(labels.max()) + 1, values))
         return Spread(counts, members, "published", tuple(texts), overall)
-    if evidence.certified and evidence.listing is not None:
+    if evidence.certified and evidence.listing is not None and not evidence.extra:
         listing = evidence.listing
         keep = seen[listing.row]
         inside = (listing.end >= 0) & (listing.end < evidence.n)

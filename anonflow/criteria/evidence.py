@@ -126,6 +126,8 @@ class Evidence:
         Whether the listing is a certificate for a release.
     k : int or None
     patterns : object
+    extra : bool
+        Whether the certificate says that rows cover more than it lists, for the sake of diversity.
     """
 
     table: Table
@@ -138,6 +140,7 @@ class Evidence:
     certified: bool
     k: int | None
     patterns: Any = None
+    extra: bool = False
 
     @property
     def n(self) -> int:
@@ -244,6 +247,7 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     certified = certificate is not None and bool(getattr(certificate, "complete", True))
     listing = Listing.of(certificate, subject.rows) if certified else subject.listing
     common = {"listing": listing, "certified": certified, "k": k, "patterns": subject.patterns}
+    common["extra"] = bool(getattr(certificate, "extra_covers", False))
     if subject.generalization is not None:
         suppressed = subject.suppressed
         if suppressed is None:

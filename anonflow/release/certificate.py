@@ -45,6 +45,9 @@ class Certificate:
         Positions in the table, ascending within a list.
     versions : dict
         Of Python, numpy and anonflow.
+    extra_covers : bool
+        Whether rows were widened beyond their matches for the sake of diversity: what may be an original's is then
+        read off what covers it, not off these lists.
 
     Notes
     -----
@@ -59,6 +62,7 @@ class Certificate:
     list_offsets: np.ndarray
     list_originals: np.ndarray
     versions: dict[str, str] = field(default_factory=dict)
+    extra_covers: bool = False
 
     @property
     def n(self) -> int:
@@ -122,6 +126,7 @@ class Certificate:
             "criterion": self.criterion,
             "algorithm": self.algorithm,
             "versions": self.versions,
+            **({"extra-covers": True} if self.extra_covers else {}),
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         text = np.frombuffer(json.dumps(about).encode(), np.uint8)
@@ -153,7 +158,14 @@ class Certificate:
             )
         if not _sound(about, arrays):
             raise DataError(f"{name}: is damaged; use the certificate that was made with the release")
-        return cls(about["k"], about["criterion"], about["algorithm"], versions=about["versions"], **arrays)
+        return cls(
+            about["k"],
+            about["criterion"],
+            about["algorithm"],
+            versions=about["versions"],
+            extra_covers=about.get("extra-covers") is True,
+            **arrays,
+        )
 
     def __repr__(self) -> str:
         return f"Certificate({self.criterion}, k={self.k}, {self.n} rows, {self.algorithm})"
