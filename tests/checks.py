@@ -16,6 +16,9 @@ from anonflow.table import Records
 
 DENSE = 2000
 
+SOON: dict[str, dict[str, Any]] = {"optimal": {"time_limit": 0.3}}
+"""Options with which methods that may search for a minute end soon, by name."""
+
 
 def adjacency(records: Records, generalization: Generalization) -> np.ndarray:
     """covers[i, j]: generalized record j covers original i; (n, n), bool."""

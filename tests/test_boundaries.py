@@ -18,6 +18,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.partition import boundary_classes, cuts, divided, ordered, plan
 from anonflow.table import Table
+from tests.checks import SOON
 from tests.naive import boundaries as naive
 
 TREE = datasets.location_tree()
@@ -224,7 +225,7 @@ def people(n: int = 120) -> Table:
 @pytest.mark.parametrize("size", [None, 9])
 def test_every_method_keeps_boundaries(name: str, size: int | None) -> None:
     table = people()
-    anon = af.anonymize(table, name, k=4, partition_size=size, seed=1)
+    anon = af.anonymize(table, name, k=4, partition_size=size, seed=1, **SOON.get(name, {}))
     check = af.verify(table, anon, ["covers", "boundary", anon.guarantee], k=4)
     assert check, check.frame()
     sizes = np.bincount(boundary_classes(table.records))
@@ -242,7 +243,7 @@ def test_every_method_keeps_boundaries(name: str, size: int | None) -> None:
 @pytest.mark.parametrize("name", sorted(set(REGISTRY) - {"greedy-cka"}))
 def test_without_boundaries_their_violations_can_be_counted(name: str) -> None:
     table = people()
-    anon = af.anonymize(table, name, k=4, seed=1, boundaries=False)
+    anon = af.anonymize(table, name, k=4, seed=1, boundaries=False, **SOON.get(name, {}))
     assert anon.parameters["boundaries"] is False
     assert "beyond_boundaries" not in anon.facts
     check = af.verify(table, anon, ["covers", anon.guarantee, "boundary"], k=4)

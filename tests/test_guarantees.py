@@ -13,7 +13,7 @@ from anonflow import datasets
 from anonflow.algorithms import REGISTRY
 from anonflow.errors import InfeasibleError
 from anonflow.table import Table
-from tests.checks import check_release, check_result
+from tests.checks import SOON, check_release, check_result
 from tests.strategies import city_tree
 
 K = (2, 3, 5)
@@ -92,7 +92,7 @@ def test_every_method_on_every_table(algorithm: str, name: str, k: int) -> None:
         with pytest.raises(InfeasibleError, match="boundaries"):
             af.anonymize(people, algorithm, k=k)
         return
-    anon = af.anonymize(people, algorithm, k=k, seed=7)
+    anon = af.anonymize(people, algorithm, k=k, seed=7, **SOON.get(algorithm, {}))
     check_result(anon, k)
     assert af.verify(people, anon, ["covers", "guarantee"], k=k)
     release = anon.release(seed=2**127 + k)
@@ -114,6 +114,6 @@ def test_everybody_among_everybody(algorithm: str) -> None:
 @pytest.mark.parametrize("name", ["adult", "cmc"])
 def test_every_method_on_real_tables(algorithm: str, name: str, data_folder: object) -> None:
     people = sampled(name, 200)
-    anon = af.anonymize(people, algorithm, k=5, partition_size=100, seed=7)
+    anon = af.anonymize(people, algorithm, k=5, partition_size=100, seed=7, **SOON.get(algorithm, {}))
     check_result(anon, 5)
     assert af.verify(people, anon.release(seed=9), ["covers", "guarantee"])

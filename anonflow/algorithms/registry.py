@@ -15,6 +15,7 @@ from anonflow.algorithms.k_member import K_MEMBER
 from anonflow.algorithms.min_cost_flow import MIN_COST_FLOW
 from anonflow.algorithms.mondrian import MONDRIAN
 from anonflow.algorithms.nh import NH
+from anonflow.algorithms.optimal import OPTIMAL
 from anonflow.algorithms.pattern_guided import PATTERN_GUIDED
 from anonflow.algorithms.pattern_guided_optimal import PATTERN_GUIDED_OPTIMAL
 from anonflow.algorithms.sort_greedy import SORT_GREEDY
@@ -35,6 +36,7 @@ REGISTRY: dict[str, Algorithm] = {
         SORT_GREEDY,
         TWO_PHASE,
         MIN_COST_FLOW,
+        OPTIMAL,
         NH,
         K_CONCEALMENT,
         MONDRIAN,

@@ -99,6 +99,9 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
 
     header = ["method", "k", "records", "GCP", "usefulness", "suppressed", "checks passed", "seconds"]
     rows = []
+    bounded = any("lower-bound" in result.measures for result in report.results)
+    if bounded:
+        header.insert(4, "no release below")
     for result in report.results:
         row = result.row()
         swept = [str(value) for key, value in result.values.items() if key not in _NAMED]
@@ -114,6 +117,8 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
                 f"{result.seconds:.2f}",
             ]
         )
+        if bounded:
+            rows[-1].insert(4, _floor(result.measures.get("lower-bound")))
     typer.echo(table(header, rows, right=range(1, len(header))))
     if several is None:
         for path in report.published:
@@ -128,6 +133,15 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         typer.echo(f"anonflow: {problem}", err=True)
     if not report.ok and several is None:
         typer.echo("anonflow: nothing was published", err=True)
+
+
+def _floor(bound: float | None) -> str:
+    """A lower bound, never rounded up."""
+    import math
+
+    from anonflow.cli.show import number
+
+    return number(bound if bound is None else math.floor(bound * 1e4) / 1e4)
 
 
 _NAMED = ("anonymize.algorithm", "anonymize.k")
@@ -284,6 +298,9 @@ def compare(
         float | None, typer.Option(help="Seconds for each run, with --partition-size auto.")
     ] = None,
     loss: Annotated[str, typer.Option(help="The information loss to keep low.")] = "ncp",
+    bounds: Annotated[
+        bool, typer.Option("--bounds", help="Show below which GCP no release with this k can be.")
+    ] = False,
     csv: Annotated[
         Path | None, typer.Option(help="Write the table to this CSV file.", metavar="FILE")
     ] = None,
@@ -312,7 +329,7 @@ def compare(
     if csv is not None:
         check_target(csv)
     table = _table(file, schema, delimiter, encoding)
-    report = engine.compared(table, names, ks, partition_size=size, loss=loss, budget=budget)
+    report = engine.compared(table, names, ks, partition_size=size, loss=loss, budget=budget, bounds=bounds)
     _show_report(report, several=True)
     if csv is not None:
         write_whole(csv, lambda path: report.runs.to_csv(path, index=False))

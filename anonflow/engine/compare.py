@@ -14,6 +14,7 @@ from anonflow.criteria.verifier import verify
 from anonflow.engine.result import RunReport, RunResult
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
+from anonflow.utility.bounds import lower_bound
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,7 @@ def compare(
     workers: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     budget: float | None = None,
+    bounds: bool = False,
 ) -> pd.DataFrame:
     """Run methods on a table and put what they cost side by side.
 
@@ -54,6 +56,9 @@ def compare(
     budget : float, optional
         Seconds for each run, with ``partition_size="auto"``: methods side by side at equal budgets (paper 1,
         section 8.1). The column ``partition size`` is then what was chosen.
+    bounds : bool, optional
+        Whether to say below which GCP no release with the same k can be: a column ``lower-bound``
+        (:meth:`anonflow.algorithms.anonymize.Anonymization.lower_bound`), empty where it does not hold.
 
     Returns
     -------
@@ -76,6 +81,7 @@ def compare(
         seed=seed,
         workers=workers,
         options=options,
+        bounds=bounds,
     ).runs
 
 
@@ -90,6 +96,7 @@ def compared(
     workers: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     budget: float | None = None,
+    bounds: bool = False,
 ) -> RunReport:
     """What :func:`compare` does, with all that is known of each run.
 
@@ -115,6 +122,7 @@ def compared(
         algorithm_named(name).check_options(given.get(name, {}))
     begin = time.perf_counter()
     results = []
+    least: dict[int, float | None] = {}
     for number, (name, size) in enumerate(itertools.product(algorithms, ks)):
         method = algorithm_named(name)
         about = (number, f"{name} k={size}", name, method.guarantee, size, table.n)
@@ -136,10 +144,15 @@ def compared(
             results.append(RunResult(*about, problem=error.message))
             continue
         seconds = time.perf_counter() - start
+        measures: dict[str, Any] = dict(utility.measure(table, made, ["gcp", "usefulness"]))
+        if bounds:
+            if size not in least:
+                least[size] = lower_bound(table.records, size)
+            measures["lower-bound"] = least[size] if made.is_bounded else None
         results.append(
             RunResult(
                 *about,
-                measures=utility.measure(table, made, ["gcp", "usefulness"]),
+                measures=measures,
                 suppressed=int(made.suppressed.sum()),
                 seconds=seconds,
                 findings=verify(table, made, ["covers", "guarantee"], size).findings,

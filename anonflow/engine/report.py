@@ -5,6 +5,8 @@ It holds column names and counts, never a cell's value, and asks nothing of any 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -134,8 +136,8 @@ def page(
         title=f"{name}: how the table was anonymized",
         lead=_lead(results, first, records),
         cards=[] if first is None or len(results) > 1 else _cards(first, seconds),
-        header=HEADER,
-        rows=[_row(result) for result in results],
+        header=_header(results),
+        rows=[_row(result, _bounded(results)) for result in results],
         frontier=_safe(_frontier(results)),
         checked=f"{passed} of {asked} hold.",
         findings=[
@@ -183,10 +185,14 @@ def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int)
 
 def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
     row = result.row()
+    bound = (
+        [(_floor(row["lower-bound"]), "no release with this k can be below")] if _bounded([result]) else []
+    )
     return [
         (f"{result.records:,}", "records"),
         (str(result.k), "k"),
         (_number(row["gcp"]), "information loss (GCP)"),
+        *bound,
         (_number(row["usefulness"]), "usefulness (lower is better)"),
         (f"{result.suppressed:,}", "suppressed"),
         (result.checks, "checks passed"),
@@ -194,17 +200,35 @@ def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
     ]
 
 
-def _row(result: RunResult) -> list[str]:
+def _bounded(results: Sequence[RunResult]) -> bool:
+    """Whether the flow measures lower bounds."""
+    return any("lower-bound" in result.measures for result in results)
+
+
+def _header(results: Sequence[RunResult]) -> list[str]:
+    own = list(HEADER)
+    if _bounded(results):
+        own.insert(HEADER.index("GCP") + 1, "no release below")
+    return own
+
+
+def _row(result: RunResult, bounded: bool) -> list[str]:
     row = result.row()
     return [
         result.name,
         f"{result.records:,}",
         _number(row["gcp"]),
+        *([_floor(row.get("lower-bound"))] if bounded else []),
         _number(row["usefulness"]),
         f"{result.suppressed:,}",
         f"{result.seconds:.2f}",
         result.checks,
     ]
+
+
+def _floor(bound: Any) -> str:
+    """A lower bound, never rounded up."""
+    return _number(bound if bound is None else math.floor(bound * 1e4) / 1e4)
 
 
 def _number(value: Any) -> str:

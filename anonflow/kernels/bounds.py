@@ -6,16 +6,75 @@ import numpy as np
 
 from anonflow.kernels.costs import join_cost, join_row, move, widen
 from anonflow.kernels.jit import jit
-from anonflow.kernels.state import Plan, State
+from anonflow.kernels.state import STEP, Plan, State
 
 __all__ = [
     "cover_bounds",
     "cover_bounds_jit",
     "group_bounds",
     "group_bounds_jit",
+    "is_free",
+    "is_free_jit",
     "kth_costs",
     "kth_costs_jit",
+    "nearest",
+    "nearest_jit",
 ]
+
+
+_NONE = np.uint64(0)
+
+
+def nearest(
+    row: np.ndarray, weight: np.ndarray, k: int, value: np.ndarray, who: np.ndarray, times: np.ndarray
+) -> int:
+    """The originals of least cost that make up k, in ascending order; how many these are.
+
+    Parameters
+    ----------
+    row : numpy.ndarray, shape (u,), float64
+        Costs.
+    weight : numpy.ndarray, shape (u,), int64
+        At least k in all.
+    k : int
+    value : numpy.ndarray, shape (k + 1,), float64
+        Their costs, written.
+    who, times : numpy.ndarray, shape (k + 1,), int64
+        Which they are and how often they occur, written.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    O(u) and little more: the best so far are kept in order, and few originals get among them.
+    """
+    size = 0
+    total = 0
+    worst = np.inf
+    for j in range(len(row)):
+        if row[j] < worst:
+            at = size
+            while at > 0 and value[at - 1] > row[j]:
+                value[at] = value[at - 1]
+                who[at] = who[at - 1]
+                times[at] = times[at - 1]
+                at -= 1
+            value[at] = row[j]
+            who[at] = j
+            times[at] = weight[j]
+            size += 1
+            total += weight[j]
+            while total - times[size - 1] >= k:
+                size -= 1
+                total -= times[size]
+            if total >= k:
+                worst = value[size - 1]
+    return size
+
+
+nearest_jit = jit(nearest)
 
 
 def kth_costs(
@@ -41,38 +100,43 @@ def kth_costs(
 
     Notes
     -----
-    O(u q) for each record, and little more: the k smallest so far are kept in order, with their weights.
+    O(u q) for each record.
     """
     n = len(weight)
     row = np.empty(n)
     value = np.empty(k + 1)
+    who = np.empty(k + 1, np.int64)
     times = np.empty(k + 1, np.int64)
     for i in range(start, stop):
         # no literal 0: its type would be another one than that of other callers
         join_row(plan, origin, i, origin, np.int64(0), n, row)  # type: ignore[arg-type]
-        size = 0
-        total = 0
-        worst = np.inf
-        for j in range(n):
-            if row[j] < worst:
-                at = size
-                while at > 0 and value[at - 1] > row[j]:
-                    value[at] = value[at - 1]
-                    times[at] = times[at - 1]
-                    at -= 1
-                value[at] = row[j]
-                times[at] = weight[j]
-                size += 1
-                total += weight[j]
-                while total - times[size - 1] >= k:
-                    size -= 1
-                    total -= times[size]
-                if total >= k:
-                    worst = value[size - 1]
-        out[i] = value[size - 1]
+        out[i] = value[nearest(row, weight, k, value, who, times) - 1]
 
 
 kth_costs_jit = jit(kth_costs)
+
+
+def is_free(plan: Plan, A: State, i: int, B: State, j: int) -> bool:
+    """Whether B's record j covers A's record i already, or costs all that it can where it does not.
+
+    Then taking i changes nothing, now or later. That it costs nothing now is not enough: to hide nothing but
+    whole domains costs nothing until one is whole.
+
+    Raises
+    ------
+    None
+    """
+    free = True
+    for t in range(len(plan.range_form)):
+        free &= B.lo[t, j] <= A.lo[t, i] and B.hi[t, j] >= A.hi[t, i]
+    for t in range(len(plan.set_form)):
+        if plan.set_form[t] != STEP or B.count[t, j] < plan.set_least[t]:
+            for w in range(plan.word_at[t], plan.word_at[t + 1]):
+                free &= A.bits[w, i] & ~B.bits[w, j] == _NONE
+    return free
+
+
+is_free_jit = jit(is_free)
 
 
 def cover_bounds(
@@ -80,7 +144,7 @@ def cover_bounds(
     origin: State,
     weight: np.ndarray,
     k: int,
-    nodes: int,
+    joins: int,
     start: int,
     stop: int,
     out: np.ndarray,
@@ -97,8 +161,9 @@ def cover_bounds(
     weight : numpy.ndarray, shape (u,), int64
         How often each of them occurs; at least k in all.
     k : int
-    nodes : int
-        Nodes of the search for one record at most; then the bound is what is proved so far.
+    joins : int
+        Joins that the search for one record prices before it stops, beside those with each original; then the
+        bound is what is proved so far.
     start, stop : int
     out : numpy.ndarray, shape (u,), float64
         Written from `start` to `stop`; never above the least cost.
@@ -112,13 +177,16 @@ def cover_bounds(
     Notes
     -----
     A set is found by its member that is farthest from what was chosen before it, then that of the rest, ...
-    At each node those that cost nothing more are taken at once; of the others the nearest ones that make up
+    At each node those that are free are taken at once; of the others the nearest ones that make up
     k say from where on the farthest can be, and the best set found so far until where. Farther ones cost
-    more, so where the search ends the next one at the root is a bound. O(u q) for each node at worst, O(k u)
+    more, so where the search ends the next one at the root is a bound. O((u + joins) q) for each record, O(k u)
     memory.
     """
     n = len(weight)
     row = np.empty(n)
+    value = np.empty(k + 1)
+    first = np.empty(k + 1, np.int64)
+    times = np.empty(k + 1, np.int64)
     depth_most = k + 1
     partial = State(
         lo=np.empty((len(origin.lo), depth_most)),
@@ -138,8 +206,12 @@ def cover_bounds(
     size = np.empty(depth_most, np.int64)
     for i in range(start, stop):
         join_row(plan, origin, i, origin, np.int64(0), n, row)  # type: ignore[arg-type]
+        # its nearest ones, joined, are a first solution
         move(partial, 0, i, origin)
-        best = np.inf
+        for e in range(nearest(row, weight, k, value, first, times)):
+            widen(plan, partial, 0, origin, first[e])
+        best = partial.cost[0]
+        move(partial, 0, i, origin)
         bound = np.inf
         used = 0
         depth = 0
@@ -147,15 +219,15 @@ def cover_bounds(
         while depth >= 0:
             if fresh:
                 # candidates of this node, priced; those for nothing are taken
-                used += 1
+                used += size[depth] if depth > 0 else 0
                 need = k - weight[i] if depth == 0 else needs[depth]
                 m = 0
                 if depth == 0:
                     for j in range(n):
                         if j != i:
-                            if row[j] <= partial.cost[0]:
+                            if row[j] <= partial.cost[0] and is_free(plan, origin, j, partial, 0):
                                 need -= weight[j]
-                            else:
+                            elif row[j] < best:
                                 who[0, m] = j
                                 price[0, m] = row[j]
                                 m += 1
@@ -163,7 +235,7 @@ def cover_bounds(
                     for e in range(size[depth]):
                         j = who[depth, e]
                         cost = join_cost(plan, origin, j, partial, depth)
-                        if cost <= partial.cost[depth]:
+                        if cost <= partial.cost[depth] and is_free(plan, origin, j, partial, depth):
                             need -= weight[j]
                         elif cost < best:
                             who[depth, m] = j
@@ -191,7 +263,7 @@ def cover_bounds(
             if e >= size[depth] or price[depth, e] >= best:
                 depth -= 1
                 continue
-            if used >= nodes:
+            if used >= joins:
                 bound = price[0, at[0] - 1] if depth > 0 else price[0, e]
                 break
             # the farthest is the e-th: go on with those that are nearer

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonflow.criteria.graph import consistency_graph
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization, Layout
 from anonflow.kernels.bounds import (
@@ -24,12 +25,12 @@ from anonflow.kernels.state import Plan as CostPlan
 from anonflow.loss import MONOTONE, measure_named, plan
 from anonflow.table import Records
 
-__all__ = ["cover_costs", "lower_bound", "pair_costs", "record_bounds", "relaxed_costs"]
+__all__ = ["cover_costs", "covers_at_least", "lower_bound", "pair_costs", "record_bounds", "relaxed_costs"]
 
 PAIRS = 2e10
 """Cells of pairs of records that are priced at most: about ten seconds on two cores."""
 
-SEARCH = 2e8
+SEARCH = 1e8
 """Joins that branch and bound prices at most, about: some seconds."""
 
 COMBINATIONS = 4e8
@@ -38,7 +39,7 @@ COMBINATIONS = 4e8
 BLOCK = 256
 
 
-def lower_bound(records: Records, k: int, measure: str = "ncp") -> float | None:
+def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 1.0) -> float | None:
     """What no release with this k can lose less than.
 
     Parameters
@@ -48,6 +49,8 @@ def lower_bound(records: Records, k: int, measure: str = "ncp") -> float | None:
     k : int
     measure : str
         A loss, or an alias.
+    effort : float, optional
+        As :func:`record_bounds` takes it.
 
     Returns
     -------
@@ -68,13 +71,25 @@ def lower_bound(records: Records, k: int, measure: str = "ncp") -> float | None:
     A suppressed record is published as the whole domain of each QI. That costs the most there is, no less
     than covering its k nearest, so suppression does not get below the bound either.
     """
-    if measure_named(measure) not in MONOTONE:
+    own = measure_named(measure)
+    if own not in MONOTONE:
         return None
     # the kernels' costs may be a little above the loss, half a grid step for each QI
-    return max(0.0, float(record_bounds(records, k, measure).mean()) - records.q * GRID)
+    return max(0.0, float(record_bounds(records, k, own, effort).mean()) - records.q * GRID)
 
 
-def record_bounds(records: Records, k: int, measure: str = "ncp") -> np.ndarray:
+def covers_at_least(records: Records, generalization: Generalization, k: int) -> bool:
+    """Whether each generalized record covers at least k originals.
+
+    Raises
+    ------
+    None
+    """
+    degrees = consistency_graph(records, generalization).degrees()[1]
+    return bool((degrees >= k).all())
+
+
+def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float = 1.0) -> np.ndarray:
     """For each record what covering it and at least k - 1 others costs at least.
 
     Parameters
@@ -84,6 +99,8 @@ def record_bounds(records: Records, k: int, measure: str = "ncp") -> np.ndarray:
     k : int
     measure : str
         A loss that never falls when more is covered: not entropy.
+    effort : float, optional
+        How much more than usual is searched in step 3; 0 leaves it out.
 
     Returns
     -------
@@ -93,12 +110,12 @@ def record_bounds(records: Records, k: int, measure: str = "ncp") -> np.ndarray:
         1. :func:`relaxed_costs`, which is the least cost itself where no QI is a number or a set (paper 2,
            section 4, relaxation 7 to 9);
         2. :func:`pair_costs`, where n^2 q is at most 2e10 (30,162 records of 8 QIs: 7e9);
-        3. :func:`cover_costs`, as far as about 2e8 joins go: all the way on tables of some hundred records.
+        3. :func:`cover_costs`, as far as about 1e8 joins go: all the way on tables of some hundred records.
 
     Raises
     ------
     ParameterError
-        If the measure is unknown, or is entropy.
+        If the measure is unknown or is entropy, or the effort is negative.
     InfeasibleError
         If there are fewer than k records.
 
@@ -107,13 +124,14 @@ def record_bounds(records: Records, k: int, measure: str = "ncp") -> np.ndarray:
     Equal records are merged first and counted. Nothing depends on the machine: what is affordable is told by
     counts. Costs are the kernels', within 1e-11 of the loss.
     """
+    if not 0 <= effort < float("inf"):
+        raise ParameterError("effort is a number of at least 0, 1 being the usual")
     one = _Merged.of(records, k, measure)
     found, exact = _relaxed(one)
     if not exact and float(len(one.weight)) ** 2 * max(records.q, 1) <= PAIRS:
         found = np.maximum(found, _pairs(one))
-        nodes = int(SEARCH / max(1, len(one.weight)) ** 2)
-        if nodes >= 2:
-            found = np.maximum(found, _covers(one, nodes)[0])
+        if effort:
+            found = np.maximum(found, _covers(one, int(effort * SEARCH / len(one.weight)))[0])
     return found[one.label]
 
 
@@ -183,7 +201,7 @@ def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = 
 
 
 def cover_costs(
-    records: Records, k: int, measure: str = "ncp", nodes: int = 1_000_000, compiled: bool = True
+    records: Records, k: int, measure: str = "ncp", joins: int = 10_000_000, compiled: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """The least cost of covering each record and k - 1 others, or a bound of it, by branch and bound.
 
@@ -191,8 +209,8 @@ def cover_costs(
     ----------
     records, k, measure, compiled
         As in :func:`relaxed_costs`.
-    nodes : int, optional
-        Nodes of the search for each record at most.
+    joins : int, optional
+        Joins of records that the search for each record prices, about, before it stops.
 
     Returns
     -------
@@ -209,7 +227,7 @@ def cover_costs(
         If there are fewer than k records.
     """
     one = _Merged.of(records, k, measure)
-    found, exact = _covers(one, nodes, compiled)
+    found, exact = _covers(one, joins, compiled)
     return found[one.label], exact[one.label]
 
 
@@ -253,13 +271,13 @@ def _pairs(one: _Merged, compiled: bool = True) -> np.ndarray:
     return out
 
 
-def _covers(one: _Merged, nodes: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def _covers(one: _Merged, joins: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
     origin = one.origin(compiled)
     out, exact = np.empty(len(one.weight)), np.empty(len(one.weight), bool)
 
     def work(start: int, stop: int) -> None:
         (cover_bounds_jit if compiled else cover_bounds)(
-            one.plan, origin, one.weight, one.k, nodes, start, stop, out, exact
+            one.plan, origin, one.weight, one.k, joins, start, stop, out, exact
         )
 
     _in_blocks(work, len(out))
@@ -290,7 +308,10 @@ def _relaxed(one: _Merged, compiled: bool = True) -> tuple[np.ndarray, bool]:
     found = [_levels(one, a) for a in range(q)]
     order = [a for a in range(q) if found[a] is not None]
     levels = [level for level in found if level is not None]
-    exact = all(level.exact for level in levels)
+    exact = all(
+        level.exact if level is not None else one.records.domains[a].size <= 1
+        for a, level in enumerate(found)
+    )
 
     def combinations() -> float:
         return float(np.prod([float(len(level.look)) for level in levels])) * n

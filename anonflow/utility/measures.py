@@ -15,8 +15,8 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table, equal_columns
 from anonflow.table.schema import did_you_mean
+from anonflow.utility import bounds, usefulness
 from anonflow.utility import queries as counting
-from anonflow.utility import usefulness
 from anonflow.utility.part import Part, part_of
 
 __all__ = ["Asked", "asked", "combine", "finalize", "measure", "measure_names", "partial"]
@@ -129,6 +129,9 @@ def measure(
         from the release as if each value in a range or set were equally likely; the median of
         |answer - truth| / max(truth, 1). Options ``queries`` (200) and ``seed`` (0). Values are counted, not
         widths: a range over a gap is not spread into the gap.
+    ``lower-bound``
+        What no release of the table with this k can have as its GCP
+        (:func:`anonflow.utility.bounds.lower_bound`). Options ``loss`` (``ncp``; not entropy) and ``effort`` (1).
     ``suppressed``, ``stars``
         Suppressed records; cells published as ``*``, hidden positions of a code one by one.
     """
@@ -357,6 +360,15 @@ def _usefulness_prepare(
     return usefulness.attributes(records, numeric)
 
 
+def _bound_prepare(records: Records, k: int | None, *, loss: str = "ncp", effort: float = 1.0) -> float:
+    bound = bounds.lower_bound(records, _needed_k("lower-bound", k), loss, effort)
+    if bound is None:
+        raise ParameterError(
+            "measure 'lower-bound': no bound is known for entropy, which may fall when more is covered"
+        )
+    return bound
+
+
 def _queries_prepare(
     records: Records, k: int | None, *, queries: int = 200, seed: int = 0
 ) -> tuple[counting.Query, ...]:
@@ -375,6 +387,7 @@ _MEASURES = {
     "query-error": _Measure(
         _queries_prepare, counting.chunk, lambda prepared, chunks: counting.finalize(chunks)
     ),
+    "lower-bound": _Measure(_bound_prepare, lambda prepared, part: None, lambda prepared, chunks: prepared),
     "suppressed": _Measure(_nothing, _suppressed, _sum),
     "stars": _Measure(_nothing, _stars, _sum),
 }
