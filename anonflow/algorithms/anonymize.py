@@ -184,46 +184,18 @@ class Anonymization:
         return _sentence(own, self.loss(own), self.lower_bound(own))
 
     def assignments(self) -> np.ndarray:
-        """The matches taken apart into disjoint assignments: every match is in exactly one.
-
-        Returns
-        -------
-        numpy.ndarray, shape (d, n), int32
-            ``result[s, j]`` is the original of generalized record j in assignment s. d = k; with a partition that
-            has k + 1 matches for each record (reciprocal graphs) d = k + 1, and the last is -1 elsewhere. A
-            suppressed record is its own in each.
+        """The matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.
 
         Raises
         ------
         ParameterError
             If the method makes no k-regular matches.
-        VerificationError
-            If the matches are not regular.
-
-        Notes
-        -----
-        They prove k-regularity and are not a draw: whoever knows one true match of an assignment knows all of
-        it. :meth:`release` draws.
         """
-        from anonflow.release import decompose
+        from anonflow.release import assignments
 
         if self.matches is None:
-            raise ParameterError(
-                f"{self.algorithm.name} makes no k-regular matches that could be taken apart; greedy does"
-            )
-        degrees = (self.matches >= 0).sum(axis=1)
-        kinds = [int(degree) for degree in np.unique(degrees) if degree > 1]
-        if len(kinds) < 2:
-            return decompose(self.matches)
-        apart = np.full((max(kinds), self.n), -1, np.int32)
-        apart[:, degrees <= 1] = np.flatnonzero(degrees <= 1)
-        place = np.full(self.n, -1, np.int32)
-        for degree in kinds:
-            at = np.flatnonzero(degrees == degree)
-            place[at] = np.arange(len(at))
-            apart[:degree, at] = at[decompose(place[self.matches[at, :degree]])]
-            place[at] = -1
-        return apart
+            raise ParameterError(f"{self.algorithm.name} makes no matches to take apart; greedy does")
+        return assignments(self.matches)
 
     def release(self, seed: int | None = None) -> Release:
         """Draw one assignment, shuffle, and build what is published.

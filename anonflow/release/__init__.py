@@ -1,7 +1,7 @@
 """Drawing the assignment, shuffling, the published table and the owner's certificate."""
 
 from anonflow.release.certificate import Certificate
-from anonflow.release.draw import decompose, draw_assignment, draw_permutation, permute_classes
+from anonflow.release.draw import assignments, decompose, draw_assignment, draw_permutation, permute_classes
 from anonflow.release.publish import Release, ReleaseWarning, publish
 from anonflow.release.randomness import RandomWords
 from anonflow.release.tables import read_release, write_release
@@ -11,6 +11,7 @@ __all__ = [
     "RandomWords",
     "Release",
     "ReleaseWarning",
+    "assignments",
     "decompose",
     "draw_assignment",
     "draw_permutation",

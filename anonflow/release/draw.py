@@ -12,7 +12,7 @@ from anonflow.kernels.draw import components_jit, draw_batch_jit, halve_jit, wal
 from anonflow.kernels.lanes import permute_batch_jit
 from anonflow.release.randomness import RandomWords
 
-__all__ = ["decompose", "draw_assignment", "draw_permutation", "permute_classes"]
+__all__ = ["assignments", "decompose", "draw_assignment", "draw_permutation", "permute_classes"]
 
 _BATCH = 1 << 21  # lanes made at a time: 8 MiB
 
@@ -287,6 +287,48 @@ def decompose(matches: np.ndarray) -> np.ndarray:
     parts = _assignments(flat, len(drawn), k, RandomWords(0, step=0), [0])
     result[:, drawn] = originals[np.array(parts)].astype(np.int32)
     return result
+
+
+def assignments(matches: np.ndarray) -> np.ndarray:
+    """Take matches apart into disjoint assignments, where some components have more matches than others.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, w), integer
+        As in :func:`draw_assignment`; ``matches[j, 0] == j``.
+
+    Returns
+    -------
+    numpy.ndarray, shape (d, n), int32
+        ``result[s, j]`` is the original of generalized record j in assignment s; every match is in exactly one.
+        d is the largest number of matches, k as a rule. In components that have fewer (all but one partition of
+        an odd size of a reciprocal graph) the last ones are -1. A suppressed record is its own in each.
+
+    Raises
+    ------
+    VerificationError
+        If the graph is not regular.
+
+    Notes
+    -----
+    As :func:`decompose`, for each degree on its own.
+    """
+    graph = _int32_rows(matches)
+    faulty, _, _, _, degrees = components_jit(graph)
+    if faulty.any():
+        raise VerificationError(f"the matches of {int(faulty.sum())} records are not regular")
+    kinds = [int(degree) for degree in np.unique(degrees) if degree > 1]
+    if len(kinds) < 2:
+        return decompose(graph)
+    mine = (graph >= 0).sum(axis=1)
+    apart = np.full((max(kinds), len(graph)), -1, np.int32)
+    apart[:, mine == 1] = np.flatnonzero(mine == 1)
+    place = np.full(len(graph), -1, np.int32)
+    for degree in kinds:
+        at = np.flatnonzero(mine == degree)
+        place[at] = np.arange(len(at))
+        apart[:degree, at] = at[decompose(place[graph[at, :degree]])]
+    return apart
 
 
 def _assignments(
