@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
+from anonflow.algorithms.pattern_choices import Choices, choices_of, searched
 from anonflow.algorithms.pattern_guided import place, publish_places, within_boundaries
-from anonflow.algorithms.patterns import pattern_masks, whole_costs
+from anonflow.algorithms.patterns import mask_costs, pattern_masks, whole_costs
 from anonflow.errors import ParameterError
-from anonflow.table.records import Records, equal_columns
 
 __all__ = ["PATTERN_GUIDED_OPTIMAL", "Choices", "choices_of", "pattern_guided_optimal"]
+
+GRACE = 0.4
+"""Seconds past the time limit that a solver is waited for, which mostly ends by itself."""
 
 LARGEST = 1_500_000
 """Choices of a pattern by a row type up to which the integer program is tried."""
@@ -42,7 +46,8 @@ def pattern_guided_optimal(
     Outcome
         With classes. Rows that follow no pattern are suppressed altogether. Facts: `suppressed_entries`;
         `cost`, the same with weights; `lower_bound`, which no solution is below; `heuristic`, the cost of
-        the heuristic; `proven`, whether the solution is known to be optimal.
+        the heuristic, and `local_search`, what it is after rows moved to better instances; `proven`, whether
+        the solution is known to be optimal.
 
     Raises
     ------
@@ -53,8 +58,9 @@ def pattern_guided_optimal(
     -----
     Paper 5, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k compatible rows
     are dropped; the cheapest instance left to each row bounds from below, and if the heuristic's solution
-    meets the bound it is published. Else a choice that costs so much more than its row's cheapest that
-    no solution with it could be better than the heuristic's is dropped too, again and again. The rows that
+    meets the bound it is published. Else a local search improves it
+    (:func:`anonflow.algorithms.pattern_choices.searched`), and a choice that costs so much more than its row's cheapest that
+    no solution with it could be better is dropped too, again and again. The rows that
     choose an instance are bounded one by one, not by (6)'s sum, which is the same for whole numbers and
     tighter for fractions; and only the choice of instances is asked to be whole: with it fixed, the rest is a
     transport of rows, whose vertices are whole.
@@ -71,25 +77,27 @@ def pattern_guided_optimal(
     masks = masks[masks != np.uint64((1 << records.q) - 1)]  # that is suppression, which needs no k rows
     whole, unit = whole_costs(records.domains, weights)
     start, used = place(records, masks, k)
-    of_pattern = ((masks[:, None] >> np.arange(records.q, dtype=np.uint64)) & np.uint64(1)).astype(
-        np.int64
-    ) @ whole
+    of_pattern = mask_costs(masks, whole)
     out = int(whole.sum())
     heuristic = int(np.where(used >= 0, np.append(of_pattern, 0)[used], out).sum())
     choices = choices_of(records, masks, of_pattern, out, k)
     bound = choices.bound()
     labels, cost = start, heuristic
-    if bound < heuristic and choices.narrow(heuristic):
-        bound = max(bound, min(choices.bound(), heuristic))
-        found, least = _solve(choices, end - time.monotonic())
-        bound = min(max(bound, least), heuristic)
-        if found is not None:
-            better = choices.cost_of(found)
-            if better < heuristic:
-                labels, used = choices.places(found)
-                cost = better
-    elif bound < heuristic:
-        bound = heuristic  # nothing better exists
+    if bound < cost and time_limit > 0:
+        moved = searched(choices, used)
+        if choices.cost_of(moved) < cost:
+            cost = choices.cost_of(moved)
+            labels, used = choices.places(moved)
+    searched_cost = cost
+    if bound < cost and choices.narrow(cost):
+        bound = max(bound, min(choices.bound(), cost))
+        found, least = _solve(choices, end)
+        bound = min(max(bound, least), cost)
+        if found is not None and choices.cost_of(found) < cost:
+            labels, used = choices.places(found)
+            cost = choices.cost_of(found)
+    elif bound < cost:
+        bound = cost  # nothing better exists
     return publish_places(
         records,
         masks,
@@ -99,188 +107,14 @@ def pattern_guided_optimal(
         cost=cost / unit,
         lower_bound=min(bound, cost) / unit,
         heuristic=heuristic / unit,
+        local_search=searched_cost / unit,
         proven=bound >= cost,
     )
 
 
-@dataclass(eq=False)
-class Choices:
-    """What each row type may choose: an instance of a pattern, or to be suppressed.
-
-    Attributes
-    ----------
-    k : int
-    row_type : numpy.ndarray, shape (n,), int64
-        The type of each record.
-    rows : numpy.ndarray, shape (t,), int64
-        How many records are of each type.
-    kind, instance, pattern, cost : numpy.ndarray, shape (c,), int64
-        Of each choice: the row type; the instance, -1 for suppression; its pattern, -1 likewise; the cost of
-        one row.
-    """
-
-    k: int
-    row_type: np.ndarray
-    rows: np.ndarray
-    kind: np.ndarray
-    instance: np.ndarray
-    pattern: np.ndarray
-    cost: np.ndarray
-
-    def cheapest(self) -> np.ndarray:
-        """The cost of each type's cheapest choice, shape (t,), int64; very large where it has none.
-
-        Raises
-        ------
-        None
-        """
-        least = np.full(len(self.rows), np.iinfo(np.int64).max)
-        np.minimum.at(least, self.kind, self.cost)
-        return least
-
-    def bound(self) -> int:
-        """What no solution is below: every row at its cheapest choice.
-
-        Raises
-        ------
-        None
-        """
-        return int(self.cheapest() @ self.rows)
-
-    def keep(self, good: np.ndarray) -> None:
-        """Only the choices of a mask, shape (c,), bool.
-
-        Raises
-        ------
-        None
-        """
-        self.kind, self.instance, self.pattern, self.cost = (
-            part[good] for part in (self.kind, self.instance, self.pattern, self.cost)
-        )
-
-    def drop_small(self) -> None:
-        """Drop the instances that fewer than k rows may choose.
-
-        Raises
-        ------
-        None
-        """
-        inside = self.instance >= 0
-        sizes = np.bincount(self.instance[inside], self.rows[self.kind[inside]])
-        good = ~inside
-        good[inside] = sizes[self.instance[inside]] >= self.k
-        self.keep(good)
-
-    def narrow(self, above: int) -> bool:
-        """Drop what is in no solution of less cost than `above`; whether there can be any.
-
-        Raises
-        ------
-        None
-        """
-        before = -1
-        while len(self.kind) != before:
-            before = len(self.kind)
-            least = self.cheapest()
-            if (np.bincount(self.kind, minlength=len(self.rows)) == 0).any():
-                return False
-            slack = above - int(least @ self.rows) - 1
-            if slack < 0:
-                return False
-            self.keep(self.cost - least[self.kind] <= slack)
-            self.drop_small()
-        return True
-
-    def cost_of(self, amount: np.ndarray) -> int:
-        """The cost when so many rows make each choice.
-
-        Raises
-        ------
-        None
-        """
-        return int(amount @ self.cost)
-
-    def places(self, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Class and pattern of each record, -1 for suppressed ones, when so many rows make each choice.
-
-        Raises
-        ------
-        None
-        """
-        by_type = np.argsort(self.kind, kind="stable")
-        made = np.repeat(by_type, amount[by_type])
-        labels = np.empty(len(self.row_type), np.int64)
-        used = np.empty_like(labels)
-        records = np.argsort(self.row_type, kind="stable")
-        labels[records] = self.instance[made]
-        used[records] = self.pattern[made]
-        return labels, used
-
-
-def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int, k: int) -> Choices:
-    """All choices in instances of at least k compatible rows, and suppression; O(p t q).
-
-    Parameters
-    ----------
-    records : Records
-    masks : numpy.ndarray, shape (p,), uint64
-    costs : numpy.ndarray, shape (p,), int64
-        Of a row of each pattern.
-    out : int
-        Cost of a suppressed row.
-    k : int
-
-    Raises
-    ------
-    None
-    """
-    labels = equal_columns(records.codes.T, records.n)
-    _, example, row_type, rows = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
-    types = records.codes[example].T
-    every = np.arange(len(rows))
-    kinds, instances, patterns, prices = (
-        [every],
-        [np.full(len(rows), -1)],
-        [np.full(len(rows), -1)],
-        [np.full(len(rows), out)],
-    )
-    used = 0
-    for p, mask in enumerate(masks.tolist()):
-        kept = [a for a in range(records.q) if not mask >> a & 1]
-        instance = _instances(types, kept, [domain.size + 1 for domain in records.domains])
-        sizes = np.bincount(instance, rows).astype(np.int64)
-        good = np.flatnonzero(sizes[instance] >= k)
-        if len(good):
-            _, dense = np.unique(instance[good], return_inverse=True)
-            kinds.append(good)
-            instances.append(dense + used)
-            patterns.append(np.full(len(good), p))
-            prices.append(np.full(len(good), costs[p]))
-            used += int(dense.max()) + 1
-    return Choices(
-        k,
-        row_type.astype(np.int64),
-        rows.astype(np.int64),
-        *(np.concatenate(parts).astype(np.int64) for parts in (kinds, instances, patterns, prices)),
-    )
-
-
-def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarray:
-    """Labels of the row types that agree on some QIs."""
-    room = 1.0
-    for a in kept:
-        room *= sizes[a]
-    if room >= 2**62:
-        return equal_columns(types[kept], types.shape[1])
-    key = np.zeros(types.shape[1], np.int64)
-    for a in kept:
-        key = key * sizes[a] + (types[a] + 1)
-    return np.unique(key, return_inverse=True)[1]
-
-
-def _solve(choices: Choices, seconds: float) -> tuple[np.ndarray | None, int]:
+def _solve(choices: Choices, end: float) -> tuple[np.ndarray | None, int]:
     """How many rows make each choice, if a solution was found in time, and a bound from below."""
-    if seconds <= 0 or len(choices.kind) > LARGEST:
+    if end <= time.monotonic() or len(choices.kind) > LARGEST:
         return None, 0
     c, t = len(choices.kind), len(choices.rows)
     ids, at = np.unique(choices.instance, return_inverse=True)
@@ -312,13 +146,19 @@ def _solve(choices: Choices, seconds: float) -> tuple[np.ndarray | None, int]:
         optimize.LinearConstraint(enough, 0, np.inf),
     ]
     whole = np.concatenate([np.zeros(c), np.ones(m)])
-    solved = optimize.milp(
-        costs,
-        integrality=whole,
-        bounds=optimize.Bounds(0, np.concatenate([rows, np.ones(m)])),
-        constraints=limits,
-        options={"time_limit": seconds, "mip_rel_gap": 0.0},
+    seconds = end - time.monotonic()
+    solved = _in_time(
+        end,
+        lambda: optimize.milp(
+            costs,
+            integrality=whole,
+            bounds=optimize.Bounds(0, np.concatenate([rows, np.ones(m)])),
+            constraints=limits,
+            options={"time_limit": max(seconds, 0.0), "mip_rel_gap": 0.0},
+        ),
     )
+    if solved is None:
+        return None, 0
     if solved.status == 2:
         return None, np.iinfo(np.int64).max  # nothing better than the heuristic exists
     least = 0
@@ -326,7 +166,21 @@ def _solve(choices: Choices, seconds: float) -> tuple[np.ndarray | None, int]:
         least = int(np.ceil(solved.mip_dual_bound - 1e-6 * max(1.0, abs(solved.mip_dual_bound))))
     if solved.x is None:
         return None, least
-    return _transported(choices, at, solved.x[c:] > 0.5, costs[:c]), least
+    chosen_instances = solved.x[c:] > 0.5
+    return _in_time(end + GRACE, lambda: _transported(choices, at, chosen_instances, costs[:c])), least
+
+
+def _in_time(end: float, work: Callable[[], Any]) -> Any:
+    """What `work` returns, or None if it has not returned by `end`, plus a grace.
+
+    HiGHS looks at the clock between its steps only, and one step of a large program can take many times the
+    limit. A thread that is waited for no longer ends when its step does; what it finds is dropped.
+    """
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(max(end - time.monotonic(), 0.0) + GRACE)
+    return found[0] if found else None
 
 
 def _transported(choices: Choices, at: np.ndarray, on: np.ndarray, costs: np.ndarray) -> np.ndarray | None:

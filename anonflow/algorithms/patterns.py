@@ -17,7 +17,7 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["pattern_costs", "pattern_grid", "pattern_masks", "qi_costs", "whole_costs"]
+__all__ = ["mask_costs", "pattern_costs", "pattern_grid", "pattern_masks", "qi_costs", "whole_costs"]
 
 MOST = 20
 """QIs up to which all patterns may be asked for; predicates may leave at most 2^20 patterns."""
@@ -75,7 +75,7 @@ def pattern_masks(domains: Sequence[Domain], patterns: Any = "all", weights: Any
             raise ParameterError("pattern-guided: at most 63 quasi-identifiers")
         given = [patterns] if isinstance(patterns, Mapping) else patterns
         masks = np.unique(np.concatenate([_masks_of(pattern, domains) for pattern in given]))
-    order = np.lexsort([_reversed_bits(masks, q), _sums(masks, whole_costs(domains, weights)[0])])
+    order = np.lexsort([_reversed_bits(masks, q), mask_costs(masks, whole_costs(domains, weights)[0])])
     return masks[order]
 
 
@@ -100,7 +100,7 @@ def pattern_costs(masks: np.ndarray, domains: Sequence[Domain], weights: Any = N
         As :func:`qi_costs`.
     """
     whole, unit = whole_costs(domains, weights)
-    return _sums(masks, whole) / unit
+    return mask_costs(masks, whole) / unit
 
 
 def pattern_grid(table: Table, patterns: Any = "all", weights: Any = None) -> pd.DataFrame:
@@ -318,7 +318,13 @@ def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, in
     return np.array([int(cost * unit) for cost in costs], np.int64), unit
 
 
-def _sums(masks: np.ndarray, costs: np.ndarray) -> np.ndarray:
+def mask_costs(masks: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """What a row of each pattern costs, shape (p,), int64, from whole costs of the QIs.
+
+    Raises
+    ------
+    None
+    """
     total = np.zeros(len(masks), np.int64)
     for a, cost in enumerate(costs):
         total += ((masks >> np.uint64(a)) & np.uint64(1)).astype(np.int64) * cost
