@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
+from anonflow import cli
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.contract import Partition
 from anonflow.algorithms.optimal import optimal
@@ -21,6 +24,7 @@ from anonflow.loss import MONOTONE, record_costs
 from anonflow.table import Records, Table
 from anonflow.utility import bounds
 from tests import cost_cases
+from tests.flow_files import write_flow
 from tests.naive import bounds as naive
 from tests.naive.loss import join_cost
 from tests.strategies import tables
@@ -247,6 +251,41 @@ def test_no_bound_where_a_record_covers_fewer_than_k() -> None:
     )
     assert not bare.is_bounded
     assert bare.lower_bound() is None
+
+
+def said_below(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[float]:
+    """The column "no release below" of what a command prints."""
+    with pytest.raises(SystemExit) as caught:
+        cli.main([str(argument) for argument in arguments])
+    out = capsys.readouterr().out
+    assert caught.value.code in (0, None)
+    header, *lines = out.splitlines()
+    start = header.index("no release below")
+    cells = [line[start : start + len("no release below")] for line in lines]
+    return [float(cell) for cell in cells if re.fullmatch(r" *0\.\d{4}", cell)]
+
+
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+def test_flows_and_the_shell_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flow = write_flow(tmp_path, steps="  - measure: [gcp, lower-bound]\n")
+    report = af.run(flow)
+    row = report.runs.iloc[0]
+    assert 0 < row["lower-bound"] <= row["gcp"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "no release with this k can be below" in page
+    assert f"{int(row['lower-bound'] * 1e4) / 1e4:.4f}" in page
+    table = report.results[0].anonymization
+    assert table is not None
+    assert table.lower_bound("gcp") == row["lower-bound"]
+    below = said_below(capsys, "run", flow, "--fresh")
+    assert below == [int(row["lower-bound"] * 1e4) / 1e4]
+    below = said_below(
+        capsys, "compare", tmp_path / "people.csv", "--schema", flow, "--k", "3,5", "--bounds",
+        "--algorithms", "greedy,mondrian", "--partition-size", 20,
+    )  # fmt: skip
+    assert len(below) == 4
+    assert below[0] == below[2] == int(row["lower-bound"] * 1e4) / 1e4
+    assert below[1] == below[3] > below[0]
 
 
 @pytest.mark.slow
