@@ -11,9 +11,16 @@ from pydantic import ValidationError
 from anonflow import strict_yaml
 from anonflow.algorithms.budget import AUTO
 from anonflow.engine.flow import Run
-from anonflow.engine.names import attacker_problem, criterion_problem, measure_problem, method_problems
+from anonflow.engine.names import (
+    attacker_problem,
+    criterion_problem,
+    diversify_problem,
+    measure_problem,
+    method_problems,
+)
 from anonflow.engine.parts import KeyPath, Parts, reworded
-from anonflow.engine.spec import AnonymizeSpec, PartitionSpec
+from anonflow.engine.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
+from anonflow.table.schema import Schema
 
 __all__ = ["MAX_RUNS", "Combinations"]
 
@@ -158,6 +165,27 @@ class Combinations(Parts):
                 if text is not None:
                     self.problems.add(("steps", at["verify"], "verify", i), text, value=True)
                     break
+
+    def _diversify(
+        self, steps: dict[str, Any], at: dict[str, int], schema: Schema | None
+    ) -> DiversifySpec | None:
+        if "diversify" not in steps:
+            return None
+        home: KeyPath = ("steps", at["diversify"], "diversify")
+        given = steps["diversify"]
+        if not isinstance(given, dict) or not given:
+            self.problems.add(
+                home, "'diversify' needs settings such as {criterion: l-diversity, l: 2}", value=True
+            )
+            return None
+        spec = self._model(DiversifySpec, home, data=given)
+        if spec is None:
+            return None
+        assert isinstance(spec, DiversifySpec)
+        key, text = diversify_problem(spec.criterion, spec.settings, schema)
+        if text is not None:
+            self.problems.add((*home, key) if key in given else home, text, value=key in given)
+        return spec
 
     def _attack(self, steps: dict[str, Any], at: dict[str, int], draws: bool) -> None:
         if "attack" in steps and not draws:

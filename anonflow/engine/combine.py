@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import Anonymization, assemble
+from anonflow.algorithms.contract import Outcome
+from anonflow.algorithms.diversify import check_diversity, diversify
 from anonflow.algorithms.reciprocal import even_size
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.asked import read_criteria
+from anonflow.criteria.asked import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verifier import verify
 from anonflow.engine.flow import Flow, Run
 from anonflow.engine.graph import Plan, RunPlan
 from anonflow.engine.result import ColumnLoss, RunResult
-from anonflow.engine.tasks import OF_THE_WHOLE, Failed, PartitionResult
+from anonflow.engine.tasks import OF_THE_WHOLE, Failed, Matched, Measured, PartitionResult, measure
 from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named, record_costs
 from anonflow.table import Table
 
-__all__ = ["combine", "infeasible", "with_findings"]
+__all__ = ["combine", "infeasible", "refuse_early", "with_findings"]
 
 
-def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[PartitionResult]) -> RunResult:
+def combine(
+    flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[PartitionResult], entropy: int
+) -> RunResult:
     """Put a run's partitions together.
 
     Parameters
@@ -36,6 +41,8 @@ def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[Part
     one : RunPlan
     parts : list of PartitionResult
         In the order of the run's cuts.
+    entropy : int
+        The flow's seed, for the step diversify.
 
     Returns
     -------
@@ -68,9 +75,26 @@ def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[Part
     except InfeasibleError as error:
         return infeasible(one.run, error.message, table.n)
     findings = _merged([part.findings for part in parts])
+    seconds = sum(each.seconds for each in matched)
+    columns = _columns(table, parts)
+    more = flow.spec.steps.diversify
+    if more is not None:
+        begin = time.perf_counter()
+        try:
+            anonymization = diversify(anonymization, more.criterion, **more.settings, seed=entropy)
+        except InfeasibleError as error:
+            return infeasible(one.run, error.message, table.n)
+        seconds += time.perf_counter() - begin
+        made = Outcome(anonymization.generalization, suppressed=anonymization.suppressed)
+        columns = _columns(table, [PartitionResult(matched[0], (), _measured(table, made))])
     if not flow.draws(one.run):
         asked = read_criteria(flow.criteria, anonymization.guarantee)
-        whole = [each for each in asked if each.name in OF_THE_WHOLE]
+        whole = [each for each in asked if more is not None or each.name in OF_THE_WHOLE]
+        if more is not None:
+            # everything again; what a k-regular result shows is known after the draw only
+            drawn = anonymization.matches is not None
+            whole = [each for each in whole if not (drawn and each.name in DIVERSITY)]
+            findings = ()
         if whole:
             findings += verify(table, anonymization, whole, spec.k).findings
     measures = dict.fromkeys(("gcp", *flow.spec.steps.measure, "usefulness"))
@@ -83,14 +107,29 @@ def combine(flow: Flow, table: Table, plan: Plan, one: RunPlan, parts: list[Part
         table.n,
         measures=utility.measure(table, anonymization, list(measures)),
         suppressed=int(anonymization.suppressed.sum()),
-        seconds=sum(each.seconds for each in matched),
+        seconds=seconds,
         findings=findings,
-        columns=_columns(table, parts),
+        columns=columns,
         sizes=_sizes(anonymization),
         spread=_spread(anonymization),
         values=dict(one.run.values),
         anonymization=anonymization,
     )
+
+
+def refuse_early(flow: Flow, table: Table) -> None:
+    """Refuse a diversity that not even the whole table has, before any work.
+
+    Raises
+    ------
+    InfeasibleError
+        With the largest feasible value.
+    ParameterError
+        If the column is none of the table's.
+    """
+    more = flow.spec.steps.diversify
+    if more is not None:
+        check_diversity(table, more.criterion, more.column, **more.needed)
 
 
 def infeasible(run: Run, problem: str, records: int) -> RunResult:
@@ -111,6 +150,13 @@ def infeasible(run: Run, problem: str, records: int) -> RunResult:
         values=dict(run.values),
         problem=problem,
     )
+
+
+def _measured(table: Table, outcome: Outcome) -> Measured:
+    """The information loss of the whole table."""
+    found = measure(table.records, Matched(outcome, 0.0))
+    assert isinstance(found, Measured)
+    return found
 
 
 def _merged(findings: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:

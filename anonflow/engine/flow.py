@@ -92,7 +92,9 @@ class Flow:
     @property
     def criteria(self) -> tuple[Any, ...]:
         """What is verified; nothing is published unverified, so never empty."""
-        return self.spec.steps.verify or ("covers", "guarantee")
+        asked: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
+        more = self.spec.steps.diversify
+        return asked if more is None else (*asked, more.asked)
 
     def draws(self, run: Run) -> bool:
         """Whether an assignment is drawn for a run: only for the one that is published or handed back.

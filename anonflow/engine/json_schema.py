@@ -84,6 +84,7 @@ def _steps() -> dict[str, Any]:
         for name, known in lists.items()
     }
     steps["anonymize"] = {"$ref": "#/$defs/AnonymizeSpec"}
+    steps["diversify"] = {"$ref": "#/$defs/DiversifySpec"}
     steps["draw"] = {"anyOf": [{"$ref": "#/$defs/DrawSpec"}, {"type": "null"}]}
     for name in spec.StepsSpec.model_fields:
         steps.setdefault(name, {})

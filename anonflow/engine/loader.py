@@ -13,6 +13,7 @@ from anonflow.engine.flow import OWNER, Flow, Run
 from anonflow.engine.spec import (
     NAME_PATTERN,
     VERSION,
+    DiversifySpec,
     DrawSpec,
     FlowSpec,
     PartitionSpec,
@@ -100,6 +101,7 @@ class _Checker(Combinations):
         run = self._model(RunSpec, ("run",), optional=True) or RunSpec()
         publish = self._model(PublishSpec, ("publish",), optional=True) or PublishSpec()
         steps, at = self._steps()
+        diversify = self._diversify(steps, at, schema)
         matrix = self._matrix()
         runs = self._runs(steps, at, partition, matrix)
         self._verify(steps, at, runs)
@@ -112,7 +114,7 @@ class _Checker(Combinations):
             if "flow" in self.data:
                 self._name_problem()
             return None
-        spec = self._spec(table, partition, steps, runs, matrix, publish, run)
+        spec = self._spec(table, partition, steps, runs, matrix, publish, run, diversify)
         if spec is None:
             return None
         return Flow(spec.flow, self.folder, path, spec, schema, runs, published)
@@ -133,6 +135,7 @@ class _Checker(Combinations):
         matrix: dict[str, list[Any]],
         publish: PublishSpec,
         run: RunSpec,
+        diversify: DiversifySpec | None,
     ) -> FlowSpec | None:
         self._name_problem()
         if len(self.problems):
@@ -144,6 +147,7 @@ class _Checker(Combinations):
             partition=partition,
             steps=StepsSpec(
                 anonymize=runs[0].anonymize,
+                diversify=diversify,
                 draw=DrawSpec() if "draw" in steps else None,
                 verify=tuple(steps.get("verify") or ()),
                 attack=tuple(steps.get("attack") or ()),

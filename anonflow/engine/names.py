@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from anonflow import datasets, loss, risk, strict_yaml, utility
+from anonflow.algorithms.diversity import DIVERSITIES, check_parameters, sensitive_column
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.asked import CRITERIA, read_criteria
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy import Hierarchy
+from anonflow.table.schema import Schema
 
 __all__ = [
     "attacker_problem",
     "check_hierarchy",
     "criterion_problem",
     "dataset_problems",
+    "diversify_problem",
     "measure_problem",
     "method_problems",
 ]
@@ -80,6 +83,35 @@ def criterion_problem(criterion: Any, algorithm: str) -> str | None:
     except AnonflowError as error:
         return error.problems[0]
     return None
+
+
+def diversify_problem(
+    criterion: str, settings: Mapping[str, Any], schema: Schema | None
+) -> tuple[str, str | None]:
+    """What is wrong with a step diversify: the key that it stands at, and the problem, None if there is none.
+
+    Raises
+    ------
+    None
+    """
+    if criterion not in DIVERSITIES:
+        return "criterion", strict_yaml.unknown(criterion, DIVERSITIES, "criterion")
+    named = {name: settings[name] for name in ("p", "l", "c", "t") if settings[name] is not None}
+    try:
+        check_parameters(criterion, named)
+    except AnonflowError as error:
+        strange = [name for name in named if name not in DIVERSITIES[criterion]]
+        return (strange or list(DIVERSITIES[criterion]))[0], error.problems[0].removeprefix("diversify: ")
+    if schema is None:
+        return "", None
+    roles = {name: column.role for name, column in schema.columns.items()}
+    others = tuple(name for name, role in roles.items() if role not in ("quasi-identifier", "identifier"))
+    sensitive = tuple(name for name, role in roles.items() if role == "sensitive")
+    try:
+        sensitive_column(settings["column"], sensitive, others)
+    except AnonflowError as error:
+        return "column", error.problems[0].removeprefix("diversify: ")
+    return "", None
 
 
 def attacker_problem(attacker: Any) -> str | None:

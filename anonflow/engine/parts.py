@@ -17,7 +17,7 @@ from anonflow.table.schema import Schema
 
 __all__ = ["STEPS", "KeyPath", "Parts", "reworded"]
 
-STEPS = ("anonymize", "draw", "verify", "attack", "measure")
+STEPS = ("anonymize", "diversify", "draw", "verify", "attack", "measure")
 
 Model = TypeVar("Model", bound=BaseModel)
 KeyPath = tuple[str | int, ...]
@@ -175,13 +175,17 @@ class Parts:
                 self.problems.add((*path, name), f"a second step {name!r}; a flow has one of each")
             else:
                 found[name], at[name] = settings, i
-        order = [name for name in found if name in ("anonymize", "draw")]
+        order = [name for name in found if name in ("anonymize", "diversify", "draw")]
         if "anonymize" not in found:
             self.problems.add(("steps",), "no step 'anonymize'; it comes first")
         elif next(iter(found)) != "anonymize":
             self.problems.add(("steps", at["anonymize"]), "'anonymize' is the first step")
-        elif "draw" in order and at["draw"] != 1:
-            self.problems.add(("steps", at["draw"]), "'draw' comes right after 'anonymize'")
+        elif "diversify" in order and at["diversify"] != 1:
+            self.problems.add(("steps", at["diversify"]), "'diversify' comes right after 'anonymize'")
+        elif "draw" in order and at["draw"] != order.index("draw"):
+            self.problems.add(
+                ("steps", at["draw"]), f"'draw' comes right after '{order[order.index('draw') - 1]}'"
+            )
         if found.get("draw"):
             self._model(DrawSpec, ("steps", at["draw"], "draw"), data=found["draw"])
         for name in ("verify", "attack", "measure"):

@@ -19,7 +19,7 @@ from anonflow.criteria.asked import read_criteria
 from anonflow.criteria.verifier import verify
 from anonflow.engine import record, source
 from anonflow.engine.attacks import attacked
-from anonflow.engine.combine import combine, infeasible, with_findings
+from anonflow.engine.combine import combine, infeasible, refuse_early, with_findings
 from anonflow.engine.events import (
     Event,
     EventStream,
@@ -198,6 +198,7 @@ class _Runner:
         jit.announce(self._announce)
         table = self._step("load", lambda: source.read(flow))
         self._tell_about(table)
+        refuse_early(flow, table)
         if is_fitted(flow):
             self._step("fit", lambda: self._fit(table))
         plan = self._step("cut", lambda: self._plan(table))
@@ -331,7 +332,9 @@ class _Runner:
                 start = time.perf_counter()
                 parts = arrived.pop(number)
                 ordered = [parts[p] for p in range(len(parts))]
-                results[number] = self._told(combine(self.flow, table, plan, plans[number], ordered))
+                results[number] = self._told(
+                    combine(self.flow, table, plan, plans[number], ordered, self.seed)
+                )
                 combining += time.perf_counter() - start
         if broken:
             raise broken[0]

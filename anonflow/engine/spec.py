@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 __all__ = [
     "AnonymizeSpec",
+    "DiversifySpec",
     "DrawSpec",
     "FlowSpec",
     "PartitionSpec",
@@ -150,6 +151,50 @@ class AnonymizeSpec(BaseModel):
         return dict(self.__pydantic_extra__ or {})
 
 
+class DiversifySpec(_Spec):
+    """Generalizing further until the rows that may be a person's show diverse sensitive values."""
+
+    criterion: StrictStr
+    """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity or t-closeness."""
+
+    column: StrictStr | None = None
+    """The sensitive column; the only one without it."""
+
+    p: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Of p-sensitivity: distinct values."""
+
+    l: Annotated[float, Field(ge=1, allow_inf_nan=False, strict=True)] | None = None
+    """Of the kinds of l-diversity."""
+
+    c: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    """Of recursive l-diversity."""
+
+    t: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    """Of t-closeness: the largest distance from the whole table."""
+
+    w: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.15
+    """Of classes: weight of the information loss against diversity."""
+
+    risk: Annotated[float, Field(gt=0, lt=1, strict=True)] = 0.01
+    """Of k-regular methods: the chance that the draw fails the criterion and is refused."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What :func:`anonflow.algorithms.diversify` is called with besides the criterion."""
+        return {name: getattr(self, name) for name in ("column", "p", "l", "c", "t", "w", "risk")}
+
+    @property
+    def needed(self) -> dict[str, float]:
+        """The parameters of the criterion."""
+        given = {name: getattr(self, name) for name in ("p", "l", "c", "t")}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def asked(self) -> dict[str, dict[str, Any]]:
+        """The criterion as a release is verified by it."""
+        return {self.criterion: {**self.needed, **({} if self.column is None else {"column": self.column})}}
+
+
 class DrawSpec(_Spec):
     """Drawing the assignment; it has no options."""
 
@@ -158,6 +203,9 @@ class StepsSpec(_Spec):
     """The steps of a flow by name, in the order in which they are taken."""
 
     anonymize: AnonymizeSpec
+    diversify: DiversifySpec | None = None
+    """Diversity of what the rows that may be a person's show; between anonymize and draw."""
+
     draw: DrawSpec | None = None
     verify: tuple[StrictStr | dict[str, Any], ...] = ()
     """Criteria; `guarantee` is what the algorithm promises."""
