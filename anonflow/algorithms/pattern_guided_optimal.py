@@ -13,6 +13,7 @@ from scipy import optimize, sparse
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
 from anonflow.algorithms.pattern_choices import Choices, choices_of, searched
 from anonflow.algorithms.pattern_guided import place, publish_places, within_boundaries
+from anonflow.algorithms.pattern_relaxation import relaxed
 from anonflow.algorithms.patterns import mask_costs, pattern_masks, whole_costs
 from anonflow.errors import ParameterError
 
@@ -60,7 +61,8 @@ def pattern_guided_optimal(
     are dropped; the cheapest instance left to each row bounds from below, and if the heuristic's solution
     meets the bound it is published. Else a local search improves it
     (:func:`anonflow.algorithms.pattern_choices.searched`), and a choice that costs so much more than its row's cheapest that
-    no solution with it could be better is dropped too, again and again. The rows that
+    no solution with it could be better is dropped too, again and again, also by the linear relaxation's
+    reduced costs. The rows that
     choose an instance are bounded one by one, not by (6)'s sum, which is the same for whole numbers and
     tighter for fractions; and only the choice of instances is asked to be whole: with it fixed, the rest is a
     transport of rows, whose vertices are whole.
@@ -91,7 +93,12 @@ def pattern_guided_optimal(
     searched_cost = cost
     if bound < cost and choices.narrow(cost):
         bound = max(bound, min(choices.bound(), cost))
-        found, least = _solve(choices, end)
+        found, least = None, 0
+        if bound < cost:
+            least = _relaxation(choices, cost, end)
+        if max(bound, least) < cost:
+            found, proved = _solve(choices, end)
+            least = max(least, proved)
         bound = min(max(bound, least), cost)
         if found is not None and choices.cost_of(found) < cost:
             labels, used = choices.places(found)
@@ -110,6 +117,22 @@ def pattern_guided_optimal(
         local_search=searched_cost / unit,
         proven=bound >= cost,
     )
+
+
+def _relaxation(choices: Choices, cost: int, end: float) -> int:
+    """The relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
+    if len(choices.kind) > LARGEST:
+        return 0
+    found = relaxed(choices, end)
+    if found is None:
+        return 0
+    bound, reduced, opening = found
+    slack = cost - 1 - bound + 1  # the bound is rounded up by less than 1
+    choices.keep((reduced <= slack + 1e-3) & (opening <= slack + 1e-3))
+    choices.drop_small()
+    if not choices.narrow(cost):
+        return cost
+    return bound
 
 
 def _solve(choices: Choices, end: float) -> tuple[np.ndarray | None, int]:
