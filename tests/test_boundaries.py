@@ -18,6 +18,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.partition import boundary_classes, cuts, divided, ordered, plan
 from anonflow.table import Table
+from anonflow.utility.violations import beyond_cells
 from tests.checks import SOON
 from tests.naive import boundaries as naive
 
@@ -268,3 +269,58 @@ def test_patterns_that_a_boundary_forbids_are_not_used() -> None:
     assert (shown["place"] != "*").all()
     with pytest.raises(InfeasibleError, match="pattern-guided: nothing can be published"):
         af.anonymize(table, "pattern-guided", k=4, patterns=[["place"]])
+
+
+@pytest.mark.parametrize("name", ["mondrian", "greedy", "k-concealment", "pattern-guided"])
+def test_violations_are_the_verifiers(name: str) -> None:
+    """One cell each: the same number as the criterion finds, none inside the boundaries."""
+    table = people()
+    free = af.anonymize(table, name, k=4, seed=1, boundaries=False)
+    counted = af.measure(table, free, ["violations"])["violations"]
+    detail = af.verify(table, free, ["boundary"], k=4)["boundary"].detail
+    found = detail.split("cells beyond: ")[1].split(", ")
+    assert counted == sum(int(cell.rsplit(" ", 1)[1]) for cell in found) > 2
+    assert counted == cells_beyond_of(table, free.generalization, free.suppressed)
+    within = af.anonymize(table, name, k=4, seed=1)
+    assert af.measure(table, within, "violations") == {"violations": 0}
+    with pytest.raises(ParameterError, match="its own original"):
+        af.measure(table, within.release(seed=3), "violations")
+
+
+def cells_beyond_of(table: Table, generalization: Generalization, suppressed: np.ndarray) -> int:
+    beyond = 0
+    for t, a in enumerate(generalization.layout.ranges):
+        bound = table.domains[a].bound
+        if bound is not None:
+            for i in np.flatnonzero(~suppressed & (table.codes[:, a] >= 0)).tolist():
+                low, high = bound[table.codes[i, a]]
+                beyond += bool(generalization.lo[t, i] < low or generalization.hi[t, i] > high)
+    return beyond
+
+
+def test_figure_4_counts_three_cells_against_none() -> None:
+    """Paper 3, Figure 4: MM1 has three violating cells (r3, r4, r7), MM2 none."""
+    schema = {
+        "Age": {"role": "quasi-identifier", "kind": "numeric"},
+        "Location": hierarchy(TREE, set(datasets.location_boundary())),
+        "Sex": {"role": "quasi-identifier", "kind": "suppression"},
+        "Race": {"role": "quasi-identifier", "kind": "suppression"},
+    }
+    table = Table(datasets.location_example(), schema)
+    for which, rows in (("MM1", [2, 3, 6]), ("MM2", [])):
+        made = Generalization.parse(datasets.location_example_masked(which), table.domains)
+        assert af.measure(table, made, "violations") == {"violations": len(rows)}
+        assert np.flatnonzero(beyond_cells(table.records, made).any(axis=0)).tolist() == rows
+
+
+def test_violations_of_limits_are_counted() -> None:
+    frame = pd.DataFrame({"age": [1, 2, 9, 10], "job": list("abca")})
+    schema = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "max-width": 2},
+        "job": {"role": "quasi-identifier", "kind": "categorical", "max-set": 2},
+    }
+    table = Table(frame, schema)
+    made = Generalization.join_of(table.records, np.array([[0, 1], [0, 2], [0, 3], [1, 3]]))
+    assert af.measure(table, made, "violations") == {"violations": 3}
+    whole = Generalization.join_of(table.records, np.array([[0, 1, 2, 3]] * 4))
+    assert af.measure(table, whole, "violations") == {"violations": 0}  # suppressed rows

@@ -18,6 +18,7 @@ from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, usefulness
 from anonflow.utility import queries as counting
 from anonflow.utility.part import Part, part_of
+from anonflow.utility.violations import beyond_cells
 
 __all__ = ["Asked", "asked", "combine", "finalize", "measure", "measure_names", "partial"]
 
@@ -134,6 +135,10 @@ def measure(
         (:func:`anonflow.utility.bounds.lower_bound`). Options ``loss`` (``ncp``; not entropy) and ``effort`` (1).
     ``suppressed``, ``stars``
         Suppressed records; cells published as ``*``, hidden positions of a code one by one.
+    ``violations``
+        Constraint violations of paper 3: cells generalized beyond the boundary of their own original's value,
+        or wider than ``max-width`` or ``max-set``; one (record, QI) cell counts once, suppressed records not
+        at all. Of an anonymization, whose rows know their originals; a release's do not.
     """
     if not isinstance(table, Table):
         raise ParameterError("measure takes an anonflow.Table; make one with af.Table(frame, schema)")
@@ -282,6 +287,15 @@ def _suppressed(prepared: None, part: Part) -> int:
     return part.suppressed
 
 
+def _violations(prepared: None, part: Part) -> int:
+    if not part.own:
+        raise ParameterError(
+            "measure 'violations' compares each row with its own original; give the anonymization, or check "
+            "the release with the criterion boundary"
+        )
+    return int(beyond_cells(part.records, part.generalization).sum())
+
+
 def _sum(prepared: None, chunks: list[int]) -> int:
     return sum(chunks)
 
@@ -390,4 +404,5 @@ _MEASURES = {
     "lower-bound": _Measure(_bound_prepare, lambda prepared, part: None, lambda prepared, chunks: prepared),
     "suppressed": _Measure(_nothing, _suppressed, _sum),
     "stars": _Measure(_nothing, _stars, _sum),
+    "violations": _Measure(_nothing, _violations, _sum),
 }

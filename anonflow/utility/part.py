@@ -36,6 +36,8 @@ class Part:
         Whether the method makes equivalence classes: equal generalized records stand for their own originals.
     suppressed : int
         Suppressed records.
+    own : bool
+        Whether row i is original i's, as in an anonymization; a release is shuffled.
     """
 
     records: Records
@@ -44,6 +46,7 @@ class Part:
     original: np.ndarray | None
     homogeneous: bool
     suppressed: int
+    own: bool = True
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -116,9 +119,13 @@ def _anonymization(records: Records, generalization: Generalization, subject: An
 
 def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:
     published = Generalization.parse(frame, records.domains)
-    hidden = int(published.suppressed_rows().sum())
-    owner, original = (None, None) if certificate is None else _listed(certificate, records.n)
-    return Part(records, published, owner, original, False, hidden)
+    hiding = published.suppressed_rows()
+    hidden = int(hiding.sum())
+    owner, original = None, None
+    # a certificate of k-concealment lists the originals of suppressed rows at most
+    if certificate is not None and Listing.of(certificate, records.n).degrees[~hiding].any():
+        owner, original = _listed(certificate, records.n)
+    return Part(records, published, owner, original, False, hidden, own=False)
 
 
 def _listed(claim: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
