@@ -16,7 +16,10 @@ from anonflow.table import Records
 
 DENSE = 2000
 
-SOON: dict[str, dict[str, Any]] = {"optimal": {"time_limit": 0.3}}
+SOON: dict[str, dict[str, Any]] = {
+    "optimal": {"time_limit": 0.3},
+    "pattern-guided-optimal": {"time_limit": 1.0},
+}
 """Options with which methods that may search for a minute end soon, by name."""
 
 
