@@ -359,3 +359,16 @@ def test_damaged_files(damage: bytes, nowhere: Path, monkeypatch: pytest.MonkeyP
     (nowhere / "cmc.csv.gz").write_bytes(gzip.compress(SMALL.encode())[:-9])
     with pytest.raises(DataError, match="cannot be read"):
         datasets.cmc()
+
+
+def test_hierarchies_of_our_own_fit_their_tables() -> None:
+    """Every value is a leaf, and no leaf is none; the trees are those of the schema."""
+    for trees in (datasets.nursery_hierarchies(), datasets.cmc_hierarchies()):
+        for tree in trees.values():
+            assert Hierarchy.from_nested(tree).leaves
+    frame = datasets.nursery()
+    for name, tree in datasets.nursery_hierarchies().items():
+        assert set(Hierarchy.from_nested(tree).leaves) == set(frame[name].astype(str))
+    schema = datasets.schema("nursery", hierarchies=True)
+    assert all(schema[name]["kind"] == "hierarchy" for name in datasets.nursery_hierarchies())
+    assert datasets.schema("cmc", hierarchies=True)["wife_age"]["kind"] == "numeric"

@@ -36,6 +36,7 @@ from anonflow.datasets.printed import (
     zip_example_private,
     zip_example_public,
 )
+from anonflow.datasets.trees import cmc_hierarchies, nursery_hierarchies
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
 
@@ -49,6 +50,7 @@ __all__ = [
     "artificial_hierarchies",
     "census_like",
     "cmc",
+    "cmc_hierarchies",
     "concealment_examples",
     "describe",
     "freeform_example",
@@ -61,6 +63,7 @@ __all__ = [
     "location_tree",
     "names",
     "nursery",
+    "nursery_hierarchies",
     "options",
     "patients_anonymized",
     "patients_concealed",
@@ -158,7 +161,7 @@ def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
         One of :func:`names`.
     hierarchies : bool
         Give categorical quasi-identifiers the hierarchies that go with the table, where there are any: paper
-        4's for ``artificial``, the files of :func:`adult_hierarchies` for ``adult`` (complete records only;
+        4's for ``artificial``, our own for ``nursery`` and ``cmc``, the files of :func:`adult_hierarchies` for ``adult`` (complete records only;
         age keeps its numbers).
 
     Returns
@@ -244,7 +247,7 @@ def _census(hierarchies: bool) -> dict[str, dict[str, Any]]:
 
 
 def _cmc(hierarchies: bool) -> dict[str, dict[str, Any]]:
-    return (
+    columns = (
         _qi("numeric", "wife_age")
         | _qi("categorical", "wife_education", "husband_education")
         | _qi("numeric", "children_born")
@@ -252,11 +255,13 @@ def _cmc(hierarchies: bool) -> dict[str, dict[str, Any]]:
         | _qi("categorical", "media_exposure")
         | _plain("sensitive", "contraceptive_method_use")
     )
+    return _with_trees(columns, cmc_hierarchies()) if hierarchies else columns
 
 
 def _nursery(hierarchies: bool) -> dict[str, dict[str, Any]]:
     columns = _qi("categorical", *("parents", "has_nurs", "form", "children"))
-    return columns | _qi("categorical", *("housing", "finance", "social", "health"))
+    columns |= _qi("categorical", *("housing", "finance", "social", "health"))
+    return _with_trees(columns, nursery_hierarchies()) if hierarchies else columns
 
 
 def _normal(hierarchies: bool) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,55 @@
+"""Hierarchies of our own for tables whose papers do not print theirs: Nursery and CMC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["cmc_hierarchies", "nursery_hierarchies"]
+
+
+def nursery_hierarchies() -> dict[str, dict[str, Any]]:
+    """Neighbouring values of Nursery's ordered attributes taken together; ours, paper 4 does not print its own.
+
+    Returns
+    -------
+    dict
+        Column -> nested tree, as :meth:`anonflow.Hierarchy.from_nested` takes it; the root is ``*``.
+
+    Raises
+    ------
+    None
+    """
+    return {
+        "parents": {"*": {"usual": None, "any pretentious": ["pretentious", "great_pret"]}},
+        "has_nurs": {
+            "*": {
+                "any proper": ["proper", "less_proper"],
+                "not proper": {"improper": None, "any critical": ["critical", "very_crit"]},
+            }
+        },
+        "form": {"*": {"whole": ["complete", "completed"], "not whole": ["incomplete", "foster"]}},
+        "children": {"*": {"1..2": ["1", "2"], "3..": ["3", "more"]}},
+        "housing": {"*": {"any convenient": ["convenient", "less_conv"], "critical": None}},
+        "finance": {"*": ["convenient", "inconv"]},
+        "social": {"*": {"any unproblematic": ["nonprob", "slightly_prob"], "problematic": None}},
+        "health": {"*": {"any recommended": ["recommended", "priority"], "not_recom": None}},
+    }
+
+
+def cmc_hierarchies() -> dict[str, dict[str, Any]]:
+    """Lower and higher halves of CMC's scales of four; ours, paper 4 does not print its own.
+
+    Returns
+    -------
+    dict
+        Column -> nested tree; yes/no attributes are suppressed. Ages and children keep their numbers.
+
+    Raises
+    ------
+    None
+    """
+    scale = {"*": {"1..2": ["1", "2"], "3..4": ["3", "4"]}}
+    choice = {"*": ["0", "1"]}
+    scales = ("wife_education", "husband_education", "husband_occupation", "SOL_index")
+    choices = ("wife_religion", "wife_working", "media_exposure")
+    return {**dict.fromkeys(scales, scale), **dict.fromkeys(choices, choice)}

@@ -1,0 +1,189 @@
+"""k-concealment, agglomerative and forest on the tables of paper 4: Figures 5 to 10 as a table and as plots.
+
+`ANONFLOW_CONCEALMENT=cmc,nursery` measures some of the tables only: Adult takes half an hour. Plots are written to
+`out/`, one SVG file for each table.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.algorithms import Anonymization
+from anonflow.table import Table
+from tests.benchmarks.measuring import data_folder, row
+
+OUT = Path(__file__).resolve().parents[2] / "out"
+KS = (10, 25, 50, 100)
+MEASURES = {"lm": "LM", "entropy": "EM"}
+METHODS = {
+    "k-concealment": ("k-concealment", {"randomized": False}),
+    "agglomerative": ("agglomerative", {}),
+    "forest": ("forest", {}),
+}
+COLOURS = {
+    "k-concealment": "#1b6ca8",
+    "agglomerative": "#c1440e",
+    "forest": "#4a7c2a",
+    "randomized": "#8a5aa8",
+}
+DIVERSE = {"adult": ("salary-class", 1.1), "nursery": ("classification", 2.0)}
+NAMES = ("artificial", "cmc", "nursery", "adult")
+
+Curve = dict[int, float]
+
+
+def tables(name: str) -> Table:
+    """A table of paper 4, section 9, with its hierarchies."""
+    schema = datasets.schema(name, hierarchies=True)
+    if name == "adult":
+        frame = datasets.adult("all", complete=True)
+        age = datasets.adult_hierarchies()["age"]
+        schema["age"] = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": age}
+        frame["age"] = frame["age"].astype(str)
+    else:
+        frame = datasets.load(name)
+    if "classification" in frame.columns:
+        schema["classification"] = {"role": "sensitive"}
+    return Table(frame, schema)
+
+
+def run(small: bool) -> list[dict[str, object]]:
+    """Rows of name, figure, unit, goal, met."""
+    if small:
+        asked: tuple[str, ...] = ("artificial",)
+    elif data_folder() is None:
+        asked = ("artificial",)
+    else:
+        asked = tuple(os.environ.get("ANONFLOW_CONCEALMENT", ",".join(NAMES)).split(","))
+    found: list[dict[str, object]] = []
+    for name in asked:
+        table = tables(name)
+        if small:
+            table = table.take(np.arange(150))
+        found += _figures(name, table, (5, 10) if small else KS, plot=not small)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    found.append(row(f"memory, {', '.join(asked)}", peak, "GiB", most=None if small else 4.0))
+    return found
+
+
+def _figures(name: str, table: Table, ks: tuple[int, ...], plot: bool) -> list[dict[str, object]]:
+    """Figures 5 to 8 for one table, 9 for Adult, 10 for Adult and Nursery."""
+    rows: list[dict[str, object]] = []
+    panels: list[tuple[str, dict[str, Curve]]] = []
+    kept: dict[tuple[str, int], Anonymization] = {}
+    for measure, title in MEASURES.items():
+        curves: dict[str, Curve] = {method: {} for method in METHODS}
+        if name == "adult":
+            curves["randomized"] = {}
+        for k in ks:
+            for label, (algorithm, options) in METHODS.items():
+                begin = time.perf_counter()
+                anon = af.anonymize(table, algorithm, k, loss=measure, seed=1, **options)
+                seconds = time.perf_counter() - begin
+                curves[label][k] = anon.loss(measure)
+                if measure == "lm" and label != "forest":
+                    kept[label, k] = anon
+                rows.append(row(f"{name}, {title}, k = {k}, {label}: time", seconds, "s"))
+            if "randomized" in curves:
+                anon = af.anonymize(table, "k-concealment", k, loss=measure, seed=1, randomized=True)
+                curves["randomized"][k] = anon.loss(measure)
+            rows += _compared(f"{name}, {title}, k = {k}", {m: curve[k] for m, curve in curves.items()}, plot)
+        panels.append((f"{name}, {title}", curves))
+    if name in DIVERSE and plot and DIVERSE[name][0] in table.frame.columns:
+        more, curves = _diverse(name, table, kept)
+        rows += more
+        panels.append((f"{name}, LM, l = {DIVERSE[name][1]:g}", curves))
+    if plot:
+        OUT.mkdir(exist_ok=True)
+        (OUT / f"concealment-{name}.svg").write_text(drawing(panels), encoding="utf-8")
+    return rows
+
+
+def _compared(where: str, losses: dict[str, float], full: bool) -> list[dict[str, object]]:
+    rows = []
+    for label, loss in losses.items():
+        bound = {"k-concealment": "agglomerative", "agglomerative": "forest"}.get(label)
+        rows.append(row(f"{where}, {label}", loss, "loss", most=losses[bound] if bound and full else None))
+    return rows
+
+
+def _diverse(
+    name: str, table: Table, kept: dict[tuple[str, int], Anonymization]
+) -> tuple[list[dict[str, object]], dict[str, Curve]]:
+    column, l = DIVERSE[name]
+    rows: list[dict[str, object]] = []
+    curves: dict[str, Curve] = {"k-concealment": {}, "agglomerative": {}}
+    for k in sorted({k for _, k in kept}):
+        for label, curve in curves.items():
+            begin = time.perf_counter()
+            made = af.diversify(kept[label, k], "l-diversity", l=l, column=column, seed=1)
+            seconds = time.perf_counter() - begin
+            curve[k] = made.loss("lm")
+            check = af.verify(table, made, ["covers", f"l-diversity(l={l}, column={column})"], k=k)
+            where = f"{name}, LM, k = {k}, l = {l:g}, {label}"
+            rows.append(row(f"{where}: time of the step", seconds, "s"))
+            rows.append(row(f"{where}: verified", float(bool(check)), "of 1", least=1))
+        most = curves["agglomerative"][k]
+        rows.append(
+            row(
+                f"{name}, LM, k = {k}, l = {l:g}, k-concealment",
+                curves["k-concealment"][k],
+                "loss",
+                most=most,
+            )
+        )
+        rows.append(row(f"{name}, LM, k = {k}, l = {l:g}, agglomerative", most, "loss"))
+    return rows, curves
+
+
+def drawing(panels: list[tuple[str, dict[str, Curve]]]) -> str:
+    """The curves of some panels side by side, as SVG."""
+    width, height, left, top = 380, 300, 52, 34
+    parts = []
+    for p, (title, curves) in enumerate(panels):
+        ks = sorted({k for curve in curves.values() for k in curve})
+        most = 1.05 * max(loss for curve in curves.values() for loss in curve.values())
+
+        def at(
+            k: int, loss: float, p: int = p, ks: list[int] = ks, most: float = most
+        ) -> tuple[float, float]:
+            x = p * width + left + (width - left - 20) * (k - ks[0]) / max(1, ks[-1] - ks[0])
+            return x, top + (height - top - 40) * (1 - loss / most)
+
+        x0, y0 = at(ks[0], 0.0)
+        x1, y1 = at(ks[-1], most)
+        parts.append(
+            f'<text x="{(x0 + x1) / 2:.0f}" y="18" text-anchor="middle" font-weight="bold">{title}</text>'
+        )
+        parts.append(f'<path d="M{x0} {y1}V{y0}H{x1}" fill="none" stroke="#444"/>')
+        for k in ks:
+            x, _ = at(k, 0.0)
+            parts.append(f'<text x="{x:.0f}" y="{y0 + 16:.0f}" text-anchor="middle">{k}</text>')
+        for tick in range(1, 5):
+            loss = most * tick / 4
+            _, y = at(ks[0], loss)
+            parts.append(f'<text x="{x0 - 5}" y="{y + 4:.0f}" text-anchor="end">{loss:.2g}</text>')
+            parts.append(f'<path d="M{x0} {y:.0f}H{x1}" stroke="#ddd"/>')
+        for c, (label, curve) in enumerate(curves.items()):
+            points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(k, curve[k]) for k in sorted(curve)))
+            colour = COLOURS[label]
+            parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+            parts += [
+                f'<circle cx="{at(k, loss)[0]:.1f}" cy="{at(k, loss)[1]:.1f}" r="3" fill="{colour}"/>'
+                for k, loss in curve.items()
+            ]
+            x, y = p * width + left + 8, height - 54 - 15 * c
+            parts.append(f'<text x="{x + 90}" y="{y}" fill="{colour}">{label}</text>')
+        parts.append(f'<text x="{(x0 + x1) / 2:.0f}" y="{y0 + 32:.0f}" text-anchor="middle">k</text>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width * len(panels)} {height + 10}" '
+        f'width="{width * len(panels)}" font-family="sans-serif" font-size="12">'
+        f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
+    )
