@@ -407,12 +407,7 @@ class Generalization:
                     runs[:, u] = run or (domain.size, -1)
                 lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
             else:
-                words = np.zeros((domain.words, len(texts)), np.uint64)
-                for u, text in enumerate(texts):
-                    codes = domain.read_set(text)
-                    bad[u] = codes is None
-                    for code in codes or ():
-                        words[code >> 6, u] |= _ONE << np.uint64(code & 63)
+                words, bad = domain.read_sets(texts)
                 bits[word_of[a] : word_of[a] + domain.words] = words[:, at]
             if bad.any() and not domain.position:
                 count = int(bad[at].sum())

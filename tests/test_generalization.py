@@ -155,3 +155,26 @@ def test_sets_of_a_thousand_values_and_no_records() -> None:
     nothing = Generalization.of(table.records.take(np.zeros(0, np.int64)))
     assert nothing.n == 0
     assert nothing.decode().shape == (0, 1)
+
+
+def test_sets_are_read_at_once_as_one_by_one() -> None:
+    values = ["", "*", "a", "b|c", '"d', "{e}", " f", *(f"v{i}" for i in range(70))]
+    table = Table(
+        pd.DataFrame({"job": pd.array(values, dtype="str")}),
+        {"job": {"role": "quasi-identifier", "kind": "categorical"}},
+    )
+    domain = table.domains[0]
+    rng = np.random.default_rng(4)
+    sets = [
+        domain.set_text(rng.choice(domain.size, int(rng.integers(1, 12)), False).tolist()) for _ in range(200)
+    ]
+    wrong = ["{", "{}", "{a", "a}", "{a|zz}", '{a|"b|c"}', '{a|"b|c}', "zz", "{a|a}", "{|a}", '"d', "{zz|zy}"]
+    texts = [*sets, *wrong, *domain.labels, "*", ""]
+    words, bad = domain.read_sets(texts)
+    for u, text in enumerate(texts):
+        codes = domain.read_set(text)
+        assert bad[u] == (codes is None), text
+        bits = [a for a in range(domain.size) if int(words[a >> 6, u]) >> (a & 63) & 1]
+        assert bits == sorted(set(codes or ())), text
+    assert bad[len(sets) : len(sets) + len(wrong)].any()
+    assert not bad[: len(sets)].any()
