@@ -66,6 +66,11 @@ def test_no_solution_is_better(
     heuristic = af.anonymize(made, "pattern-guided", k=k, **said)
     assert heuristic.facts["cost"] == anon.facts["heuristic"] >= optimum
     assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+    for exact in ("row-assignment", "auto", *(["two"] if k == 2 else [])):
+        other = af.anonymize(made, "pattern-guided-optimal", k=k, **said, exact=exact, time_limit=0)
+        assert other.facts["proven"] is True
+        assert other.facts["cost"] == optimum, exact
+        assert af.verify(made, other, ["covers", "k-anonymity", "pattern"], k=k)
     stopped = af.anonymize(made, "pattern-guided-optimal", k=k, **said, time_limit=0)
     assert stopped.facts["lower_bound"] <= optimum <= stopped.facts["cost"] == stopped.facts["heuristic"]
 
@@ -149,3 +154,33 @@ def test_partitions_add_up() -> None:
     assert anon.facts["proven"] is True
     assert anon.facts["gap"] == 0
     assert anon.facts["cost"] == anon.facts["suppressed_entries"]
+
+
+@pytest.mark.data
+def test_theorem_2_agrees_with_the_integer_program(data_folder: object) -> None:
+    """2-anonymity of 60 rows of CMC, all pairs and triples."""
+    made = table(datasets.cmc().iloc[:60, :6])
+    said: dict[str, Any] = {"patterns": {"at-most": 3, "fallback": "all"}}
+    first = af.anonymize(made, "pattern-guided-optimal", k=2, **said).facts
+    second = af.anonymize(made, "pattern-guided-optimal", k=2, **said, exact="two").facts
+    assert first["proven"] is second["proven"] is True
+    assert first["cost"] == second["cost"] < second["heuristic"]
+
+
+def test_exact_methods_refuse_what_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = table(datasets.theorem4(5))
+    listed = [list(pattern) for pattern in datasets.theorem4_patterns(5)]
+    said: dict[str, Any] = {"patterns": listed, "exact": "row-assignment"}
+    assert af.anonymize(made, "pattern-guided-optimal", k=5, **said).facts["cost"] == 25
+    monkeypatch.setattr("anonflow.algorithms.pattern_exact.INSTANCES", 4)
+    with pytest.raises(ParameterError, match="at most 4 instances of patterns, here are"):
+        af.anonymize(made, "pattern-guided-optimal", k=5, **said)
+    frame = pd.DataFrame({"a": list("xxyyxy"), "b": list("uvuvuv")})
+    with pytest.raises(ParameterError, match="exact='two' is for k = 2"):
+        af.anonymize(table(frame), "pattern-guided-optimal", k=3, patterns=["10", "01"], exact="two")
+    with pytest.raises(ParameterError, match="exact is one of"):
+        af.anonymize(table(frame), "pattern-guided-optimal", k=2, exact="best")
+    monkeypatch.setattr("anonflow.algorithms.pattern_exact.GROUPS", 1)
+    three = table(pd.DataFrame({"a": list("xxy"), "b": list("uvu")}))
+    with pytest.raises(ParameterError, match="pairs and triples"):
+        af.anonymize(three, "pattern-guided-optimal", k=2, patterns=["10", "01"], exact="two")

@@ -12,6 +12,7 @@ from scipy import optimize, sparse
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
 from anonflow.algorithms.pattern_choices import Choices, choices_of, searched
+from anonflow.algorithms.pattern_exact import row_assignment, transported, two
 from anonflow.algorithms.pattern_guided import place, publish_places, within_boundaries
 from anonflow.algorithms.pattern_relaxation import relaxed
 from anonflow.algorithms.patterns import mask_costs, pattern_masks, whole_costs
@@ -22,12 +23,20 @@ __all__ = ["PATTERN_GUIDED_OPTIMAL", "Choices", "choices_of", "pattern_guided_op
 GRACE = 0.4
 """Seconds past the time limit that a solver is waited for, which mostly ends by itself."""
 
+WAYS = ("ilp", "row-assignment", "two", "auto")
+
 LARGEST = 1_500_000
 """Choices of a pattern by a row type up to which the integer program is tried."""
 
 
 def pattern_guided_optimal(
-    part: Partition, k: int, *, patterns: Any = "all", weights: Any = None, time_limit: float = 60.0
+    part: Partition,
+    k: int,
+    *,
+    patterns: Any = "all",
+    weights: Any = None,
+    time_limit: float = 60.0,
+    exact: str = "ilp",
 ) -> Outcome:
     """Suppress as few entries as possible so that every class has k rows and every row follows a pattern.
 
@@ -41,6 +50,10 @@ def pattern_guided_optimal(
     time_limit : float
         Seconds for the integer program of one partition. When they are over, the best solution found is
         published, and the facts say how far it can be from the best there is.
+    exact : {"ilp", "row-assignment", "two", "auto"}, optional
+        ``ilp``: the integer program. ``row-assignment``: Theorem 3's enumeration, for at most 16 instances of
+        patterns. ``two``: Theorem 2, for k = 2. ``auto``: the first of these two that fits, else ``ilp``. The
+        time limit is that of the integer program.
 
     Returns
     -------
@@ -53,7 +66,7 @@ def pattern_guided_optimal(
     Raises
     ------
     ParameterError
-        If a pattern, a weight or the time limit is none.
+        If a pattern, a weight, the time limit or `exact` is none, or the table too large for it.
 
     Notes
     -----
@@ -73,6 +86,10 @@ def pattern_guided_optimal(
     """
     if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < 1e9:
         raise ParameterError("pattern-guided-optimal: time_limit is a number of seconds, such as 60")
+    if exact not in WAYS:
+        raise ParameterError(f"pattern-guided-optimal: exact is one of {', '.join(WAYS)}")
+    if exact == "two" and k != 2:
+        raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
     end = time.monotonic() + time_limit
     records = part.records
     masks = within_boundaries(records, pattern_masks(records.domains, patterns, weights))
@@ -85,6 +102,13 @@ def pattern_guided_optimal(
     choices = choices_of(records, masks, of_pattern, out, k)
     bound = choices.bound()
     labels, cost = start, heuristic
+    if bound < cost and exact != "ilp":
+        amount = _enumerated(choices, exact)
+        if amount is not None:
+            bound = choices.cost_of(amount)
+            if bound < cost:
+                cost = bound
+                labels, used = choices.places(amount)
     if bound < cost and time_limit > 0:
         moved = searched(choices, used)
         if choices.cost_of(moved) < cost:
@@ -117,6 +141,19 @@ def pattern_guided_optimal(
         local_search=searched_cost / unit,
         proven=bound >= cost,
     )
+
+
+def _enumerated(choices: Choices, exact: str) -> np.ndarray | None:
+    """An optimum by Theorem 2 or 3; None where ``auto`` finds neither to fit."""
+    for name, way in (("row-assignment", row_assignment), ("two", two)):
+        if exact == name:
+            return way(choices)
+        if exact == "auto":
+            try:
+                return way(choices)
+            except ParameterError:
+                continue
+    return None
 
 
 def _relaxation(choices: Choices, cost: int, end: float) -> int:
@@ -190,7 +227,7 @@ def _solve(choices: Choices, end: float) -> tuple[np.ndarray | None, int]:
     if solved.x is None:
         return None, least
     chosen_instances = solved.x[c:] > 0.5
-    return _in_time(end + GRACE, lambda: _transported(choices, at, chosen_instances, costs[:c])), least
+    return _in_time(end + GRACE, lambda: transported(choices, at, chosen_instances, costs[:c])), least
 
 
 def _in_time(end: float, work: Callable[[], Any]) -> Any:
@@ -204,39 +241,6 @@ def _in_time(end: float, work: Callable[[], Any]) -> Any:
     thread.start()
     thread.join(max(end - time.monotonic(), 0.0) + GRACE)
     return found[0] if found else None
-
-
-def _transported(choices: Choices, at: np.ndarray, on: np.ndarray, costs: np.ndarray) -> np.ndarray | None:
-    """The cheapest whole amounts once the instances are chosen: a vertex of a transport polytope."""
-    c = len(choices.kind)
-    open_to = (choices.instance < 0) | on[at]
-    column = np.flatnonzero(open_to)
-    into = np.flatnonzero(open_to & (choices.instance >= 0))
-    number = np.cumsum(on) - 1
-    position = np.cumsum(open_to) - 1
-    everyone = sparse.csr_array(
-        (np.ones(len(column)), (choices.kind[column], np.arange(len(column)))),
-        shape=(len(choices.rows), len(column)),
-    )
-    enough = sparse.csr_array(
-        (-np.ones(len(into)), (number[at[into]], position[into])), shape=(int(on.sum()), len(column))
-    )
-    solved = optimize.linprog(
-        costs[column],
-        A_ub=enough if on.any() else None,
-        b_ub=np.full(int(on.sum()), -float(choices.k)) if on.any() else None,
-        A_eq=everyone,
-        b_eq=choices.rows,
-        method="highs-ds",
-    )
-    if solved.x is None:
-        return None
-    amount = np.zeros(c, np.int64)
-    amount[column] = np.rint(solved.x).astype(np.int64)
-    exact = (np.bincount(choices.kind, amount, minlength=len(choices.rows)) == choices.rows).all()
-    sizes = np.bincount(choices.instance[into], amount[into]) if len(into) else np.zeros(1)
-    fits = (sizes[(sizes > 0)] >= choices.k).all()
-    return amount if exact and fits else None
 
 
 PATTERN_GUIDED_OPTIMAL = Algorithm(
