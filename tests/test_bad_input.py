@@ -223,6 +223,52 @@ case("hierarchy: a boundary that is no node", 2, "boundary", lambda folder: flow
     columns=_tree_columns(", boundary: [nowhere]")
 )(folder) if (folder / "tree.csv").write_text(GOOD_TREE) else [])  # fmt: skip
 
+# -------------------------------------------------------------------------- boundaries, patterns
+
+case("boundary: nothing can be published", 1, "'city'", lambda folder: flow(
+    columns=_tree_columns(", boundary: [main, island]"), partition="{}", anonymize="{algorithm: greedy, k: 50}"
+)(folder) if (folder / "tree.csv").write_text(GOOD_TREE) else [])  # fmt: skip
+case("max-width: nothing can be published", 1, "'age'", table(
+    ["age,city,zip,income", *[f"{9 * i},Athens,1,low" for i in range(60)]],
+    columns="    age: {role: quasi-identifier, kind: numeric, max-width: 5}\n",
+    partition="{}",
+))  # fmt: skip
+case("max-set: on a number", 2, "'age'", flow(
+    columns="    age: {role: quasi-identifier, kind: numeric, max-set: 2}\n"
+))  # fmt: skip
+case("max-width: negative", 2, "'age'", flow(
+    columns="    age: {role: quasi-identifier, kind: numeric, max-width: -1}\n"
+))  # fmt: skip
+
+
+def guided(patterns: str, algorithm: str = "pattern-guided") -> Case:
+    return flow(anonymize="{algorithm: " + algorithm + ", k: 3, patterns: " + patterns + "}")
+
+
+for _method in ("pattern-guided", "pattern-guided-optimal"):
+    case(f"{_method}: contradictory", 2, "contradictory patterns: columns 'age' and 'city'", guided(
+        "{together: [age, city], never: [city]}", _method
+    ))  # fmt: skip
+    case(f"{_method}: an unknown column", 2, "did you mean 'city'", guided("[[ctiy]]", _method))
+case(
+    "patterns: together and at most one",
+    2,
+    "'age'",
+    guided("{together: [age, city], at-most-one-of: [age, city]}"),
+)
+case("patterns: together and at most too few", 2, "'city'", guided("{together: [age, city], at-most: 1}"))
+case("patterns: an unknown predicate", 2, "did you mean 'at-most'", guided("{at-mots: 2}"))
+case("patterns: of another length", 2, "characters", guided("['010101']"))
+case("patterns: a weight of no column", 2, "no quasi-identifier 'citi'", flow(
+    anonymize="{algorithm: pattern-guided, k: 3, weights: {citi: 2}}"
+))  # fmt: skip
+case("patterns: an unknown exact method", 2, "exact is one of", flow(
+    anonymize="{algorithm: pattern-guided-optimal, k: 3, exact: best}"
+))  # fmt: skip
+case("patterns: a local search that is none", 2, "must be true or false", flow(
+    anonymize="{algorithm: pattern-guided, k: 3, local_search: 1}"
+))  # fmt: skip
+
 # ----------------------------------------------------------------------------------------- paths
 
 
