@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -29,6 +29,7 @@ from anonflow.table import Table
 from tests import cost_cases
 from tests.naive import diversify as naive
 from tests.naive import loss as naive_loss
+from tests.strategies import tables
 from tests.test_greedy import dyadic
 
 SEED = 2**127 + 11
@@ -347,3 +348,22 @@ def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
     good, _ = _judged(spread, name, asked)
     target = Target(name, asked, overall / overall.sum())
     assert bool(good[0]) == (target.gaps(group[None, :])[0] == 0)
+
+
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+@settings(max_examples=25)
+@given(tables(min_n=3), st.sampled_from(["k-concealment", "mondrian", "forest", "pattern-guided"]), st.data())
+def test_any_table(table: Table, algorithm: str, data: st.DataObject) -> None:
+    """Whatever its columns: the release keeps the criterion, or what was asked is refused."""
+    asked = data.draw(st.sampled_from(ASKED))
+    k = data.draw(st.integers(2, table.n))
+    try:
+        anon = af.anonymize(table, algorithm, k, seed=1)
+        made = af.diversify(anon, **asked, seed=2)
+    except InfeasibleError:
+        return
+    assert made.generalization.covers(anon.generalization).all()
+    per = "class" if made.classes is not None else "matches"
+    ((name, parameters),) = check_of(asked).items()
+    claims = ["covers", "guarantee", {name: {**parameters, "per": per}}]
+    af.verify(table, made.release(seed=SEED), claims, k=k).raise_if_failed()
