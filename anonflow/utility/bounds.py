@@ -30,7 +30,7 @@ __all__ = ["cover_costs", "covers_at_least", "lower_bound", "pair_costs", "recor
 PAIRS = 2e10
 """Cells of pairs of records that are priced at most: about ten seconds on two cores."""
 
-SEARCH = 5e7
+SEARCH = 2e7
 """Joins that branch and bound prices at most, about: some seconds."""
 
 COMBINATIONS = 4e8
@@ -110,7 +110,7 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
         1. :func:`relaxed_costs`, which is the least cost itself where no QI is a number or a set (paper 2,
            section 4, relaxation 7 to 9);
         2. :func:`pair_costs`, where n^2 q is at most 2e10 (30,162 records of 8 QIs: 7e9);
-        3. :func:`cover_costs`, as far as about 5e7 joins go: all the way on tables of some hundred records.
+        3. :func:`cover_costs`, as far as about 2e7 joins go: all the way on tables of some hundred records.
 
     Raises
     ------
