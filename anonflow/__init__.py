@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from anonflow import datasets, errors, risk
     from anonflow.algorithms.anonymize import anonymize
     from anonflow.algorithms.diversify import diversify
+    from anonflow.algorithms.patterns import pattern_grid
     from anonflow.algorithms.registry import algorithms
     from anonflow.criteria import verify
     from anonflow.engine.compare import compare
@@ -35,6 +36,7 @@ __all__ = [
     "diversify",
     "errors",
     "measure",
+    "pattern_grid",
     "read_release",
     "risk",
     "run",
@@ -57,6 +59,7 @@ _HOMES = {
     "diversify": "anonflow.algorithms",
     "errors": None,
     "measure": "anonflow.utility",
+    "pattern_grid": "anonflow.algorithms",
     "read_release": "anonflow.release",
     "risk": None,
     "run": "anonflow.engine",

@@ -107,3 +107,31 @@ def test_a_flow_takes_predicates_and_weights(method: str, tmp_path: Path) -> Non
     path.write_text(PATTERNS.replace("METHOD", method).replace("never: [parents]", "never: [parent]"))
     with pytest.raises(AnonflowError, match="did you mean 'parents'"):
         af.run(path)
+
+
+def test_the_report_shows_the_patterns_as_a_grid(tmp_path: Path) -> None:
+    path = tmp_path / "patterns.yaml"
+    path.write_text(PATTERNS.replace("METHOD", "pattern-guided") + "publish: {report: out/page.html}\n")
+    report = af.run(path)
+    page = (tmp_path / "out" / "page.html").read_text()
+    assert "<h2>Patterns" in page
+    anon = report.results[0].anonymization
+    assert anon is not None
+    for hidden in np.unique(anon.generalization.whole().T, axis=0).tolist():
+        marks = "".join(f"<td>{'*' if one else '·'}</td>" for one in hidden)
+        assert f"<tr>{marks}<td" in page
+    grid = af.pattern_grid(anon.table, {"at-most": 2, "never": ["parents"], "fallback": "all"})
+    assert len(grid) == 1 + 3 + 3 + 1
+    assert set(grid["parents"][:-1]) == {"-"}
+
+
+def test_a_flow_keeps_limits(tmp_path: Path) -> None:
+    path = written(tmp_path, "greedy", "")
+    path.write_text(
+        path.read_text()
+        .replace("boundary: {width: 25}", "max-width: 15")
+        .replace("kind: categorical}", "kind: categorical, max-set: 2}")
+    )
+    report = af.run(path)
+    assert report.ok, report.results[0].findings
+    assert 0 < report.results[0].suppressed < 60

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from anonflow.algorithms.anonymize import Anonymization, anonymize
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
 from anonflow.algorithms.diversify import diversify
+from anonflow.algorithms.patterns import pattern_grid
 from anonflow.algorithms.registry import REGISTRY, algorithms
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ __all__ = [
     "algorithms",
     "anonymize",
     "diversify",
+    "pattern_grid",
 ]
 
 

@@ -51,6 +51,9 @@ _BY_GUARANTEE = {
     "and not how the method chose among equally good results.",
 }
 
+PATTERNS = 60
+"""Patterns of suppression that a report shows."""
+
 HEADER = ("run", "records", "GCP", "usefulness", "suppressed", "seconds", "checks")
 
 
@@ -256,6 +259,21 @@ def _detail(result: RunResult, several: bool) -> dict[str, Any]:
         if len(result.sizes) > 1
         else "",
         "spread": _safe(plots.columns(result.spread, "Information loss by row", "loss of a row, in percent")),
+        "patterns": _patterns(result),
+    }
+
+
+def _patterns(result: RunResult) -> dict[str, Any] | None:
+    """Of a pattern-guided run, which columns are hidden together and in how many rows: a grid to look at."""
+    made = result.anonymization
+    if made is None or made.algorithm.family != "pattern":
+        return None
+    used, counts = np.unique(made.generalization.whole().T, axis=0, return_counts=True)
+    order = np.lexsort([-counts, used.sum(axis=1)])[:PATTERNS]
+    return {
+        "names": [domain.name for domain in made.table.domains],
+        "rows": [(["*" if hidden else "·" for hidden in used[at]], f"{int(counts[at]):,}") for at in order],
+        "more": len(used) - len(order),
     }
 
 
