@@ -50,7 +50,7 @@ steps:
   - anonymize: {{algorithm: greedy, k: {k}}}
   - draw: {{}}
   - verify: [covers, guarantee]
-run: {{scheduler: processes, workers: {workers}}}
+run: {{scheduler: {scheduler}, workers: {workers}}}
 """
 
 
@@ -103,7 +103,7 @@ def run(small: bool) -> list[dict[str, Any]]:
     rows.append(
         row(f"census of {n}: greedy, reciprocal: under NH's GCP", 1 - mutual.loss() / losses["nh"], "")
     )
-    return rows + flow(n)
+    return rows + flow(n, "threads" if small else "processes")
 
 
 def processed(
@@ -121,7 +121,7 @@ def processed(
     return max(one[0] for one in done), max(one[1] for one in done), joined
 
 
-def flow(n: int) -> list[dict[str, Any]]:
+def flow(n: int, scheduler: str) -> list[dict[str, Any]]:
     """A whole flow with greedy: its steps, on the wall clock."""
     steps: dict[str, float] = {}
 
@@ -131,7 +131,7 @@ def flow(n: int) -> list[dict[str, Any]]:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "census.yaml"
-        path.write_text(FLOW.format(n=n, k=K, workers=WORKERS))
+        path.write_text(FLOW.format(n=n, k=K, workers=WORKERS, scheduler=scheduler))
         report = af.run(path, on_event=listen)
     assert report.ok
     method = report.results[0].seconds / WORKERS
