@@ -324,3 +324,33 @@ def test_violations_of_limits_are_counted() -> None:
     assert af.measure(table, made, "violations") == {"violations": 3}
     whole = Generalization.join_of(table.records, np.array([[0, 1, 2, 3]] * 4))
     assert af.measure(table, whole, "violations") == {"violations": 0}  # suppressed rows
+
+
+@pytest.mark.parametrize("name", ["greedy-cka", "mondrian", "greedy", "k-concealment", "pattern-guided"])
+@pytest.mark.parametrize("said", [("p-sensitivity", {"p": 2}), ("l-diversity", {"l": 1.5})])
+def test_constrained_p_sensitive_and_l_diverse(name: str, said: tuple[str, dict[str, Any]]) -> None:
+    """Inside the classes of the maximum allowed microdata; one that cannot reach p or l is suppressed."""
+    table = people(200)
+    frame = table.frame.copy()
+    # one class of the maximum allowed microdata shows one value only
+    labels = boundary_classes(table.records)
+    sizes = np.bincount(labels)
+    poor = labels == int(np.argmax(np.where((sizes >= 4) & (sizes < 40), sizes, 0)))
+    assert 4 <= poor.sum() < 40
+    frame.loc[poor, "pay"] = "low"
+    table = Table(frame, table.schema)
+    criterion, parameters = said
+    anon = af.anonymize(table, name, k=3, seed=1)
+    assert not anon.suppressed[poor].all()
+    made = af.diversify(anon, criterion, **parameters, seed=2)
+    assert made.suppressed[poor].all()
+    assert not made.suppressed.all()
+    assert af.verify(table, made, ["covers", "boundary"], k=3)
+    assert af.measure(table, made, "violations") == {"violations": 0}
+    if made.classes is not None:
+        shown = frame["pay"].to_numpy()
+        for label in set(made.classes[~made.suppressed].tolist()):
+            values = shown[made.classes == label]
+            assert len(set(values)) >= 2
+            if criterion == "l-diversity":
+                assert max((values == v).mean() for v in ("low", "high")) <= 1 / 1.5 + 1e-9

@@ -207,3 +207,12 @@ def test_where_nothing_can_be_published(name: str) -> None:
         InfeasibleError, match=f"{name}: nothing can be published within the boundaries of 'age'"
     ):
         af.anonymize(Table(frame, schema), name, k=2)
+
+
+def test_diversity_never_breaks_a_limit() -> None:
+    """Widening for diversity is refused where it would; classes that are united in time are fine."""
+    table = people(200)
+    made = af.diversify(af.anonymize(table, "mondrian", k=3, seed=1), "p-sensitivity", p=2, seed=1)
+    assert af.verify(table, made, ["covers", "boundary", "k-anonymity"], k=3)
+    with pytest.raises(InfeasibleError, match=r"beyond max-width or max-set of 'age', 'job'"):
+        af.diversify(af.anonymize(table, "greedy", k=3, seed=1), "p-sensitivity", p=2, seed=1)

@@ -23,8 +23,9 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load, unload
 from anonflow.kernels.state import State, take
-from anonflow.partition import boundary_classes, unbounded
+from anonflow.partition import boundary_classes, limited, unbounded
 from anonflow.table import Table
+from anonflow.utility.violations import beyond_cells
 
 __all__ = ["check_diversity", "diversify"]
 
@@ -103,7 +104,8 @@ def diversify(
     ParameterError
         If something is none that can be used.
     InfeasibleError
-        If the whole table has less diversity (with the largest feasible value), or everything would be suppressed.
+        If the whole table has less diversity (with the largest feasible value), everything would be suppressed, or
+        records would go beyond ``max-width`` or ``max-set``.
 
     Notes
     -----
@@ -130,10 +132,25 @@ def diversify(
     codes, values, _ = sensitive_codes(table, name)
     step = _Step(anon, target, codes, values, float(w), float(risk), seed)
     made = step.of_classes() if step.homogeneous else step.of_matches()
+    _check_limits(anon, made)
     said = {"criterion": criterion, "column": name, **target.parameters}
     made.parameters["diversify"] = said
     made.facts["diversity"] = criterion
     return made
+
+
+def _check_limits(anon: Anonymization, made: Anonymization) -> None:
+    """Widening knows boundaries, not ``max-width`` and ``max-set``: what breaks one of these is refused."""
+    names = limited(anon.table.records)
+    if not names or not anon.parameters.get("boundaries", True):
+        return
+    over = beyond_cells(anon.table.records, made.generalization)[list(names)]
+    if over.any():
+        columns = ", ".join(repr(anon.table.domains[a].column) for a in names)
+        raise InfeasibleError(
+            f"diversify: {int(over.any(axis=0).sum())} records would be generalized beyond max-width or max-set "
+            f"of {columns}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead"
+        )
 
 
 class _Step:
