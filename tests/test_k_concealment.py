@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow.algorithms.agglomerative import DISTANCES, agglomerative_labels
 from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.expansion import Merged, expanded, optimal
+from anonflow.algorithms.expansion import Merged, expanded, floor, optimal
 from anonflow.algorithms.forest import forest_labels
 from anonflow.algorithms.k_concealment import TARGETS
 from anonflow.errors import InfeasibleError, ParameterError
@@ -201,9 +201,9 @@ def test_plain_and_compiled_kernels_agree() -> None:
         made = []
         for nearest, grown, mended in ((near, expand, mend), (near_jit, expand_jit, mend_jit)):
             ids, costs = np.empty((u, 5), np.int32), np.empty((u, 5))
-            nearest(part.plan, merged.state, 0, u, ids, costs)
+            nearest(floor(part.plan), merged.state, 0, u, ids, costs)
             boxes = empty_state(part.plan, u)
-            grown(part.plan, merged.state, merged.count, 0, u, 4, ids, costs, merged.monotone, boxes)
+            grown(part.plan, merged.state, merged.count, 0, u, 4, ids, costs, boxes)
             boxes = merged.spread(boxes)
             mended(part.plan, merged.state, np.arange(u), 4, boxes)
             made.append(boxes)

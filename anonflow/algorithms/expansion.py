@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,16 +15,19 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import best_choice_jit, expand_jit, near_jit
 from anonflow.kernels.costs import load, unload
-from anonflow.kernels.state import State, empty_state, take
+from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.table.records import Records
 
-__all__ = ["Merged", "expanded", "optimal", "randomly_expanded"]
+__all__ = ["Merged", "expanded", "floor", "nearest", "optimal", "randomly_expanded"]
 
 BLOCK = 256
 """Records expanded at a time: the lists of their neighbours stay small."""
 
 NEAREST = 256
-"""Neighbours that are looked at first."""
+"""Neighbours that are looked at first: at least so many, and 8 k."""
+
+ALONE = 4096
+"""So many different records are expanded by one thread; more of them by all processors."""
 
 TRIES = 16
 """A random choice that is no other generalization is repeated so often (Algorithm 6, step 6)."""
@@ -108,41 +114,83 @@ class Merged:
         return met[np.sort(np.unique(met, return_index=True)[1])]
 
 
-def expanded(merged: Merged, k: int, lists: list[np.ndarray] | None = None, least: int = 0) -> State:
+def floor(plan: Plan) -> Plan:
+    """A monotone loss that is nowhere above a given one: the least cost of a cell or of any that covers it.
+
+    Of hierarchies, the least of a node and its ancestors; of the entropy of runs and sets simply nothing. Monotone
+    losses are their own floor.
+
+    Raises
+    ------
+    None
+    """
+    least = plan.node_cost.copy()
+    above = plan.parent.copy()
+    while (above >= 0).any():
+        inner = above >= 0
+        least[inner] = np.minimum(least[inner], plan.node_cost[above[inner]])
+        above[inner] = plan.parent[above[inner]]
+    return plan._replace(
+        node_cost=least,
+        range_unit=np.where(plan.range_form == ENTROPY, 0.0, plan.range_unit),
+        set_unit=np.where(plan.set_form == ENTROPY, 0.0, plan.set_unit),
+    )
+
+
+def expanded(merged: Merged, k: int) -> State:
     """A generalized record for each different record by expansion (Algorithm 2).
 
     Parameters
     ----------
     merged : Merged
     k : int
-    lists : list of numpy.ndarray, optional
-        Filled with the nearest different records of each, block by block, (block, m) int32.
-    least : int
-        At least so many neighbours are listed.
 
     Returns
     -------
     State
-        u generalized records. O(u (u q + m k q)) time for m = 256 neighbours where the loss is monotone.
+        u generalized records. O(u^2 q) time to find m = max(256, 8 k) neighbours, O(u m k q) to expand where these
+        are enough, O(u^2 k q) where they are not, as under the entropy of runs and sets.
+
+    Raises
+    ------
+    None
+    """
+    plan, u = merged.part.plan, len(merged.first)
+    boxes, below = empty_state(plan, u), floor(plan)
+    m = min(u, max(NEAREST, 8 * k))
+
+    def expand_block(start: int, stop: int) -> None:
+        ids, costs = np.empty((stop - start, m), np.int32), np.empty((stop - start, m))
+        near_jit(below, merged.state, start, stop, ids, costs)
+        expand_jit(plan, merged.state, merged.count, start, stop, k, ids, costs, boxes)
+
+    _in_blocks(expand_block, u)
+    return boxes
+
+
+def nearest(merged: Merged, m: int) -> np.ndarray:
+    """The m nearest different records of each, by the cost of their pair, itself first; (u, m) int32.
 
     Raises
     ------
     None
     """
     u = len(merged.first)
-    boxes = empty_state(merged.part.plan, u)
-    m = min(u, max(NEAREST, least))
-    for start in range(0, u, BLOCK):
-        stop = min(u, start + BLOCK)
-        ids = np.empty((stop - start, m), np.int32)
-        costs = np.empty((stop - start, m))
-        near_jit(merged.part.plan, merged.state, start, stop, ids, costs)
-        expand_jit(
-            merged.part.plan, merged.state, merged.count, start, stop, k, ids, costs, merged.monotone, boxes
-        )
-        if lists is not None:
-            lists.append(ids)
-    return boxes
+    ids = np.empty((u, min(u, m)), np.int32)
+
+    def near_block(start: int, stop: int) -> None:
+        costs = np.empty((stop - start, ids.shape[1]))
+        near_jit(merged.part.plan, merged.state, start, stop, ids[start:stop], costs)
+
+    _in_blocks(near_block, u)
+    return ids
+
+
+def _in_blocks(work: Callable[[int, int], None], u: int) -> None:
+    """Blocks of records, each on its own: kernels release the interpreter, results do not depend on threads."""
+    threads = (os.cpu_count() or 1) if u > ALONE else 1
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda start: work(start, min(u, start + BLOCK)), range(0, u, BLOCK)))
 
 
 def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator) -> State:
@@ -170,12 +218,11 @@ def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator) 
     Where no random choice gives another generalized record than expansion does, that one is widened by a record
     drawn from all (the paper leaves it open).
     """
-    lists: list[np.ndarray] = []
     plan, records = merged.part.plan, merged.part.records
     n = records.n
-    boxes = merged.spread(expanded(merged, k, lists, q + 1))
+    boxes = merged.spread(expanded(merged, k))
     first = _generalization(records, plan, boxes)
-    others = _others(merged, np.concatenate(lists), q)
+    others = _others(merged, nearest(merged, q + 1), q)
     second = _chosen(records, others, k, rng)
     same = _equal(first, second)
     for _ in range(TRIES):
@@ -219,12 +266,12 @@ def _generalization(records: Records, plan: object, boxes: State) -> Generalizat
     return Generalization(records.domains, lo, hi, bits).closure()
 
 
-def _others(merged: Merged, nearest: np.ndarray, q: int) -> np.ndarray:
+def _others(merged: Merged, near_by: np.ndarray, q: int) -> np.ndarray:
     """The q nearest other records of each record, (P, q), int64: by cost, then by position of their first copy."""
     members = np.argsort(merged.label, kind="stable")
     begin = np.cumsum(merged.count) - merged.count
-    u, m = nearest.shape
-    sizes = np.minimum(merged.count[nearest], q + 1)
+    u, m = near_by.shape
+    sizes = np.minimum(merged.count[near_by], q + 1)
     before = np.cumsum(sizes, axis=1) - sizes
     lists = np.empty((u, q + 1), np.int64)
     for s in range(m):
@@ -233,7 +280,7 @@ def _others(merged: Merged, nearest: np.ndarray, q: int) -> np.ndarray:
             rows = np.flatnonzero((c < sizes[:, s]) & (at <= q))
             if not len(rows):
                 break
-            lists[rows, at[rows]] = members[begin[nearest[rows, s]] + c]
+            lists[rows, at[rows]] = members[begin[near_by[rows, s]] + c]
         if (before[:, s] > q).all():
             break
     own = lists[merged.label]

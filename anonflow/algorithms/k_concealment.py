@@ -33,6 +33,11 @@ NOT_RANDOM = (
     "row; ask for randomized=True"
 )
 
+EXACT = (
+    "the exact choice of records has no randomness, so who knows the method and everybody's quasi-identifiers runs it "
+    "again and learns most rows; ask for exact=False and randomized=True"
+)
+
 
 def k_concealment(
     part: Partition,
@@ -88,7 +93,7 @@ def k_concealment(
     cover more originals than the one meant: all these edges count (specifications, section 1).
     """
     n = part.n
-    if target not in TARGETS:
+    if not isinstance(target, str) or target not in TARGETS:
         raise ParameterError(f"target must be one of {', '.join(TARGETS)}")
     for name, value in (("randomized", randomized), ("exact", exact)):
         if not isinstance(value, bool):
@@ -116,7 +121,7 @@ def k_concealment(
     if not target.endswith("concealment") or target == "(k,1)-concealment":
         facts["warning"] = WEAK.format(criterion=TARGETS[target])
     elif not randomized or exact:
-        facts["warning"] = NOT_RANDOM
+        facts["warning"] = NOT_RANDOM if not exact else EXACT
     lo, hi, bits = unload(part.plan, boxes)
     made = Generalization(part.records.domains, lo, hi, bits).closure()
     made = made.join(Generalization.of(part.records))

@@ -179,14 +179,14 @@ def expand(
     k: int,
     ids: np.ndarray,
     costs: np.ndarray,
-    monotone: bool,
     boxes: State,
 ) -> int:
     """(k,1)-anonymization by expansion (Algorithm 2) of records that are all different, with their copies.
 
     A set grows by the record that raises the cost of its closure least; records that its closure covers join it
-    for nothing. Under a monotone loss a join costs at least what it costs with the first record alone: records
-    behind the m nearest need no look while the closure costs less than the last of these.
+    for nothing. Under a monotone loss no set with a record in it costs less than its pair with the first record;
+    under another loss its floor (:func:`anonflow.algorithms.expansion.floor`) takes this part. Hence records behind
+    the m nearest need no look while the closure and the best join cost less than the last of these.
 
     Parameters
     ----------
@@ -199,9 +199,7 @@ def expand(
         Records to be generalized.
     k : int
     ids, costs : numpy.ndarray, shape (stop - start, m)
-        As :func:`near` finds them.
-    monotone : bool
-        Whether more general records never cost less.
+        As :func:`near` finds them, under the loss or its floor.
     boxes : State
         u generalized records; start .. stop - 1 are written.
 
@@ -224,13 +222,15 @@ def expand(
         move(boxes, i, i, origin)
         size = np.int64(1)
         while size < k:
-            few = monotone and (m == u or boxes.cost[i] < costs[i - start, m - 1])
+            few = m == u or boxes.cost[i] < costs[i - start, m - 1]
             have = np.int64(0)
             best = -1
             least = np.inf
             if few:
                 for s in range(m):
                     j = ids[i - start, s]
+                    if costs[i - start, s] > least and costs[i - start, s] > boxes.cost[i]:
+                        break  # neither covered nor better, and so are all that follow
                     if cover(origin, j, boxes, i):
                         have += count[j]
                     elif costs[i - start, s] <= least:
