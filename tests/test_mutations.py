@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,8 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.release import Release, publish
-from anonflow.table import Table
+from anonflow.release import Certificate, Release, publish
+from anonflow.table import Table, row_marks
 from tests.naive import criteria as naive
 from tests.strategies import TREE, city_tree
 
@@ -174,6 +176,7 @@ def test_spoiled_releases_are_refused(name: str, mutation: str) -> None:
     refused = 0
     for at in range(12):
         release = publish(anon, SEED + at, rehearsal=True)
+        assert release.certificate is not None
         frame = release.frame
         for column in table.qi_columns:
             frame[column] = frame[column].astype("str")
@@ -188,29 +191,64 @@ def test_spoiled_releases_are_refused(name: str, mutation: str) -> None:
             assert bool(plain) == (not wanted)
         if mutation in ("drop", "add"):
             assert not plain
-            assert not af.verify(table, spoiled, asked, k=K, certificate=release.certificate)
+            certified = af.verify(table, spoiled, asked, k=K, certificate=release.certificate)
+            assert not certified
+            if (
+                mutation == "add"
+                or not (frame.iloc[min(rows)] == frame.iloc[min(min(rows) + 1, N - 1)]).all()
+            ):
+                assert {p for finding in certified for p in finding.positions} == rows
             refused += 1
             continue
-        certified = af.verify(
-            table, spoiled, ["covers", promised(anon), criterion], k=K, certificate=release.certificate
-        )
+        certified = af.verify(table, spoiled, asked, k=K, certificate=release.certificate)
         refused += not certified
-        if not certified:
-            named = {
-                p
-                for finding in certified
-                if not finding.holds
-                for p in finding.positions
-                if finding.side == "published"
-            }
-            # a copy may itself be as good as what it replaced: then it is another row that finds no original left
+        # along the lists alone a copy may be as good as what it replaced: the marks tell it apart, and where
+        assert set(certified["certificate"].positions) == rows
+        strict = af.verify(
+            table,
+            spoiled,
+            ["covers", promised(anon)],
+            k=K,
+            certificate=replace(release.certificate, row_marks=None),
+        )
+        if not strict:
+            named = {p for f in strict if not f.holds for p in f.positions if f.side == "published"}
             assert named & rows or (named and mutation == "duplicate"), (named, rows)
         else:
-            # nothing is wrong with it: every row still covers what its certificate lists, and carries one of theirs
             assert mutation in ("duplicate", "swap")
             assert plain
-    assert refused >= 10
+    assert refused == 12
 
 
 def promised(anon: Any) -> str:
     return str(anon.guarantee)
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.parquet"])
+def test_a_certificate_knows_its_rows_in_a_file(name: str, tmp_path: Path) -> None:
+    table = people()
+    release = publish(af.anonymize(table, "greedy", k=K, seed=1), SEED, rehearsal=True)
+    assert release.certificate is not None
+    release.certificate.save(tmp_path / "c.npz")
+    kept = Certificate.load(tmp_path / "c.npz")
+    release.write(tmp_path / name)
+    check = af.verify(table, tmp_path / name, ["covers"], certificate=kept)
+    assert check
+    assert [finding.criterion for finding in check] == ["covers"]
+    # two whole rows in each other's place: the same table, and not the one that was published
+    swapped = release.frame.iloc[[1, 0, *range(2, N)]].reset_index(drop=True)
+    Release(swapped).write(tmp_path / f"swapped-{name}")
+    check = af.verify(table, tmp_path / f"swapped-{name}", ["covers"], certificate=kept)
+    assert not check
+    assert check["certificate"].positions == (0, 1)
+    # the same rows without the owner's certificate are as good as before
+    assert af.verify(table, tmp_path / f"swapped-{name}", ["covers", "k-regular"], k=K)
+
+
+def test_marks_need_their_key() -> None:
+    frame = pd.DataFrame({"a": ["1", "b", "b"], "b": [1.0, 2.5, 2.5]})
+    marks = row_marks(frame, ["a", "b"], "k" * 16)
+    assert marks[1] == marks[2] != marks[0]
+    assert (marks == row_marks(frame.astype("str"), ["b", "a"], "k" * 16)).all()
+    assert (marks != row_marks(frame, ["a", "b"], "l" * 16)).all()
+    assert (marks != row_marks(frame.assign(b=[2, 1, 3]), ["a", "b"], "k" * 16)).all()

@@ -346,7 +346,7 @@ def test_6_the_certificate_does_not_hold_the_assignment() -> None:
     assert lists_are_silent(certificate, truth)
     assert set(certificate.__dict__) <= {
         "k", "criterion", "algorithm", "row_list", "list_offsets", "list_originals", "versions", "extra_covers", "offsets",
-        "originals",
+        "originals", "row_marks", "key",
     }  # fmt: skip
     rows = [np.concatenate([[truth[r]], np.setdiff1d(certificate.of(r), [truth[r]])]) for r in range(240)]
     first = Certificate(

@@ -19,6 +19,7 @@ from anonflow.criteria.regular import k_regular
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import ParameterError
 from anonflow.table import Table
+from anonflow.table.marks import row_marks
 
 __all__ = ["criteria_names", "verify"]
 
@@ -71,7 +72,8 @@ def verify(
         At least 2. Without it what the subject or the certificate says.
     certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
         The owner's claim of which originals each published row matches. Criteria about matches are then
-        checked along it, in O(nk) instead of by maximum flow.
+        checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
+        of its own, ``certificate``, names them.
 
     Returns
     -------
@@ -104,11 +106,31 @@ def verify(
         names = [each.name for each in asked] if asked else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, given, names, certificate), table.n, k)
     evidence = collect(table, given, k, certificate)
+    changed = _changed(table, given, certificate)
     if asked is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
         findings = [finding for each in asked for finding in _check(evidence, each)]
+    if changed is not None and changed.any():
+        findings.append(Finding.of("certificate", changed, "published", _CHANGED))
     return Verification(tuple(findings), table.n, k)
+
+
+_CHANGED = "not the rows that the certificate was made with: changed, or in another place"
+
+
+def _changed(table: Table, given: Subject, certificate: Any) -> np.ndarray | None:
+    """Rows that are not those the certificate was made with, (rows,), bool; None where it cannot be told."""
+    marks = getattr(certificate, "row_marks", None)
+    if marks is None or given.frame is None:
+        return None
+    names = [str(name) for name in (*table.qi_columns, *table.other_columns)]
+    if any(name not in given.frame.columns for name in names):
+        return None
+    rows = min(len(marks), given.rows)
+    changed = np.ones(given.rows, bool)
+    changed[:rows] = row_marks(given.frame.iloc[:rows], names, certificate.key) != marks[:rows]
+    return changed
 
 
 def _k(k: Any, given: Subject, certificate: Any) -> int | None:
@@ -143,7 +165,10 @@ def _wrong_length(table: Table, given: Subject, names: list[str], certificate: A
     """Every criterion fails; a certificate tells which row is the first that is not its own."""
     detail = f"the release has {given.rows} rows, the original {table.n}"
     place = min(table.n, given.rows)
-    if certificate is not None and given.frame is not None:
+    changed = _changed(table, given, certificate)
+    if changed is not None:
+        place = int(changed.argmax()) if changed.any() else given.rows
+    elif certificate is not None and given.frame is not None:
         listing = Listing.of(certificate)
         rows = min(place, listing.rows)
         cut = Listing(listing.start[: rows + 1], listing.end[: listing.start[rows]])

@@ -16,6 +16,7 @@ import numpy as np
 from anonflow import __version__
 from anonflow.errors import DataError
 from anonflow.release.files import OWNER_ONLY, write_whole
+from anonflow.table.marks import KEY_LENGTH
 
 __all__ = ["FORMAT", "Certificate", "versions"]
 
@@ -23,6 +24,7 @@ FORMAT = 1
 """Version of the file format."""
 
 _ARRAYS = {"row_list": np.int32, "list_offsets": np.int64, "list_originals": np.int32}
+_MARKS = "row_marks"
 _TEXTS = ("criterion", "algorithm")
 _SHORT = 200
 
@@ -48,6 +50,11 @@ class Certificate:
     extra_covers : bool
         Whether rows were widened beyond their matches for the sake of diversity: what may be an original's is then
         read off what covers it, not off these lists.
+    row_marks : numpy.ndarray, shape (n,), uint32, or None
+        Keyed marks of the published rows (:func:`anonflow.table.row_marks`): a row that was changed, moved, dropped or
+        doubled later is told apart even where it still covers its list.
+    key : str
+        Of the marks, 16 characters; made of words that nothing else is made of.
 
     Notes
     -----
@@ -63,6 +70,8 @@ class Certificate:
     list_originals: np.ndarray
     versions: dict[str, str] = field(default_factory=dict)
     extra_covers: bool = False
+    row_marks: np.ndarray | None = None
+    key: str = field(default="", repr=False)
 
     @property
     def n(self) -> int:
@@ -127,8 +136,11 @@ class Certificate:
             "algorithm": self.algorithm,
             "versions": self.versions,
             **({"extra-covers": True} if self.extra_covers else {}),
+            **({"key": self.key} if self.row_marks is not None else {}),
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
+        if self.row_marks is not None:
+            arrays[_MARKS] = self.row_marks
         text = np.frombuffer(json.dumps(about).encode(), np.uint8)
         write_whole(path, OWNER_ONLY, lambda stream: np.savez(stream, about=text, **arrays))
 
@@ -164,6 +176,7 @@ class Certificate:
             about["algorithm"],
             versions=about["versions"],
             extra_covers=about.get("extra-covers") is True,
+            key=about.get("key", ""),
             **arrays,
         )
 
@@ -187,10 +200,11 @@ def _read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarr
         if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
             raise ValueError
     with np.load(path, allow_pickle=False) as content:
-        if sorted(content.files) != sorted(["about", *_ARRAYS]):
+        kinds = {**_ARRAYS, "about": np.uint8, **({_MARKS: np.uint32} if _MARKS in content.files else {})}
+        if sorted(content.files) != sorted(kinds):
             raise ValueError
         arrays = {name: content[name] for name in content.files}
-    for name, kind in {**_ARRAYS, "about": np.uint8}.items():
+    for name, kind in kinds.items():
         if arrays[name].ndim != 1 or arrays[name].dtype != np.dtype(kind):
             raise ValueError
     about = json.loads(arrays.pop("about").tobytes())
@@ -207,6 +221,12 @@ def _sound(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
     if not all(isinstance(text, str) and len(text) <= _SHORT and text.isprintable() for text in texts):
         return False
     rows, offsets, originals = (arrays[name] for name in _ARRAYS)
+    if _MARKS in arrays:
+        key = about.get("key")
+        if not isinstance(key, str) or len(key) != KEY_LENGTH or not key.isascii():
+            return False
+        if len(arrays[_MARKS]) != len(rows):
+            return False
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(originals):
         return False
     if (offsets[1:] < offsets[:-1]).any():

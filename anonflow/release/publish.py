@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import math
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
@@ -18,6 +18,7 @@ from anonflow.release.certificate import Certificate, versions
 from anonflow.release.draw import draw_assignment, draw_permutation, permute_classes
 from anonflow.release.randomness import DRAW_STEP, RandomWords
 from anonflow.table.domain import WHOLE, number_text
+from anonflow.table.marks import KEY_LENGTH, row_marks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,7 +171,10 @@ def publish(
             cells, origin[order], hidden=suppressed[order] if hidden else None, name=str(name)
         )
     frame = pd.DataFrame(columns, index=pd.RangeIndex(n))
-    return Release(frame, _certificate(anonymization, suppressed, order), origin[order])
+    key = words.lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
+    marks = row_marks(frame, list(columns), key)
+    certificate = replace(_certificate(anonymization, suppressed, order), row_marks=marks, key=key)
+    return Release(frame, certificate, origin[order])
 
 
 def _assignment(source: Publishable, suppressed: np.ndarray, words: RandomWords) -> np.ndarray:
