@@ -28,7 +28,7 @@ LARGEST = 1_000
 SETS = 1_500_000
 """Sets of k records that are listed at most; a hundred megabytes or so."""
 
-RATE = 400_000
+RATE = 150_000
 """Sets for each second of the time limit: listing them must not take most of it."""
 
 NEAR = 60_000
@@ -42,7 +42,7 @@ def optimal(part: Partition, k: int, *, time_limit: float = 60.0, gap: float = 0
     """The k-regular generalization graph of least information loss, or the best found and how far it may be off.
 
     Every kind of QI and every information loss, entropy included. Up to about 1,500,000 sets of k records
-    (14 records and any k, 60 and k = 4, 200 and k = 3, 1,000 and k = 2) all are listed, and the optimum
+    (14 records and any k, 60 and k = 4, 200 and k = 3, 1,000 and k = 2) all are listed (fewer with a limit below ten seconds), and the optimum
     is proved, mostly in seconds. Beyond, only sets of near records are, and the bound is that of
     :func:`anonflow.utility.bounds.record_bounds`, which is 0 for entropy.
 
@@ -104,11 +104,12 @@ def optimal(part: Partition, k: int, *, time_limit: float = 60.0, gap: float = 0
             matches, cost = as_matches(sets, copies), _cost(sets, copies)
     else:
         bound = 0
+        effort = min(1.0, time_limit / 60) if time.monotonic() < end else 0.0
         if part.loss in MONOTONE:
-            bound = math.floor(float(record_bounds(part.records, k, part.loss).sum()) / GRID)
+            bound = math.floor(float(record_bounds(part.records, k, part.loss, effort).sum()) / GRID)
         bound = min(bound, cost)
         room = min(NEAR, int(RATE * time_limit / 10))
-        if bound < cost * (1 - gap) and part.n * k <= room:
+        if bound < cost * (1 - gap) and part.n * k <= room and time.monotonic() < end:
             sets = near_sets(part.plan, origin, k, matches, room)
             copies = positions(sets, matches)
             # what is proved of these sets only tells which of them cannot help
@@ -152,7 +153,7 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
     None
     """
     n = part.n
-    matches = hungarian_matches(part, k) if n * n * k <= 10_000_000 else nh_matches(part, k)[0]
+    matches = hungarian_matches(part, k) if n * n * k <= 1_000_000 else nh_matches(part, k)[0]
     matches = np.ascontiguousarray(matches)
     rest, given = empty_state(part.plan, n), empty_state(part.plan, n)
     costs = np.empty((n, n))

@@ -132,16 +132,15 @@ class Sets:
         return least
 
     def _cheapest(self, cost: np.ndarray, several: int) -> np.ndarray:
-        """Positions of the cheapest sets over all, and of the cheapest ones by first and by last record."""
-        order = np.argpartition(cost, min(several * self.n, len(cost)) - 1)[: several * self.n]
+        """Positions of the cheapest sets over all, and of some of the cheapest ones of each record."""
+        most = min(several * self.n, len(cost))
+        chosen = [np.argpartition(cost, most - 1)[:most]]
         least = self.least(cost)
-        ties = np.zeros(len(cost), bool)
         for d in range(self.k):
-            ties |= cost == least[self.members[:, d]]
-        equal = np.flatnonzero(ties)
-        # thousands of sets may cost the same: some of them for each record are enough
-        own = [equal[(self.members[equal] == i).any(axis=1)][:several] for i in range(self.n)]
-        return np.unique(np.concatenate([order, *own]))
+            tied = np.flatnonzero(cost == least[self.members[:, d]])
+            # thousands may cost the same: the first of each record is enough
+            chosen.append(tied[np.unique(self.members[tied, d], return_index=True)[1]])
+        return np.unique(np.concatenate(chosen))
 
     def _relaxed(self, pool: np.ndarray, seconds: float) -> tuple[int, np.ndarray] | None:
         """The linear relaxation over a pool: its value and the records' prices."""
