@@ -47,8 +47,8 @@ LIMITS = (
 _BY_GUARANTEE = {
     "k-regular": "Who knows for certain which rows belong to some people can rule out choices for others: "
     "heterogeneous generalization loses more by this than classes of equal rows do.",
-    "k-concealment": "k-concealment assumes an attacker who knows the table's quasi-identifiers and the release, "
-    "and not how the method chose among equally good results.",
+    "k-concealment": "k-concealment assumes an attacker whose computations are polynomially bounded: the matches of a "
+    "record are not equally likely, and who could count all complete matchings would know how likely each is.",
 }
 
 PATTERNS = 60
