@@ -125,6 +125,7 @@ def test_other_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     for arguments in (
         ["validate", str(flow)],
         ["schema", str(tmp_path / "people.csv")],
+        ["schema", "--flow"],
         ["verify", *given, *release],
         ["verify", *given, *release, "--json"],
         ["verify", *given, *release, *certificate],
@@ -133,6 +134,7 @@ def test_other_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         ["compare", str(tmp_path / "people.csv"), "--schema", str(flow), "--k", "3,5", "--algorithms", "greedy,mondrian",
          "--partition-size", "0", "--csv", str(tmp_path / "compared.csv")],
         ["run", str(flow), "--replay", str(tmp_path / "owner" / "marked")],
+        ["run", str(flow), "--replay", str(tmp_path / "owner" / "marked"), "--json"],
         ["algorithms"],
         ["datasets"],
     ):  # fmt: skip

@@ -37,7 +37,9 @@ class Insider:
     -----
     Paper 1, section 2.2: with c true matches known, a reciprocal graph still hides a person among k - c rows, as
     equal records do; another graph may hide it among fewer, since what is left need not hold a (k - c)-regular
-    graph. The known rows are the target's own candidates, which hurts most; which c of them is drawn at random.
+    graph. The paper's k - c is about rows that carry their own record. Along a drawn assignment, as a release has it,
+    a reciprocal graph is not symmetric about the known matches, and fewer rows may be left there, too (measured: 60
+    records of Nursery, greedy, k = 5, c = 3: one row instead of two for some). The known rows are the target's own candidates, which hurts most; which c of them is drawn at random.
     """
 
     c: int = 1
