@@ -30,10 +30,10 @@ def row(
     met = (most is None or figure <= most) and (least is None or figure >= least)
     return {
         "name": name,
-        "figure": figure,
+        "figure": float(figure),
         "unit": unit,
         "goal": " and ".join(goals),
-        "met": met if goals else None,
+        "met": bool(met) if goals else None,
     }
 
 
