@@ -87,6 +87,24 @@ def test_a_matrix_gives_what_the_step_leaves_out(tmp_path: Path) -> None:
     assert [one.anonymize.k for one in load_flow(path).runs] == [2, 3]
 
 
+def test_options_of_one_method_go_for_it_alone(tmp_path: Path) -> None:
+    own = "{greedy: {reciprocal: true}, k-concealment: {randomized: false}}"
+    path = write_flow(
+        tmp_path,
+        publish="",
+        anonymize=f"{{algorithm: greedy, k: 3, options: {own}}}",
+        more="matrix: {anonymize.algorithm: [greedy, mondrian, k-concealment]}\n",
+    )
+    runs = load_flow(path).runs
+    assert [one.anonymize.options for one in runs] == [{"reciprocal": True}, {}, {"randomized": False}]
+    swept = path.read_text().replace(
+        "matrix: {anonymize.algorithm: [greedy, mondrian, k-concealment]}",
+        "matrix: {anonymize.reciprocal: [false, true]}",
+    )
+    path.write_text(swept)
+    assert [one.anonymize.options["reciprocal"] for one in load_flow(path).runs] == [False, True]
+
+
 def test_a_matrix_has_a_limit(tmp_path: Path) -> None:
     ks = ", ".join(str(k) for k in range(2, 1100))
     path = write_flow(tmp_path, publish="", partition="{}", more=f"matrix: {{anonymize.k: [{ks}]}}\n")

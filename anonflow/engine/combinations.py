@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from anonflow import strict_yaml
 from anonflow.algorithms.budget import AUTO
+from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flow import Run
 from anonflow.engine.names import (
     attacker_problem,
@@ -99,6 +100,8 @@ class Combinations(Parts):
                 else:
                     settings[name] = value
                     places[name] = place
+            swept = {key.partition(".")[2] for key in chosen}
+            self._own_options(settings, home, places, swept, note)
             for key in ("algorithm", "k"):
                 if settings.get(key) is None:
                     note(home, f"'{key}' is missing")
@@ -107,6 +110,42 @@ class Combinations(Parts):
             if spec is not None and slices is not None:
                 runs.append(Run(number, _run_name(spec, chosen), spec, slices, chosen))
         return () if said else tuple(runs)
+
+    def _own_options(
+        self,
+        settings: dict[str, Any],
+        home: KeyPath,
+        places: dict[str, KeyPath],
+        swept: set[str],
+        note: Callable[[KeyPath, str], None],
+    ) -> None:
+        """``options`` says what goes for one method only: the run's own become settings, over the step's."""
+        if "options" not in settings:
+            return
+        given = settings.pop("options")
+        at = places.pop("options", (*home, "options"))
+        if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+            note(at, "'options' is a mapping such as {hungarian: {reciprocal: true}}")
+            return
+        for name, options in given.items():
+            if name not in REGISTRY:
+                note((*at, name), strict_yaml.unknown(str(name), REGISTRY, "algorithm"))
+                continue
+            named = {str(key).replace("-", "_"): (key, value) for key, value in options.items()}
+            plain = {key: value for key, (_, value) in named.items()}
+            if name != settings.get("algorithm"):
+                for key, text in method_problems(name, "ncp", plain):
+                    note((*at, name, named[key][0] if key in named else key), text)
+                continue
+            for key, (written, value) in named.items():
+                if key not in REGISTRY[name].options:
+                    known = REGISTRY[name].options or ("none",)
+                    note((*at, name, written), strict_yaml.unknown(str(written), known, f"option of {name}"))
+                elif not swept & {key, str(written)}:
+                    for twin in {key, key.replace("_", "-")} & set(settings):
+                        del settings[twin]
+                    settings[key] = value
+                    places[key] = (*at, name, written)
 
     def _combination(
         self,

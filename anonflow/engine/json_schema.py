@@ -61,6 +61,12 @@ def flow_schema() -> dict[str, Any]:
         for option in method.options:
             anonymize.setdefault(option, {"description": f"An option of {method.name}."})
             anonymize.setdefault(option.replace("_", "-"), anonymize[option])
+    anonymize["options"] = {
+        "description": "Algorithm -> options that go for it alone, in a matrix of algorithms.",
+        "type": "object",
+        "propertyNames": {"enum": list(REGISTRY)},
+        "additionalProperties": {"type": "object"},
+    }
     # what can be swept is given by the matrix instead
     parts["AnonymizeSpec"].pop("required", None)
     return {**made, "$schema": DIALECT, "title": "anonflow flow", "description": "A flow of anonflow."}
