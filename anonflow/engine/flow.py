@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anonflow.engine.spec import AnonymizeSpec, FlowSpec, PartitionSpec
 from anonflow.table.schema import Schema
+
+if TYPE_CHECKING:
+    from anonflow.table import Table
 
 __all__ = ["OWNER", "Flow", "Run"]
 
@@ -55,6 +58,8 @@ class Flow:
         One, or one for each combination of the matrix.
     published : Run or None
         The run whose release is published or handed back; None if none is.
+    table : Table or None
+        The table, where somebody has it in memory: the source is not read then. It must be the source's.
     """
 
     name: str
@@ -64,6 +69,7 @@ class Flow:
     schema: Schema
     runs: tuple[Run, ...]
     published: Run | None
+    table: Table | None = None
 
     @property
     def owner_folder(self) -> Path:

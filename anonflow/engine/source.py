@@ -12,13 +12,15 @@ __all__ = ["read"]
 
 
 def read(flow: Flow) -> Table:
-    """Read and code the table of a flow.
+    """Read and code the table of a flow, where nobody has it already.
 
     Raises
     ------
     DataError, SchemaError, HierarchyError
         If it cannot be read, or does not go with its columns.
     """
+    if flow.table is not None:
+        return flow.table
     source = flow.spec.table.source
     if source.dataset is not None:
         given = source.model_dump(include=source.model_fields_set - {"dataset"})
