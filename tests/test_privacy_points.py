@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
 import json
 import stat
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.engine import attacks as flow_attacks
+from anonflow.engine import publishing as engine_publishing
 from anonflow.engine.owner import OwnerFolder, write_whole
 from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.release import (
@@ -34,7 +34,6 @@ from tests.test_guarantees import mixed, sampled
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 ROOT = Path(__file__).parent.parent
-engine_run = importlib.import_module("anonflow.engine.run")  # the room has a function of this name
 QUIET = pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
 
 
@@ -391,7 +390,7 @@ def test_8_files_appear_whole(tmp_path: Path) -> None:
 
 
 def test_8_a_failed_check_publishes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = engine_run.publish
+    real = engine_publishing.publish
 
     def swapped(anonymization: Any, **more: Any) -> Release:
         release = real(anonymization, **more)
@@ -400,7 +399,7 @@ def test_8_a_failed_check_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
         frame.loc[1, "age"] = "80"
         return Release(frame, release.certificate, release.truth)
 
-    monkeypatch.setattr(engine_run, "publish", swapped)
+    monkeypatch.setattr(engine_publishing, "publish", swapped)
     report = engine.run(write_flow(tmp_path), seed=SEED)
     assert not report.ok
     assert report.release is None
@@ -413,13 +412,13 @@ def test_8_a_failed_check_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
 @QUIET
 def test_9_one_draw_is_made_and_a_failure_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
-    real = engine_run.publish
+    real = engine_publishing.publish
 
     def counting(*given: Any, **more: Any) -> Release:
         drawn.append(1)
         return real(*given, **more)
 
-    monkeypatch.setattr(engine_run, "publish", counting)
+    monkeypatch.setattr(engine_publishing, "publish", counting)
     monkeypatch.setattr(flow_attacks, "MOST", 0)
     steps = "  - draw: {}\n  - verify: [covers, {l-diversity: {l: 40, column: income}}]\n"
     report = engine.run(write_flow(tmp_path, steps=steps), seed=SEED)

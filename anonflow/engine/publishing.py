@@ -1,0 +1,152 @@
+"""From results to a publication: draw and verify the release, attack it, and only then write files."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from anonflow.algorithms.anonymize import Anonymization
+from anonflow.criteria.asked import read_criteria
+from anonflow.criteria.verifier import verify
+from anonflow.engine import record
+from anonflow.engine.attacks import attacked
+from anonflow.engine.combine import with_findings
+from anonflow.engine.owner import write_whole
+from anonflow.engine.result import RunReport, RunResult
+from anonflow.engine.session import Session
+from anonflow.release import Release, publish, write_release
+from anonflow.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["attack", "release_of", "write_all"]
+
+
+def release_of(
+    session: Session, table: Table, results: list[RunResult]
+) -> tuple[list[RunResult], Release | None]:
+    """Draw the published run's assignment and verify what would be published.
+
+    Parameters
+    ----------
+    session : Session
+    table : Table
+    results : list of RunResult
+
+    Returns
+    -------
+    results : list of RunResult
+        With what the verifier found.
+    release : Release or None
+        None if nothing is drawn.
+
+    Raises
+    ------
+    Cancelled
+        If the run was cancelled.
+    VerificationError
+        If the matches are not regular.
+    """
+    picked = session.flow.published
+    if picked is None or not session.flow.draws(picked):
+        return results, None
+    result = results[picked.number]
+    anonymization = result.anonymization
+    assert anonymization is not None
+    if session.owner is not None and session.owner.has_release and not session.replayed:
+        session.warn(
+            "this flow has been released before: who has two draws of one table can intersect them; "
+            "publish one of them only"
+        )
+    release = session.step("draw", lambda: _draw(session, anonymization), picked.number)
+    promised = result.guarantee if release.certificate is None else release.certificate.criterion
+    asked = read_criteria(session.flow.criteria, promised)
+    checked = session.step(
+        "verify",
+        lambda: verify(table, release, asked, result.k, certificate=release.certificate),
+        picked.number,
+    )
+    results[picked.number] = with_findings(result, checked.findings)
+    return results, release
+
+
+def _draw(session: Session, anonymization: Anonymization) -> Release:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        release = publish(anonymization, seed=session.seed)
+    for warning in said:
+        session.warn(str(warning.message))
+    return release
+
+
+def attack(session: Session, table: Table, release: Release, results: list[RunResult]) -> pd.DataFrame | None:
+    """Try the attackers that a flow names against its release.
+
+    Raises
+    ------
+    Cancelled
+        If the run was cancelled.
+    """
+    assert session.flow.published is not None
+    number = session.flow.published.number
+    return session.step(
+        "attack", lambda: attacked(session.flow, table, release, results[number].k, session.seed), number
+    )
+
+
+def write_all(session: Session, table: Table, report: RunReport) -> RunReport:
+    """Write the owner's things first, then what is published: each file whole, by rename.
+
+    Returns
+    -------
+    RunReport
+        With what was published, and the seconds it took in all.
+
+    Raises
+    ------
+    DataError, AnonflowError
+        If something cannot be written.
+    """
+    flow, published = session.flow, []
+    html = None
+    seconds = time.perf_counter() - session.clock
+    if flow.report_path is not None:
+        from anonflow.engine.report import render
+
+        html = render(flow, table, report, seconds)
+    if session.owner is not None:
+        session.owner.make()
+        if not session.replayed:
+            session.owner.set_earlier_aside()
+        session.owner.write_seed(session.seed)
+        if report.release is not None and report.release.certificate is not None:
+            session.owner.write_certificate(report.release.certificate)
+    if flow.table_path is not None and report.release is not None:
+        release = report.release
+        flow.table_path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(flow.table_path, lambda path: write_release(release, path))
+        published.append(flow.table_path)
+    if flow.report_path is not None and html is not None:
+        flow.report_path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"))
+        published.append(flow.report_path)
+    seconds = time.perf_counter() - session.clock
+    if session.owner is not None:
+        session.owner.write_record(
+            record.of_run(
+                flow,
+                session.owner,
+                report,
+                published,
+                session.began,
+                seconds,
+                session.seconds,
+                session.scheduler,
+                session.workers,
+                session.fitted,
+            )
+        )
+    return replace(report, published=tuple(published), seconds=seconds)
