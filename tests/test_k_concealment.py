@@ -17,11 +17,14 @@ from anonflow.algorithms.contract import Partition
 from anonflow.algorithms.expansion import Merged, expanded, floor, optimal
 from anonflow.algorithms.forest import forest_labels
 from anonflow.algorithms.k_concealment import TARGETS
+from anonflow.algorithms.matching_components import Components
+from anonflow.algorithms.matching_components import _widen as widen
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import expand, expand_jit, mend, mend_jit, near, near_jit
-from anonflow.kernels.forest import grow, grow_jit, split, split_jit
-from anonflow.kernels.state import copy_state, empty_state
+from anonflow.kernels.costs import widen_jit
+from anonflow.kernels.rows import join_row_jit
+from anonflow.kernels.state import copy_state, empty_state, take
 from anonflow.loss import measure_named, record_costs
 from anonflow.release import ReleaseWarning
 from tests.naive import concealment as naive
@@ -151,48 +154,6 @@ def test_covering_and_concealing_are_algorithms_3_and_5(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("modified", [False, True])
-@pytest.mark.parametrize("kind", DISTANCES)
-def test_agglomerative_is_the_definition(kind: str, modified: bool) -> None:
-    for seed in range(5):
-        table = small(seed, 15, few=5)
-        cost, _ = oracle(table, "ncp")
-        for k in (2, 3, 4):
-            found = af.anonymize(table, "agglomerative", k=k, dist=kind, modified=modified, order="input")
-            assert found.classes is not None
-            ours = {frozenset(np.flatnonzero(found.classes == c).tolist()) for c in np.unique(found.classes)}
-            assert ours == set(naive.agglomerative(table.n, k, cost, kind, modified)), (seed, k)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_forest_keeps_its_factor(seed: int) -> None:
-    table = small(seed, 9)
-    cost, _ = oracle(table, "ncp")
-    for k in (2, 3, 4):
-        found = af.anonymize(table, "forest", k=k)
-        best = naive.least_classes(table.n, k, cost)
-        total = record_costs(found.generalization, "ncp").sum()
-        assert best - 1e-9 <= total <= (3 * k - 3) * best + 1e-9
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.integers(0, 2**32), st.integers(2, 40), st.integers(2, 8))
-def test_forest_parts(seed: int, n: int, k: int) -> None:
-    k = min(k, n)
-    rng = np.random.default_rng(seed)
-    near_by = np.array(
-        [[i, *rng.permutation(np.delete(np.arange(n), i))[: k - 1]] for i in range(n)], np.int32
-    )
-    answers = []
-    for grown, cut in ((grow, split), (grow_jit, split_jit)):
-        to, labels = np.empty(n, np.int64), np.zeros(n, np.int64)
-        grown(near_by, k, to)
-        found = cut(to, k, labels)
-        assert naive.is_tree_of_parts(np.bincount(labels, minlength=found).tolist(), k)
-        answers.append(labels)
-    np.testing.assert_array_equal(*answers)
-
-
 def test_plain_and_compiled_kernels_agree() -> None:
     for loss in LOSSES:
         part = part_of(small(3, 30), loss)
@@ -264,6 +225,49 @@ def test_both_sides_of_the_two_sided_concealment() -> None:
             assert not originals or found.sum(axis=1).min() >= 3
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 6))
+def test_components_are_the_matches_of_the_definition(seed: int, n: int) -> None:
+    """Strong components of the reference against Definition 6: all perfect matchings."""
+    rng = np.random.default_rng(seed)
+    graph = rng.random((n, n)) < rng.choice([0.2, 0.35, 0.6])
+    np.fill_diagonal(graph, True)
+    np.testing.assert_array_equal(naive.matches(graph), naive.matches_by_matchings(graph))
+
+
+def _covers(part: Partition, boxes: Any) -> np.ndarray:
+    made = Generalization(part.records.domains, *_codes(part, boxes))
+    own = Generalization.of(part.records)
+    return np.array([made.covers(own.take(np.full(part.n, i))) for i in range(part.n)])
+
+
+@pytest.mark.parametrize("few", [2, 5])
+def test_components_kept_up_to_date_are_those_found_anew(few: int) -> None:
+    assert sum(merged_components(seed, few) for seed in range(4)) > 0  # they did merge
+
+
+def merged_components(seed: int, few: int) -> int:
+    """How many components merge while boxes are widened; after each step they are those found anew."""
+    part = part_of(small(seed, 16, few))
+    merged = Merged.of(part)
+    boxes = merged.spread(expanded(merged, 2))
+    kept = Components(merged, boxes)
+    rng = np.random.default_rng(seed)
+    parts = []
+    for _ in range(8):
+        widen(part.plan, merged, boxes, int(rng.integers(part.n)), int(rng.integers(len(merged.first))), kept)
+        anew = Components(merged, boxes)
+        graph = _covers(part, boxes)
+        wanted = naive.matches(graph)
+        for one in (kept, anew):
+            at = one.of[merged.label]
+            np.testing.assert_array_equal(graph & (at[:, None] == at[None, :]), wanted)
+        np.testing.assert_array_equal(anew.of_original[merged.label], wanted.sum(axis=1))
+        np.testing.assert_array_equal(anew.of_box, wanted.sum(axis=0))
+        parts.append(len(np.unique(kept.of)))
+    return parts[0] - parts[-1]
+
+
 def test_randomness_comes_from_the_seed() -> None:
     table = sampled("nursery", 60)
     one, same, other = (af.anonymize(table, "k-concealment", k=4, seed=seed).frame() for seed in (1, 1, 2))
@@ -331,6 +335,7 @@ def test_a_flow_says_it_too(tmp_path: Any) -> None:
     ("options", "words"),
     [
         ({"target": "k"}, "target must be one of"),
+        ({"target": ["concealment"]}, "target must be one of"),
         ({"randomized": 1}, "randomized is True or False"),
         ({"exact": "no"}, "exact is True or False"),
         ({"q": 3}, "greater than k - 1 = 3"),
@@ -341,6 +346,38 @@ def test_a_flow_says_it_too(tmp_path: Any) -> None:
 def test_bad_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         af.anonymize(sampled("nursery", 60), "k-concealment", k=4, **options)
+
+
+@pytest.mark.parametrize("randomized", [False, True])
+@pytest.mark.parametrize("target", TARGETS)
+def test_one_column_and_as_many_as_there_are(target: str, randomized: bool) -> None:
+    """One QI, k up to n, and nothing but copies."""
+    qi = {"x": {"role": "quasi-identifier", "kind": "numeric"}}
+    for cells in (range(8), [5] * 8):
+        table = af.Table(pd.DataFrame({"x": cells}), qi)
+        for k in (2, 7, 8):
+            anon = af.anonymize(table, "k-concealment", k=k, target=target, randomized=randomized, seed=k)
+            assert af.verify(table, anon, ["covers", "guarantee"], k=k)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_floor_is_monotone_and_below(loss: str) -> None:
+    """Widening never lowers a pair's cost under the floor, nor does it ever exceed the loss."""
+    part = part_of(sampled("nursery", 40), loss)
+    merged = Merged.of(part)
+    below, u = floor(part.plan), len(merged.first)
+    for i in range(0, u, 7):
+        box = take(merged.state, np.array([i]))
+        before = np.empty(u)
+        join_row_jit(below, box, 0, merged.state, np.int64(0), np.int64(u), before)
+        for by in range(0, u, 5):
+            widen_jit(part.plan, box, 0, merged.state, by)
+            low, true = np.empty(u), np.empty(u)
+            join_row_jit(below, box, 0, merged.state, np.int64(0), np.int64(u), low)
+            join_row_jit(part.plan, box, 0, merged.state, np.int64(0), np.int64(u), true)
+            assert (before <= low).all()
+            assert (low <= true).all()
+            before = low
 
 
 def test_bad_sizes() -> None:

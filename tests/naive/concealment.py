@@ -1,4 +1,4 @@
-"""Slow references for k-concealment, agglomerative clustering and forests, over a cost of sets of records.
+"""Slow references for the k-concealment family, over a cost of sets of records.
 
 `cost(members)` is the cost of the closure of a set of records; `covers(members, i)` whether that closure covers i.
 Nothing here knows how records are generalized.
@@ -6,11 +6,11 @@ Nothing here knows how records are generalized.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import combinations
-from math import log2
+from collections.abc import Callable
+from itertools import combinations, permutations
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 Cost = Callable[[frozenset[int]], float]
 Covers = Callable[[frozenset[int], int], bool]
@@ -60,6 +60,26 @@ def matches(graph: np.ndarray) -> np.ndarray:
     return graph & reach.T
 
 
+def matches_of(graph: np.ndarray) -> np.ndarray | None:
+    """The same where no row is known to cover an original of its own; None without a perfect matching."""
+    columns = linear_sum_assignment(~graph)[1]
+    if not graph[np.arange(len(graph)), columns].all():
+        return None
+    found = np.empty_like(graph)
+    found[:, columns] = matches(graph[:, columns])
+    return found
+
+
+def matches_by_matchings(graph: np.ndarray) -> np.ndarray:
+    """Definition 6: which edges lie on a perfect matching, by trying all of them."""
+    n = len(graph)
+    found = np.zeros_like(graph)
+    for order in permutations(range(n)):
+        if all(graph[i, order[i]] for i in range(n)):
+            found[np.arange(n), list(order)] = True
+    return found
+
+
 def conceal(n: int, k: int, sets: list[frozenset[int]], cost: Cost, covers: Covers) -> list[frozenset[int]]:
     """Algorithm 5, matches found anew after every widening."""
     sets = list(sets)
@@ -77,66 +97,3 @@ def conceal(n: int, k: int, sets: list[frozenset[int]], cost: Cost, covers: Cove
             best = min(others, key=lambda j: (cost(sets[i] | {j}) - cost(sets[i]), j))
             sets[i] |= {best}
     return sets
-
-
-def dist(kind: str, cost: Cost, one: frozenset[int], other: frozenset[int]) -> float:
-    joint, a, b = cost(one | other), cost(one), cost(other)
-    if kind == "weighted":
-        return len(one | other) * joint - len(one) * a - len(other) * b
-    if kind == "plain":
-        return joint - a - b
-    if kind == "log":
-        return (joint - a - b) / log2(len(one | other))
-    return joint / (a + b + 0.1)
-
-
-def agglomerative(n: int, k: int, cost: Cost, kind: str, modified: bool) -> list[frozenset[int]]:
-    """Clusters are named by the lowest record of what they were merged from."""
-    unripe: dict[int, frozenset[int]] = {i: frozenset([i]) for i in range(n)}
-    ripe: list[frozenset[int]] = []
-    while len(unripe) > 1:
-        _, low, high = min(
-            (dist(kind, cost, unripe[a], unripe[b]), a, b) for a, b in combinations(sorted(unripe), 2)
-        )
-        merged = unripe[low] | unripe.pop(high)
-        unripe[low] = merged
-        if len(merged) < k:
-            continue
-        del unripe[low]
-        while modified and len(merged) > k:
-            leaves = min(merged, key=lambda r: (cost(merged - {r}), r))
-            merged -= {leaves}
-            unripe[leaves] = frozenset([leaves])
-        ripe.append(merged)
-    for last in unripe.values():
-        if not ripe:
-            return [last]
-        for i in sorted(last):
-            at = min(range(len(ripe)), key=lambda c: (dist(kind, cost, frozenset([i]), ripe[c]), c))
-            ripe[at] |= {i}
-    return ripe
-
-
-def least_classes(n: int, k: int, cost: Cost) -> float:
-    """The least total cost of any partition into classes of at least k: sum of size times cost."""
-
-    def best(left: tuple[int, ...]) -> float:
-        if not left:
-            return 0.0
-        first, rest = left[0], left[1:]
-        found = float("inf")
-        for size in range(k - 1, len(rest) + 1):
-            if 0 < len(rest) - size < k:
-                continue
-            for others in combinations(rest, size):
-                mine = frozenset([first, *others])
-                below = best(tuple(i for i in rest if i not in mine))
-                found = min(found, len(mine) * cost(mine) + below)
-        return found
-
-    return best(tuple(range(n)))
-
-
-def is_tree_of_parts(sizes: Sequence[int], k: int) -> bool:
-    """Sizes that the forest algorithm may leave."""
-    return min(sizes) >= k and max(sizes) <= max(2 * k - 1, 3 * k - 3)
