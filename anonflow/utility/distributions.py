@@ -1,0 +1,166 @@
+"""How the values of a quasi-identifier are distributed in a table, and in what is published of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.table.domain import Domain
+from anonflow.table.records import Records
+from anonflow.table.schema import did_you_mean
+
+__all__ = ["Distribution", "distribution"]
+
+BINS = 30
+"""Numbers with more distinct values than this are put into as many intervals of equal width."""
+
+MOST = 40
+"""More categories than this are not shown one by one: the rarest are summed up."""
+
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """Shares of records, before and after.
+
+    Attributes
+    ----------
+    name : str
+        The quasi-identifier (QI).
+    labels : tuple of str, length b
+        What each bar stands for: values, so the owner's.
+    original, published : numpy.ndarray, shape (b,), float64
+        Shares of all records; each adds up to 1.
+    edges : numpy.ndarray, shape (b + 1,), float64, or None
+        Where bars are intervals of numbers, their ends.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    original: np.ndarray
+    published: np.ndarray
+    edges: np.ndarray | None = None
+
+    @property
+    def distance(self) -> float:
+        """Total variation distance: the share of records that would have to move, between 0 and 1."""
+        return float(np.abs(self.original - self.published).sum() / 2)
+
+
+def distribution(records: Records, generalization: Generalization, name: str) -> Distribution:
+    """The values of one QI in the originals and in the generalized records, side by side.
+
+    Parameters
+    ----------
+    records : Records
+        n originals.
+    generalization : Generalization
+        n generalized records over the same domains, in any order.
+    name : str
+        Of a coded QI; of a code hidden by positions, ``column[position]``.
+
+    Returns
+    -------
+    Distribution
+        A generalized cell counts as one record, spread evenly: a run of numbers over its width, a run of other
+        values and a set over its members. O(n log n + u b) for u distinct cells and b bars, and O(u D) for
+        sets over D values.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such QI, with the nearest one.
+    """
+    names = [domain.name for domain in records.domains]
+    if name not in names:
+        raise ParameterError(f"unknown quasi-identifier {name!r}{did_you_mean(name, tuple(names))}")
+    a = names.index(name)
+    domain = records.domains[a]
+    codes = records.codes[:, a]
+    original = np.bincount(codes[codes >= 0], minlength=domain.size).astype(np.float64)
+    missing = float((codes < 0).sum())
+    layout = generalization.layout
+    edges = None
+    if domain.shape == "set":
+        t = int(np.flatnonzero(layout.sets == a)[0])
+        published = _spread_sets(generalization.bits[layout.offset[t] : layout.offset[t + 1]], domain)
+        labels = list(domain.labels)
+    else:
+        t = int(np.flatnonzero(layout.ranges == a)[0])
+        lo, hi, count = _distinct(generalization.lo[t], generalization.hi[t], domain.size)
+        if domain.kind == "numeric" and domain.size > BINS:
+            edges = np.linspace(domain.points[0], domain.points[-1], BINS + 1)
+            original = np.histogram(domain.points, edges, weights=original)[0]
+            published = _spread_widths(domain.points[lo], domain.points[hi], count, edges)
+            labels = _interval_texts(edges, domain)
+        else:
+            published = _spread_runs(lo, hi, count, domain.size)
+            labels = list(domain.labels)
+    if missing:
+        labels = [*labels, MISSING]
+        original, published = np.append(original, missing), np.append(published, 0.0)
+    if edges is None and len(labels) > MOST:
+        labels, original, published = _summed_up(labels, original, published)
+    return Distribution(
+        name, tuple(labels), original / max(1, records.n), published / max(1, generalization.n), edges
+    )
+
+
+def _distinct(lo: np.ndarray, hi: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The distinct runs that cover something, and how often each occurs."""
+    covering = hi >= lo
+    key, count = np.unique(lo[covering].astype(np.int64) * size + hi[covering], return_counts=True)
+    return key // size, key % size, count.astype(np.float64)
+
+
+def _spread_runs(lo: np.ndarray, hi: np.ndarray, count: np.ndarray, size: int) -> np.ndarray:
+    """Each run's count, evenly over its codes, shape (size,)."""
+    each = count / (hi - lo + 1)
+    steps = np.bincount(lo, each, size + 1) - np.bincount(hi + 1, each, size + 1)
+    return np.maximum(np.cumsum(steps)[:size], 0.0)
+
+
+def _spread_widths(low: np.ndarray, high: np.ndarray, count: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Each interval's count, evenly over its width, into bins; a single number falls into its bin."""
+    single = high <= low
+    bins = np.histogram(low[single], edges, weights=count[single])[0].astype(np.float64)
+    low, high, count = low[~single], high[~single], count[~single]
+    below = np.array([(count * np.clip((x - low) / (high - low), 0.0, 1.0)).sum() for x in edges])
+    return bins + np.diff(below)
+
+
+def _spread_sets(bits: np.ndarray, domain: Domain) -> np.ndarray:
+    """Each set's count, evenly over its members, shape (domain.size,)."""
+    distinct, count = np.unique(bits, axis=1, return_counts=True)
+    total = np.zeros(domain.size)
+    step = max(1, (1 << 22) // max(1, domain.size))
+    for start in range(0, distinct.shape[1], step):
+        words = np.ascontiguousarray(distinct[:, start : start + step].T).astype("<u8", copy=False)
+        members = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little", count=domain.size)
+        total += (count[start : start + step] / np.maximum(members.sum(axis=1), 1)) @ members
+    return total
+
+
+def _interval_texts(edges: np.ndarray, domain: Domain) -> list[str]:
+    if domain.dates:
+        days = np.datetime_as_string(np.floor(edges).astype("int64").astype("datetime64[D]")).tolist()
+        return [f"{first}/{last}" for first, last in zip(days, days[1:], strict=False)]
+    ends = [f"{edge:.4g}" for edge in edges.tolist()]
+    return [f"{first} to {last}" for first, last in zip(ends, ends[1:], strict=False)]
+
+
+def _summed_up(
+    labels: list[str], original: np.ndarray, published: np.ndarray
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """The most frequent originals one by one, in their order, and the rest as one bar."""
+    kept = np.sort(np.argsort(-original, kind="stable")[: MOST - 1])
+    rest = np.setdiff1d(np.arange(len(labels)), kept)
+    return (
+        [*(labels[at] for at in kept), f"{len(rest)} other values"],
+        np.append(original[kept], original[rest].sum()),
+        np.append(published[kept], published[rest].sum()),
+    )

@@ -1,0 +1,130 @@
+"""One record and those it is hidden among: the part of the generalization graph around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Neighbourhood", "neighbourhood"]
+
+MOST = 40
+"""More records than this are not listed on either side; ``originals_in_all`` and ``rows_in_all`` count them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """The records around one record: the owner's.
+
+    Attributes
+    ----------
+    record : int
+        Its position in the table.
+    kind : {"matches", "class", "covers", "suppressed"}
+        What an edge is: a match of a k-regular graph, a place in the same equivalence class, or only that the
+        row covers the original (k-concealment). A suppressed record has one edge, to itself.
+    originals : numpy.ndarray, shape (a,), int64
+        Positions of original records, `record` first: those that its generalized record stands for.
+    rows : numpy.ndarray, shape (b,), int64
+        Generalized records, each by the position of its own original, `record` first: those that may be published
+        with what belongs to it. Of a class one stands for all, for they are equal.
+    edges : numpy.ndarray, shape (e, 2), int64
+        Where in `originals` and where in `rows` each edge ends.
+    originals_in_all, rows_in_all : int
+        How many there are; more than are listed where there are very many.
+    """
+
+    record: int
+    kind: Literal["matches", "class", "covers", "suppressed"]
+    originals: np.ndarray
+    rows: np.ndarray
+    edges: np.ndarray
+    originals_in_all: int
+    rows_in_all: int
+
+    def texts(self, anonymization: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The originals as they would be published ungeneralized, and the rows as they are published.
+
+        Returns
+        -------
+        originals, rows : pandas.DataFrame
+            A row for each of :attr:`originals` and :attr:`rows`, text.
+
+        Raises
+        ------
+        None
+        """
+        own = Generalization.of(anonymization.table.records.take(self.originals))
+        made = anonymization.generalization.take(self.rows)
+        return own.decode(), made.decode(suppressed=np.asarray(anonymization.suppressed, bool)[self.rows])
+
+
+def neighbourhood(anonymization: Any, record: int, most: int = MOST) -> Neighbourhood:
+    """Who a record is hidden among.
+
+    Parameters
+    ----------
+    anonymization : Anonymization
+        n generalized records, with their matches, their classes or neither.
+    record : int
+        Position of an original, from 0.
+    most : int
+        Records listed on either side, at least 1.
+
+    Returns
+    -------
+    Neighbourhood
+        O(n k) of a graph, O(n) of classes, O(n q) of covers.
+
+    Raises
+    ------
+    ParameterError
+        If there is no record at that position.
+    """
+    n = anonymization.generalization.n
+    if isinstance(record, bool) or not isinstance(record, int | np.integer) or not 0 <= record < n:
+        raise ParameterError(f"no record at this position; the table has records 0 to {n - 1}")
+    i = int(record)
+    alone = np.array([i], np.int64)
+    if anonymization.suppressed[i]:
+        return Neighbourhood(i, "suppressed", alone, alone, np.zeros((1, 2), np.int64), 1, 1)
+    if anonymization.matches is not None:
+        return _of_matches(anonymization.matches, i, most)
+    if anonymization.classes is not None:
+        members = np.flatnonzero(anonymization.classes == anonymization.classes[i])
+        shown = _first(i, members, most)
+        edges = np.stack([np.arange(len(shown)), np.zeros(len(shown), np.int64)], axis=1)
+        return Neighbourhood(i, "class", shown, alone, edges, len(members), len(members))
+    return _of_covers(anonymization, i, most)
+
+
+def _of_matches(matches: np.ndarray, i: int, most: int) -> Neighbourhood:
+    own = matches[i][matches[i] >= 0].astype(np.int64)
+    others = np.flatnonzero((matches == i).any(axis=1))
+    left, right = _first(i, own, most), _first(i, others, most)
+    inside = (matches[right][:, :, None] == left).any(axis=1)  # rows by originals
+    return Neighbourhood(i, "matches", left, right, np.argwhere(inside.T), len(own), len(others))
+
+
+def _of_covers(anonymization: Any, i: int, most: int) -> Neighbourhood:
+    made, records = anonymization.generalization, anonymization.table.records
+    others = np.flatnonzero(made.covers(Generalization.of(records.take(np.full(made.n, i)))))
+    # the other way round: whom does the generalized record of i cover
+    originals = Generalization.of(records)
+    own = np.flatnonzero(made.take(np.full(made.n, i)).covers(originals))
+    left, right = _first(i, own, most), _first(i, others, most)
+    pairs = np.argwhere(np.ones((len(left), len(right)), bool))
+    holds = made.take(right[pairs[:, 1]]).covers(originals.take(left[pairs[:, 0]]))
+    return Neighbourhood(i, "covers", left, right, pairs[holds], len(own), len(others))
+
+
+def _first(i: int, positions: np.ndarray, most: int) -> np.ndarray:
+    """Record `i`, then the others in order, at most `most` in all."""
+    return np.concatenate([[i], positions[positions != i]])[:most].astype(np.int64)

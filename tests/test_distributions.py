@@ -1,0 +1,166 @@
+"""Distributions before and after, and the records around one record, against the definitions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.utility.distributions import MISSING, MOST, distribution
+from anonflow.utility.neighbourhood import neighbourhood
+from tests.naive import distributions as naive
+from tests.strategies import labels, tables
+
+
+@given(st.data())
+def test_every_cell_is_spread_evenly_over_its_members(data: st.DataObject) -> None:
+    table = data.draw(tables(min_n=2))
+    made = Generalization.join_by_class(table.records, data.draw(labels(table.n)))
+    layout = made.layout
+    for a, domain in enumerate(table.domains):
+        if domain.shape == "set":
+            t = layout.sets.tolist().index(a)
+            words = made.bits[layout.offset[t] : layout.offset[t + 1]]
+            cells = [
+                [code for code in range(domain.size) if int(words[code >> 6, j]) >> (code & 63) & 1]
+                for j in range(made.n)
+            ]
+        else:
+            t = layout.ranges.tolist().index(a)
+            cells = [list(range(made.lo[t, j], made.hi[t, j] + 1)) for j in range(made.n)]
+        found = distribution(table.records, made, domain.name)
+        codes = table.codes[:, a]
+        assert found.labels[: domain.size] == domain.labels
+        assert found.edges is None
+        np.testing.assert_allclose(found.published[: domain.size], naive.over_members(cells, domain.size))
+        own = [int((codes == code).sum()) / table.n for code in range(domain.size)]
+        np.testing.assert_allclose(found.original[: domain.size], own)
+        assert (MISSING in found.labels) == bool((codes < 0).any())
+        assert found.original.sum() == pytest.approx(1) and found.published.sum() == pytest.approx(1)
+        assert 0 <= found.distance <= 1
+
+
+def test_numbers_are_spread_over_the_width_of_their_range() -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"income": np.round(rng.exponential(1000, 300), 2)})
+    table = af.Table(frame, {"income": {"role": "quasi-identifier", "kind": "numeric"}})
+    made = af.anonymize(table, "mondrian", 7)
+    found = distribution(table.records, made.generalization, "income")
+    assert found.edges is not None
+    points = table.domains[0].points
+    cells = list(zip(points[made.generalization.lo[0]], points[made.generalization.hi[0]], strict=True))
+    np.testing.assert_allclose(found.published, naive.over_widths(cells, found.edges.tolist()))
+    own = points[table.codes[:, 0]]
+    singles = list(zip(own, own, strict=True))
+    np.testing.assert_allclose(found.original, naive.over_widths(singles, found.edges.tolist()))
+    assert len(found.labels) == len(found.published) == len(found.edges) - 1
+
+
+def test_dates_are_named_as_dates() -> None:
+    days = pd.date_range("2020-01-01", periods=80, freq="D").astype("str")
+    entry = {"role": "quasi-identifier", "kind": "numeric"}
+    table = af.Table(pd.DataFrame({"day": pd.to_datetime(days)}), {"day": entry})
+    found = distribution(table.records, Generalization.of(table.records), "day")
+    assert found.labels[0].startswith("2020-01-01/")
+    assert found.distance == pytest.approx(0)
+
+
+def test_rare_categories_are_summed_up() -> None:
+    frame = pd.DataFrame({"job": [f"job {at}" for at in range(60)] + ["job 1"] * 9})
+    table = af.Table(frame, {"job": {"role": "quasi-identifier", "kind": "categorical"}})
+    found = distribution(table.records, Generalization.of(table.records), "job")
+    assert len(found.labels) == MOST and found.labels[-1] == f"{60 - MOST + 1} other values"
+    assert found.original.sum() == pytest.approx(1)
+    assert found.original[found.labels.index("job 1")] == pytest.approx(10 / 69)
+
+
+def test_a_column_that_is_none_is_refused() -> None:
+    table = af.Table(af.datasets.freeform_example(), af.datasets.schema("freeform_example"))
+    with pytest.raises(ParameterError, match="unknown quasi-identifier"):
+        distribution(table.records, Generalization.of(table.records), "agee")
+
+
+# ------------------------------------------------------------------------------- around one record
+
+
+@pytest.fixture(scope="module")
+def table() -> af.Table:
+    frame = af.datasets.census_like(120, seed=3)
+    return af.Table(frame, af.datasets.schema("census_like"))
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "nh"])
+def test_matches_of_a_record(table: af.Table, algorithm: str) -> None:
+    made = af.anonymize(table, algorithm, 4, partition_size=40, seed=1)
+    assert made.matches is not None
+    for i in (0, 17, 119):
+        around = neighbourhood(made, i)
+        assert around.kind == "matches" and around.record == i
+        assert around.originals[0] == i and around.rows[0] == i
+        assert set(around.originals.tolist()) == set(made.matches[i].tolist())
+        assert set(around.rows.tolist()) == {j for j in range(made.n) if i in made.matches[j]}
+        assert around.originals_in_all == around.rows_in_all == 4
+        expected = {
+            (left, right)
+            for left, original in enumerate(around.originals.tolist())
+            for right, row in enumerate(around.rows.tolist())
+            if original in made.matches[row]
+        }
+        assert set(map(tuple, around.edges.tolist())) == expected
+        own, published = around.texts(made)
+        assert published.iloc[0].tolist() == made.frame().iloc[i].tolist()
+        assert len(own) == 4 and own.columns.tolist() == published.columns.tolist()
+
+
+def test_the_class_of_a_record(table: af.Table) -> None:
+    made = af.anonymize(table, "mondrian", 5)
+    assert made.classes is not None
+    around = neighbourhood(made, 9, most=6)
+    members = np.flatnonzero(made.classes == made.classes[9])
+    assert around.kind == "class" and around.originals_in_all == len(members) >= 5
+    assert len(around.originals) == min(6, len(members)) and around.originals[0] == 9
+    assert around.rows.tolist() == [9] and around.edges[:, 1].max() == 0
+
+
+def test_covers_of_a_record_without_a_listed_graph(table: af.Table) -> None:
+    made = af.anonymize(table, "k-concealment", 4)
+    assert made.matches is None and made.classes is None
+    around = neighbourhood(made, 30, most=200)
+    originals = Generalization.of(table.records)
+
+    def holds(j: int, i: int) -> bool:
+        return bool(made.generalization.take(np.array([j])).covers(originals.take(np.array([i])))[0])
+
+    assert around.kind == "covers"
+    assert sorted(around.rows.tolist()) == [j for j in range(made.n) if holds(j, 30)]
+    assert sorted(around.originals.tolist()) == [i for i in range(made.n) if holds(30, i)]
+    assert len(around.rows) >= 4
+    for left, right in around.edges[:20].tolist():
+        assert holds(int(around.rows[right]), int(around.originals[left]))
+
+
+def test_a_suppressed_record_is_alone() -> None:
+    made = af.anonymize(af.Table(*_patterns()), "pattern-guided", 3, patterns=[["a"]])
+    hidden = np.flatnonzero(made.suppressed)
+    assert len(hidden)
+    around = neighbourhood(made, int(hidden[0]))
+    assert around.kind == "suppressed" and around.edges.tolist() == [[0, 0]]
+    _, published = around.texts(made)
+    assert set(published.iloc[0]) == {"*"}
+
+
+def _patterns() -> tuple[pd.DataFrame, dict[str, dict[str, str]]]:
+    frame = pd.DataFrame({"a": [*"xxxxxy"], "b": [*"pppppq"]})
+    return frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in "ab"}
+
+
+@pytest.mark.parametrize("record", [-1, 120, True, 1.5])
+def test_a_record_that_is_none_is_refused(table: af.Table, record: object) -> None:
+    made = af.anonymize(table, "mondrian", 5)
+    with pytest.raises(ParameterError, match="no record at this position"):
+        neighbourhood(made, record)  # type: ignore[arg-type]
