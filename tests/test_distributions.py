@@ -41,7 +41,8 @@ def test_every_cell_is_spread_evenly_over_its_members(data: st.DataObject) -> No
         own = [int((codes == code).sum()) / table.n for code in range(domain.size)]
         np.testing.assert_allclose(found.original[: domain.size], own)
         assert (MISSING in found.labels) == bool((codes < 0).any())
-        assert found.original.sum() == pytest.approx(1) and found.published.sum() == pytest.approx(1)
+        assert found.original.sum() == pytest.approx(1)
+        assert found.published.sum() == pytest.approx(1)
         assert 0 <= found.distance <= 1
 
 
@@ -74,7 +75,8 @@ def test_rare_categories_are_summed_up() -> None:
     frame = pd.DataFrame({"job": [f"job {at}" for at in range(60)] + ["job 1"] * 9})
     table = af.Table(frame, {"job": {"role": "quasi-identifier", "kind": "categorical"}})
     found = distribution(table.records, Generalization.of(table.records), "job")
-    assert len(found.labels) == MOST and found.labels[-1] == f"{60 - MOST + 1} other values"
+    assert len(found.labels) == MOST
+    assert found.labels[-1] == f"{60 - MOST + 1} other values"
     assert found.original.sum() == pytest.approx(1)
     assert found.original[found.labels.index("job 1")] == pytest.approx(10 / 69)
 
@@ -100,8 +102,10 @@ def test_matches_of_a_record(table: af.Table, algorithm: str) -> None:
     assert made.matches is not None
     for i in (0, 17, 119):
         around = neighbourhood(made, i)
-        assert around.kind == "matches" and around.record == i
-        assert around.originals[0] == i and around.rows[0] == i
+        assert around.kind == "matches"
+        assert around.record == i
+        assert around.originals[0] == i
+        assert around.rows[0] == i
         assert set(around.originals.tolist()) == set(made.matches[i].tolist())
         assert set(around.rows.tolist()) == {j for j in range(made.n) if i in made.matches[j]}
         assert around.originals_in_all == around.rows_in_all == 4
@@ -114,7 +118,8 @@ def test_matches_of_a_record(table: af.Table, algorithm: str) -> None:
         assert set(map(tuple, around.edges.tolist())) == expected
         own, published = around.texts(made)
         assert published.iloc[0].tolist() == made.frame().iloc[i].tolist()
-        assert len(own) == 4 and own.columns.tolist() == published.columns.tolist()
+        assert len(own) == 4
+        assert own.columns.tolist() == published.columns.tolist()
 
 
 def test_the_class_of_a_record(table: af.Table) -> None:
@@ -122,14 +127,18 @@ def test_the_class_of_a_record(table: af.Table) -> None:
     assert made.classes is not None
     around = neighbourhood(made, 9, most=6)
     members = np.flatnonzero(made.classes == made.classes[9])
-    assert around.kind == "class" and around.originals_in_all == len(members) >= 5
-    assert len(around.originals) == min(6, len(members)) and around.originals[0] == 9
-    assert around.rows.tolist() == [9] and around.edges[:, 1].max() == 0
+    assert around.kind == "class"
+    assert around.originals_in_all == len(members) >= 5
+    assert len(around.originals) == min(6, len(members))
+    assert around.originals[0] == 9
+    assert around.rows.tolist() == [9]
+    assert around.edges[:, 1].max() == 0
 
 
 def test_covers_of_a_record_without_a_listed_graph(table: af.Table) -> None:
     made = af.anonymize(table, "k-concealment", 4)
-    assert made.matches is None and made.classes is None
+    assert made.matches is None
+    assert made.classes is None
     around = neighbourhood(made, 30, most=200)
     originals = Generalization.of(table.records)
 
@@ -149,7 +158,8 @@ def test_a_suppressed_record_is_alone() -> None:
     hidden = np.flatnonzero(made.suppressed)
     assert len(hidden)
     around = neighbourhood(made, int(hidden[0]))
-    assert around.kind == "suppressed" and around.edges.tolist() == [[0, 0]]
+    assert around.kind == "suppressed"
+    assert around.edges.tolist() == [[0, 0]]
     _, published = around.texts(made)
     assert set(published.iloc[0]) == {"*"}
 

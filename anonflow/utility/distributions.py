@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,9 +149,9 @@ def _spread_sets(bits: np.ndarray, domain: Domain) -> np.ndarray:
 def _interval_texts(edges: np.ndarray, domain: Domain) -> list[str]:
     if domain.dates:
         days = np.datetime_as_string(np.floor(edges).astype("int64").astype("datetime64[D]")).tolist()
-        return [f"{first}/{last}" for first, last in zip(days, days[1:], strict=False)]
+        return [f"{first}/{last}" for first, last in itertools.pairwise(days)]
     ends = [f"{edge:.4g}" for edge in edges.tolist()]
-    return [f"{first} to {last}" for first, last in zip(ends, ends[1:], strict=False)]
+    return [f"{first} to {last}" for first, last in itertools.pairwise(ends)]
 
 
 def _summed_up(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 
@@ -18,7 +19,7 @@ def over_widths(cells: Sequence[tuple[float, float]], edges: Sequence[float]) ->
     """Each cell is an interval of numbers; bins are half open, the last one is closed."""
     shares = [0.0] * (len(edges) - 1)
     for low, high in cells:
-        for b, (first, last) in enumerate(zip(edges, edges[1:], strict=False)):
+        for b, (first, last) in enumerate(itertools.pairwise(edges)):
             if low == high:
                 inside = first <= low < last or (b == len(shares) - 1 and low == last)
                 part = 1.0 if inside else 0.0
