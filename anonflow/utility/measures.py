@@ -128,7 +128,7 @@ def measure(
     ``query-error``
         Random COUNT queries on one to three QIs (:func:`anonflow.utility.queries.draw_queries`), answered
         from the release as if each value in a range or set were equally likely; the median of
-        |answer - truth| / max(truth, 1). Options ``queries`` (200) and ``seed`` (0). Values are counted, not
+        ``|answer - truth| / max(truth, 1)``. Options ``queries`` (200) and ``seed`` (0). Values are counted, not
         widths: a range over a gap is not spread into the gap.
     ``lower-bound``
         What no release of the table with this k can have as its GCP
