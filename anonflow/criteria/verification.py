@@ -211,6 +211,32 @@ class Verification:
         head = f"Verification of {self.records} records" + (f", k = {self.k}" if self.k else "")
         return "\n".join([f"{head}: {verdict}", *(f"  {finding.sentence()}" for finding in self)])
 
+    def _repr_html_(self) -> str:
+        from anonflow.drawing import grid, view
+
+        rows = [
+            (
+                one.criterion,
+                "✓ holds" if one.holds else "✗ fails",
+                f"{one.failed:,}" if one.failed else "",
+                *_how(one),
+            )
+            for one in self
+        ]
+        head = f"Verification of {self.records:,} records" + (f", k = {self.k}" if self.k else "")
+        verdict = "all hold" if self else "NOT all hold"
+        return view(
+            f"{head}: {verdict}",
+            grid(["criterion", "verdict", "records that fail", "where", "how"], rows, [2]),
+        )
+
+
+def _how(finding: Finding) -> tuple[str, str]:
+    """The failing records and how it was checked, for a table."""
+    more = ", ..." if finding.failed > len(finding.positions) else ""
+    where = f"{finding.side}: {', '.join(map(str, finding.positions))}{more}" if finding.positions else ""
+    return where, finding.detail
+
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str | None) else type(value).__name__

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-__all__ = ["bars", "columns", "scatter", "stacked"]
+from markupsafe import Markup
+
+__all__ = ["BLUE", "COLOURS", "bars", "columns", "frame_of", "lines", "scatter", "stacked", "svg"]
 
 WIDTH = 760
+BLUE, SKY, ORANGE = "#2a7fb8", "#7fb8de", "#d9731a"
+COLOURS = ("#2a7fb8", "#d9731a", "#009e73", "#b8609a", "#a08a00", "#56b4e9", "#8a8a8a")
+"""Of lines: after Okabe and Ito, darkened where white shines through; the marks differ, too."""
 _ROW = 26
 _MOST = 60
 """More bars than this are summed up, so that a histogram stays readable."""
@@ -21,14 +27,28 @@ def _short(label: str) -> str:
     return label if len(label) <= 28 else label[:27] + "…"
 
 
-def _svg(height: float, title: str, inside: list[str]) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>{''.join(inside)}</svg>"
+def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Markup:
+    """An SVG of escaped pieces; it takes the colour of the text around it.
+
+    Colours are attributes, which the style sheet of a page overrides.
+
+    Raises
+    ------
+    None
+    """
+    return Markup(
+        f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
+        f'aria-label="{escape(title)}" fill="currentColor" font-size="13" '
+        'font-family="system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif" '
+        f'style="max-width:100%;height:auto"><title>{escape(title)}</title>{"".join(inside)}</svg>'
     )
 
 
-def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> str:
+def _svg(height: float, title: str, inside: Sequence[str]) -> Markup:
+    return svg(WIDTH, height, title, inside)
+
+
+def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Markup:
     """Horizontal bars for shares between 0 and 1.
 
     Raises
@@ -42,14 +62,14 @@ def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> str:
         y = i * _ROW
         inside.append(
             f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(_short(label))}</text>'
-            f'<rect class="track" x="{left}" y="{y + 4}" width="{room}" height="17" rx="2"/>'
-            f'<rect class="a" x="{left}" y="{y + 4}" width="{room * min(1.0, share):.1f}" height="17" rx="2"/>'
+            f'<rect class="track" fill-opacity=".1" x="{left}" y="{y + 4}" width="{room}" height="17" rx="2"/>'
+            f'<rect class="a" fill="{BLUE}" x="{left}" y="{y + 4}" width="{room * min(1.0, share):.1f}" height="17" rx="2"/>'
             f'<text x="{left + room + 8}" y="{y + 17}">{100 * share:.1f} %</text>'
         )
     return _svg(max(1, len(labels)) * _ROW, title, inside)
 
 
-def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]], title: str) -> str:
+def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]], title: str) -> Markup:
     """Horizontal bars, each of three parts that add up to 1.
 
     Raises
@@ -62,17 +82,17 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
     for i, (label, parts) in enumerate(zip(labels, shares, strict=True)):
         y, x = i * _ROW, float(left)
         inside.append(f'<text x="{left - 10}" y="{y + 17}" text-anchor="end">{escape(_short(label))}</text>')
-        for name, share in zip("abc", parts, strict=True):
+        for name, fill, share in zip("abc", (BLUE, SKY, ORANGE), parts, strict=True):
             width = room * share
             inside.append(
-                f'<rect class="{name}" x="{x:.1f}" y="{y + 4}" width="{max(0.0, width):.1f}" height="17">'
+                f'<rect class="{name}" fill="{fill}" x="{x:.1f}" y="{y + 4}" width="{max(0.0, width):.1f}" height="17">'
                 f"<title>{100 * share:.1f} %</title></rect>"
             )
             x += width
     return _svg(max(1, len(labels)) * _ROW, title, inside)
 
 
-def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> str:
+def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Markup:
     """A histogram: upright bars for (value, count).
 
     Raises
@@ -84,10 +104,10 @@ def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> str:
     most = max((count for _, count in binned), default=1) or 1
     step = (WIDTH - left - 10) / max(1, len(binned))
     inside = [
-        f'<line class="axis" x1="{left}" y1="{height - bottom}" x2="{WIDTH - 10}" y2="{height - bottom}"/>',
-        f'<text class="soft" x="{left - 8}" y="{top + 10}" text-anchor="end">{most:,}</text>',
-        f'<text class="soft" x="{left - 8}" y="{height - bottom}" text-anchor="end">0</text>',
-        f'<text class="soft" x="{(left + WIDTH) / 2:.0f}" y="{height - 4}" text-anchor="middle">{escape(unit)}</text>',
+        f'<line class="axis" stroke="currentColor" stroke-opacity=".4" x1="{left}" y1="{height - bottom}" x2="{WIDTH - 10}" y2="{height - bottom}"/>',
+        f'<text class="soft" fill-opacity=".7" x="{left - 8}" y="{top + 10}" text-anchor="end">{most:,}</text>',
+        f'<text class="soft" fill-opacity=".7" x="{left - 8}" y="{height - bottom}" text-anchor="end">0</text>',
+        f'<text class="soft" fill-opacity=".7" x="{(left + WIDTH) / 2:.0f}" y="{height - 4}" text-anchor="middle">{escape(unit)}</text>',
     ]
     every = max(1, len(binned) // 12)
     for i, (label, count) in enumerate(binned):
@@ -95,12 +115,12 @@ def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> str:
         x = left + i * step
         wide = min(step * 0.86, 60)
         inside.append(
-            f'<rect class="a" x="{x + (step - wide) / 2:.1f}" y="{height - bottom - tall:.1f}" '
+            f'<rect class="a" fill="{BLUE}" x="{x + (step - wide) / 2:.1f}" y="{height - bottom - tall:.1f}" '
             f'width="{wide:.1f}" height="{tall:.1f}"><title>{escape(label)}: {count:,}</title></rect>'
         )
         if i % every == 0:
             inside.append(
-                f'<text class="soft" x="{x + step / 2:.1f}" y="{height - bottom + 17}" text-anchor="middle">{escape(label)}</text>'
+                f'<text class="soft" fill-opacity=".7" x="{x + step / 2:.1f}" y="{height - bottom + 17}" text-anchor="middle">{escape(label)}</text>'
             )
     return _svg(height, title, inside)
 
@@ -118,7 +138,130 @@ def _binned(counts: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
     ]
 
 
-def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str, up: str) -> str:
+Place = Callable[[float, float], tuple[float, float]]
+
+
+def frame_of(
+    x: Sequence[float],
+    y: Sequence[float],
+    height: int,
+    across: str,
+    up: str,
+    right: int = 40,
+    zero: bool = False,
+) -> tuple[Place, list[str]]:
+    """Axes around points: where a point is drawn, and the pieces that draw the axes.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+        All points, in the units of the axes.
+    height : int
+        Of the picture, in pixels; its width is ``WIDTH``.
+    across, up : str
+        What the axes are called.
+    right : int
+        Room beside the plot, in pixels.
+    zero : bool
+        Whether the axes begin at 0.
+
+    Raises
+    ------
+    None
+    """
+    top, bottom, left = 26, 46, 64
+    spans = []
+    for values in (x, y):
+        low, high = (min(values), max(values)) if len(values) else (0.0, 1.0)
+        low = 0.0 if zero else low - 0.06 * (high - low)
+        high += 0.06 * ((high - low) or abs(high) or 1.0)
+        spans.append((low, high))
+    (x0, x1), (y0, y1) = spans
+    wide, tall = WIDTH - left - right, height - top - bottom
+
+    def place(a: float, b: float) -> tuple[float, float]:
+        return left + wide * (a - x0) / (x1 - x0), height - bottom - tall * (b - y0) / (y1 - y0)
+
+    pieces = [
+        f'<path d="M{left} {top}V{height - bottom}H{WIDTH - right}" fill="none" stroke="currentColor" stroke-opacity=".4"/>',
+        f'<text x="{left + wide / 2:.0f}" y="{height - 6}" text-anchor="middle" fill-opacity=".7">{escape(across)}</text>',
+        f'<text x="{left - 8}" y="{top - 12}" text-anchor="start" fill-opacity=".7">{escape(up)}</text>',
+    ]
+    for value in _ticks(x0, x1):
+        px, _ = place(value, y0)
+        pieces.append(
+            f'<text x="{px:.1f}" y="{height - bottom + 17}" text-anchor="middle" fill-opacity=".7">{value:g}</text>'
+        )
+    for value in _ticks(y0, y1):
+        _, py = place(x0, value)
+        pieces.append(
+            f'<text x="{left - 8}" y="{py + 4:.1f}" text-anchor="end" fill-opacity=".7">{value:g}</text>'
+            f'<path d="M{left} {py:.1f}H{WIDTH - right}" stroke="currentColor" stroke-opacity=".12"/>'
+        )
+    return place, pieces
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two, four to eight of them."""
+    step = 10.0 ** math.floor(math.log10((high - low) / 4)) if high > low else 1.0
+    step *= next(one for one in (1, 2, 5, 10) if (high - low) / (step * one) <= 8)
+    return [round(step * at, 12) + 0.0 for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str) -> Markup:
+    """Lines through points, each with a colour, a mark and its name; both axes from 0.
+
+    Parameters
+    ----------
+    series : mapping
+        Name -> points (x, y), in the order in which they are joined.
+    title, across, up : str
+
+    Raises
+    ------
+    None
+    """
+    height, right = 340, 170
+    points = [point for one in series.values() for point in one]
+    place, inside = frame_of(
+        [x for x, _ in points], [y for _, y in points], height, across, up, right, zero=True
+    )
+    ends = []
+    for at, (name, one) in enumerate(series.items()):
+        colour = COLOURS[at % len(COLOURS)]
+        placed = [place(x, y) for x, y in one]
+        path = "L".join(f"{px:.1f} {py:.1f}" for px, py in placed)
+        inside.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>' if placed else "")
+        for (px, py), (x, y) in zip(placed, one, strict=True):
+            inside.append(_mark(at, px, py, colour, f"{name}: {x:g}, {y:.4g}"))
+        if placed:
+            ends.append((placed[-1][1], at, name, colour))
+    below = -math.inf
+    for py, at, name, colour in sorted(ends):
+        below = max(below + 18, py)
+        inside.append(_mark(at, WIDTH - right + 16, below, colour, name))
+        inside.append(f'<text x="{WIDTH - right + 28}" y="{below + 4:.1f}">{escape(_short(name))}</text>')
+    return svg(WIDTH, max(height, below + 12), title, inside)
+
+
+_MARKS = (
+    "M-4.5 0A4.5 4.5 0 1 0 4.5 0A4.5 4.5 0 1 0 -4.5 0Z",
+    "M-4 -4H4V4H-4Z",
+    "M0 -5L5 4H-5Z",
+    "M0 -5.5L5.5 0L0 5.5L-5.5 0Z",
+    "M0 5L5 -4H-5Z",
+    "M-5 -1.5H-1.5V-5H1.5V-1.5H5V1.5H1.5V5H-1.5V1.5H-5Z",
+)
+
+
+def _mark(at: int, x: float, y: float, colour: str, title: str) -> str:
+    return (
+        f'<path d="{_MARKS[at % len(_MARKS)]}" transform="translate({x:.1f} {y:.1f})" fill="{colour}">'
+        f"<title>{escape(title)}</title></path>"
+    )
+
+
+def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str, up: str) -> Markup:
     """Labelled points, both axes from 0.
 
     Raises
@@ -129,19 +272,19 @@ def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str,
     wide = max((x for _, x, _ in points), default=1.0) * 1.05 or 1.0
     tall = max((y for _, _, y in points), default=1.0) * 1.08 or 1.0
     inside = [
-        f'<line class="axis" x1="{left}" y1="{height - bottom}" x2="{WIDTH - right}" y2="{height - bottom}"/>',
-        f'<line class="axis" x1="{left}" y1="{top}" x2="{left}" y2="{height - bottom}"/>',
-        f'<text class="soft" x="{(left + WIDTH - right) / 2:.0f}" y="{height - 6}" text-anchor="middle">{escape(across)}</text>',
-        f'<text class="soft" x="{left}" y="{top - 3}" text-anchor="middle">{escape(up)}</text>',
-        f'<text class="soft" x="{left - 8}" y="{top + 14}" text-anchor="end">{tall:.3g}</text>',
-        f'<text class="soft" x="{WIDTH - right}" y="{height - bottom + 17}" text-anchor="middle">{wide:.3g}</text>',
-        f'<text class="soft" x="{left - 8}" y="{height - bottom + 4}" text-anchor="end">0</text>',
+        f'<line class="axis" stroke="currentColor" stroke-opacity=".4" x1="{left}" y1="{height - bottom}" x2="{WIDTH - right}" y2="{height - bottom}"/>',
+        f'<line class="axis" stroke="currentColor" stroke-opacity=".4" x1="{left}" y1="{top}" x2="{left}" y2="{height - bottom}"/>',
+        f'<text class="soft" fill-opacity=".7" x="{(left + WIDTH - right) / 2:.0f}" y="{height - 6}" text-anchor="middle">{escape(across)}</text>',
+        f'<text class="soft" fill-opacity=".7" x="{left}" y="{top - 3}" text-anchor="middle">{escape(up)}</text>',
+        f'<text class="soft" fill-opacity=".7" x="{left - 8}" y="{top + 14}" text-anchor="end">{tall:.3g}</text>',
+        f'<text class="soft" fill-opacity=".7" x="{WIDTH - right}" y="{height - bottom + 17}" text-anchor="middle">{wide:.3g}</text>',
+        f'<text class="soft" fill-opacity=".7" x="{left - 8}" y="{height - bottom + 4}" text-anchor="end">0</text>',
     ]
     for label, x, y in points:
         px = left + (WIDTH - left - right) * x / wide
         py = height - bottom - (height - top - bottom) * y / tall
         inside.append(
-            f'<circle class="a" cx="{px:.1f}" cy="{py:.1f}" r="5"><title>{escape(label)}</title></circle>'
+            f'<circle class="a" fill="{BLUE}" cx="{px:.1f}" cy="{py:.1f}" r="5"><title>{escape(label)}</title></circle>'
             f'<text x="{px + 9:.1f}" y="{py + 4:.1f}">{escape(_short(label))}</text>'
         )
     return _svg(height, title, inside)

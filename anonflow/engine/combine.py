@@ -13,6 +13,7 @@ from anonflow.algorithms.contract import Outcome
 from anonflow.algorithms.diversify import check_diversity, diversify
 from anonflow.algorithms.reciprocal import even_size
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.algorithms.showing import sizes_of
 from anonflow.criteria.asked import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verifier import verify
@@ -110,7 +111,7 @@ def combine(
         seconds=seconds,
         findings=findings,
         columns=columns,
-        sizes=_sizes(anonymization),
+        sizes=sizes_of(anonymization),
         spread=_spread(anonymization),
         values=dict(one.run.values),
         anonymization=anonymization,
@@ -202,23 +203,7 @@ def _columns(table: Table, parts: list[PartitionResult]) -> tuple[ColumnLoss, ..
     return tuple(found)
 
 
-def _sizes(anonymization: Anonymization) -> tuple[tuple[int, int], ...]:
-    """How many originals generalized records have: matches, or the size of their class."""
-    if anonymization.matches is not None:
-        sizes = (anonymization.matches >= 0).sum(axis=1)
-    elif anonymization.classes is not None:
-        sizes = np.bincount(anonymization.classes)[anonymization.classes]
-    else:
-        return ()
-    return _counted(sizes)
-
-
 def _spread(anonymization: Anonymization) -> tuple[tuple[int, int], ...]:
     """How many generalized records lose how many percent; every percent up to the highest."""
     percent = np.floor(100 * record_costs(anonymization.generalization, "ncp") + 1e-9).astype(np.int64)
     return tuple(enumerate(np.bincount(percent).tolist()))
-
-
-def _counted(sizes: np.ndarray) -> tuple[tuple[int, int], ...]:
-    values, counts = np.unique(sizes, return_counts=True)
-    return tuple(zip(values.tolist(), counts.tolist(), strict=True))

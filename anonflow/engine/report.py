@@ -8,19 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from anonflow import __version__
-from anonflow.engine import plots
+from anonflow.drawing import plots
 from anonflow.engine.attacks import publishable
 from anonflow.engine.flow import Flow
 from anonflow.engine.result import RunReport, RunResult
 from anonflow.table import Table
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 __all__ = ["LIMITS", "PROMISES", "page", "render"]
 
@@ -141,7 +138,7 @@ def page(
         cards=[] if first is None or len(results) > 1 else _cards(first, seconds),
         header=_header(results),
         rows=[_row(result, _bounded(results)) for result in results],
-        frontier=_safe(_frontier(results)),
+        frontier=_frontier(results),
         checked=f"{passed} of {asked} hold.",
         findings=[
             (result.name, finding.criterion, finding.holds, finding.detail or "from the data")
@@ -168,13 +165,6 @@ def page(
         version=__version__,
         flow=name,
     )
-
-
-def _safe(svg: str) -> Markup:
-    """Plots escape what they are given themselves."""
-    from markupsafe import Markup
-
-    return Markup(svg)
 
 
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
@@ -247,18 +237,14 @@ def _detail(result: RunResult, several: bool) -> dict[str, Any]:
     return {
         "of": f" · {result.name}" if several else "",
         "gcp": _number(result.measures.get("gcp")),
-        "losses": _safe(
-            plots.bars(labels, [one.loss for one in result.columns], "Information loss by column")
-        ),
-        "cells": _safe(plots.stacked(labels, cells, "Cells as they were, generalized, hidden")),
+        "losses": plots.bars(labels, [one.loss for one in result.columns], "Information loss by column"),
+        "cells": plots.stacked(labels, cells, "Cells as they were, generalized, hidden"),
         "sizes_title": "Matches of each published row" if regular else "Class sizes",
         "sizes_text": _sizes_text(result, regular),
-        "sizes": _safe(
-            plots.columns(result.sizes, "Class sizes", "matches" if regular else "size of the class")
-        )
+        "sizes": plots.columns(result.sizes, "Class sizes", "matches" if regular else "size of the class")
         if len(result.sizes) > 1
         else "",
-        "spread": _safe(plots.columns(result.spread, "Information loss by row", "loss of a row, in percent")),
+        "spread": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
         "patterns": _patterns(result),
     }
 

@@ -197,11 +197,34 @@ class RunReport:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from anonflow.drawing import facts, grid, heading, note, plots, view
 
-        verdict = "all checks passed" if self.ok else "<strong>not all checks passed</strong>"
-        problems = "".join(f"<li>{escape(problem)}</li>" for problem in self.problems)
-        return (
-            f"<p>{escape(self.flow)}: {verdict}, {self.seconds:.1f} s</p>"
-            f"{self.runs.to_html(index=False, border=0)}" + (f"<ul>{problems}</ul>" if problems else "")
-        )
+        runs = self.runs
+        rows = [[_cell(value) for value in row] for row in runs.itertuples(index=False, name=None)]
+        numbers = [at for at, name in enumerate(runs.columns) if name not in ("algorithm", "checks")]
+        parts = [
+            facts([("runs", len(self.results)), ("seconds", f"{self.seconds:.1f}")]),
+            grid(list(runs.columns), rows, numbers),
+        ]
+        done = [result for result in self.results if result.problem is None]
+        if len(done) == 1 and done[0].columns:
+            columns = done[0].columns
+            bars = plots.bars(
+                [one.column for one in columns], [one.loss for one in columns], "Information loss"
+            )
+            parts += [heading("Information loss by column"), bars]
+        elif len(done) > 1:
+            points = [(one.name, float(one.k), float(one.measures.get("gcp", np.nan))) for one in done]
+            parts.append(plots.scatter(points, "Information loss against k", "k", "GCP"))
+        parts += [note(f"{problem}") for problem in self.problems]
+        parts += [note(f"Published: {path.name}") for path in self.published]
+        verdict = "all checks passed" if self.ok else "NOT all checks passed"
+        return view(f"{self.flow}: {verdict}", *parts)
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return "–"
+    return (
+        f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )

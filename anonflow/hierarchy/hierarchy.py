@@ -206,6 +206,16 @@ class Hierarchy(Tree):
     def __repr__(self) -> str:
         return f"<Hierarchy: {plural(self.n_leaves, 'leaf').replace('leafs', 'leaves')}, height {self.height[0]}>"
 
+    def _repr_html_(self) -> str:
+        from anonflow.drawing import facts, tree, view
+
+        numbers = [
+            ("leaves", f"{self.n_leaves:,}"),
+            ("nodes", f"{self.n_nodes:,}"),
+            ("height", int(self.height[0])),
+        ]
+        return view("Hierarchy", facts(numbers), tree(self))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Hierarchy, (self.labels, self.parent.tolist())
 

@@ -98,6 +98,11 @@ class Release:
     def __repr__(self) -> str:
         return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
 
+    def _repr_html_(self) -> str:
+        from anonflow.release.showing import release_view
+
+        return release_view(self)
+
 
 def publish(
     anonymization: Publishable,

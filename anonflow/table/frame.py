@@ -191,6 +191,11 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({self.n} records, {len(self.qi_columns)} quasi-identifiers, {len(self.other_columns)} other columns)"
 
+    def _repr_html_(self) -> str:
+        from anonflow.table.showing import table_view
+
+        return table_view(self)
+
 
 def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
     import pandas as pd

@@ -229,6 +229,11 @@ class Schema(Mapping[str, Column]):
         ]
         return "\n".join(["Schema", *lines])
 
+    def _repr_html_(self) -> str:
+        from anonflow.table.showing import schema_view
+
+        return schema_view(self)
+
 
 def did_you_mean(name: object, known: Sequence[str]) -> str:
     """The end of a message about an unknown name: the nearest known one, else all of them.

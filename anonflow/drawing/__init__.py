@@ -1,0 +1,17 @@
+"""Pictures and tables for notebooks and reports: plain values in, escaped HTML and inline SVG out."""
+
+from anonflow.drawing.fragments import Fragment, facts, grid, heading, note, view
+from anonflow.drawing.graphs import generalization_graph, points_and_matches
+from anonflow.drawing.trees import tree
+
+__all__ = [
+    "Fragment",
+    "facts",
+    "generalization_graph",
+    "grid",
+    "heading",
+    "note",
+    "points_and_matches",
+    "tree",
+    "view",
+]

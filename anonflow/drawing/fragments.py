@@ -1,0 +1,149 @@
+"""Pieces of HTML for a notebook's cell: what is not markup already is escaped.
+
+Colours are the page's own (``currentColor``, more or less of it), so that a light page and a dark one are both
+readable, whatever tells the page which it is; accents are of middle brightness and read on either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+__all__ = ["Fragment", "facts", "grid", "heading", "note", "shortened", "view"]
+
+LONGEST = 60
+"""Characters of a cell that are shown."""
+
+_STYLE = Markup(
+    "<style>"
+    ".anonflow-view{font:14px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;max-width:64rem}"
+    ".anonflow-view .title{font-weight:600;font-size:1.05em}"
+    ".anonflow-view .part{font-weight:600;margin:.9em 0 .2em}"
+    ".anonflow-view .facts span{display:inline-block;margin-right:1.4em}"
+    ".anonflow-view .facts b{font-variant-numeric:tabular-nums;font-weight:600}"
+    ".anonflow-view .note{opacity:.75;margin:.2em 0}"
+    ".anonflow-view .owner{display:inline-block;border:1px solid currentColor;border-radius:1em;padding:0 .7em;"
+    "margin-left:.8em;font-weight:400;font-size:.85em;opacity:.85}"
+    ".anonflow-view .scroll{overflow-x:auto}"
+    ".anonflow-view table{border-collapse:collapse;margin:.3em 0;font-size:.95em;font-variant-numeric:tabular-nums}"
+    ".anonflow-view th,.anonflow-view td{text-align:left;padding:.15em 1.1em .15em 0;vertical-align:top;"
+    "background:none;border:0;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent)}"
+    ".anonflow-view th{font-weight:600;white-space:nowrap}"
+    ".anonflow-view .n{text-align:right}"
+    ".anonflow-view svg{max-width:100%;height:auto;display:block;margin:.3em 0}"
+    "</style>"
+)
+
+
+class Fragment(str):
+    """HTML that a notebook shows as it is: an SVG, or a whole view."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def shortened(value: Any, longest: int = LONGEST) -> str:
+    """A value as text, cut where it is longer than a cell.
+
+    Raises
+    ------
+    None
+    """
+    text = str(value)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def view(title: str, *parts: str, owner: bool = False) -> Fragment:
+    """One object's view: its title, and what follows.
+
+    Parameters
+    ----------
+    title : str
+        Plain text.
+    *parts : Markup or str
+        Markup stands as it is, other text is escaped.
+    owner : bool
+        Whether it shows what is the owner's alone; the title says so then.
+
+    Raises
+    ------
+    None
+    """
+    badge = Markup('<span class="owner">owner’s view: not to be published</span>') if owner else ""
+    head = Markup('<div class="title">{}{}</div>').format(title, badge)
+    body = Markup("").join(escape(part) for part in parts)
+    return Fragment(Markup('{}<div class="anonflow-view">{}{}</div>').format(_STYLE, head, body))
+
+
+def heading(text: str) -> Markup:
+    """The title of a part of a view.
+
+    Raises
+    ------
+    None
+    """
+    return Markup('<div class="part">{}</div>').format(text)
+
+
+def note(text: str) -> Markup:
+    """A sentence in a view.
+
+    Raises
+    ------
+    None
+    """
+    return Markup('<p class="note">{}</p>').format(text)
+
+
+def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
+    """Names and numbers in a line.
+
+    Parameters
+    ----------
+    pairs : iterable of (str, value)
+
+    Raises
+    ------
+    None
+    """
+    spans = Markup("").join(
+        Markup("<span>{} <b>{}</b></span>").format(name, shortened(value)) for name, value in pairs
+    )
+    return Markup('<div class="facts">{}</div>').format(spans)
+
+
+def grid(header: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:
+    """A table.
+
+    Parameters
+    ----------
+    header : sequence, length c
+    rows : iterable of sequences, each of length c
+        Cells are shown as text, at most ``LONGEST`` characters; markup stands as it is.
+    numbers : iterable of int
+        Columns that are set to the right.
+
+    Raises
+    ------
+    None
+    """
+    right = set(numbers)
+
+    def row(tag: str, cells: Sequence[Any]) -> Markup:
+        made = [
+            Markup("<{}{}>{}</{}>").format(
+                Markup(tag),
+                Markup(' class="n"') if at in right else "",
+                cell if isinstance(cell, Markup) else shortened(cell),
+                Markup(tag),
+            )
+            for at, cell in enumerate(cells)
+        ]
+        return Markup("<tr>{}</tr>").format(Markup("").join(made))
+
+    body = Markup("").join(row("td", cells) for cells in rows)
+    return Markup('<div class="scroll"><table><thead>{}</thead><tbody>{}</tbody></table></div>').format(
+        row("th", header), body
+    )

@@ -1,0 +1,189 @@
+"""A hierarchy as a picture: the root on the left, a row for each leaf, large ones abbreviated with counts."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from markupsafe import Markup
+
+from anonflow.drawing.fragments import shortened
+from anonflow.drawing.plots import BLUE, svg
+
+__all__ = ["Drawn", "arranged", "tree"]
+
+ROWS = 40
+"""Rows of a picture; what would need more is folded."""
+
+CHILDREN = 12
+"""Children of a node that are shown; more are one row that counts them."""
+
+_ROW = 22
+_LETTER = 7.2
+_GAP = 34
+_LONGEST = 30
+
+
+class Tree(Protocol):
+    """What a picture needs of a hierarchy: :class:`anonflow.Hierarchy` has it."""
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """Of the nodes, in preorder."""
+
+    @property
+    def first(self) -> Any:
+        """First leaf below a node."""
+
+    @property
+    def last(self) -> Any:
+        """Last leaf below a node."""
+
+    def children(self, node: int) -> Any:
+        """The children of a node.
+
+        Raises
+        ------
+        None
+        """
+
+
+class Drawn:
+    """A node of a picture, or a row that stands for several.
+
+    Attributes
+    ----------
+    node : int or None
+        None where it stands for children that are not shown.
+    text : str
+    depth : int
+    row : float
+        Where it is, from the top; inner nodes stand in the middle of what is below them.
+    below : list of Drawn
+    """
+
+    def __init__(self, node: int | None, text: str, depth: int) -> None:
+        self.node, self.text, self.depth = node, text, depth
+        self.row = 0.0
+        self.below: list[Drawn] = []
+
+
+def arranged(hierarchy: Tree, rows: int = ROWS, children: int = CHILDREN) -> Drawn:
+    """Which nodes are shown, and where.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    rows : int
+        At most about so many rows: nodes are unfolded level by level while there is room.
+    children : int
+        Children shown of one node.
+
+    Returns
+    -------
+    Drawn
+        The root. O(rows * children) time, whatever the size of the hierarchy.
+
+    Raises
+    ------
+    None
+    """
+    root = Drawn(0, hierarchy.labels[0], 0)
+    used, waiting = 1, deque([root])
+    while waiting:
+        one = waiting.popleft()
+        assert one.node is not None
+        below = hierarchy.children(one.node)
+        if not len(below):
+            continue
+        shown = len(below) if len(below) <= children else children - 1
+        more = 1 if shown < len(below) else 0
+        if used + shown + more - 1 > rows and one is not root:
+            leaves = int(hierarchy.last[one.node]) - int(hierarchy.first[one.node]) + 1
+            one.text = f"{shortened(one.text, _LONGEST)} ({leaves:,} values)"
+            continue
+        used += shown + more - 1
+        one.below = [Drawn(int(node), hierarchy.labels[int(node)], one.depth + 1) for node in below[:shown]]
+        waiting.extend(one.below)
+        if more:
+            rest = below[shown:]
+            leaves = int(hierarchy.last[int(rest[-1])]) - int(hierarchy.first[int(rest[0])]) + 1
+            text = f"… {len(rest):,} more" + (f" ({leaves:,} values)" if leaves > len(rest) else "")
+            one.below.append(Drawn(None, text, one.depth + 1))
+    _place(root, 0)
+    return root
+
+
+def _place(one: Drawn, row: int) -> int:
+    """Rows from `row` on; the next free one. As deep as the picture, which is at most ``ROWS``."""
+    if not one.below:
+        one.row = float(row)
+        return row + 1
+    for child in one.below:
+        row = _place(child, row)
+    one.row = (one.below[0].row + one.below[-1].row) / 2
+    return row
+
+
+def tree(hierarchy: Tree, title: str = "hierarchy", marked: Sequence[str] = ()) -> Markup:
+    """A hierarchy as SVG.
+
+    Parameters
+    ----------
+    hierarchy : Hierarchy
+    title : str
+        For who cannot see it.
+    marked : sequence of str
+        Labels of nodes that are drawn filled, such as a boundary.
+
+    Raises
+    ------
+    None
+    """
+    root = arranged(hierarchy)
+    every = list(_walk(root))
+    wide = [0.0] * (1 + max(one.depth for one in every))
+    for one in every:
+        wide[one.depth] = max(wide[one.depth], 16 + _LETTER * len(shortened(one.text, _LONGEST + 18)))
+    left = [8.0]
+    for width in wide:
+        left.append(left[-1] + width + _GAP)
+    wanted = set(marked)
+    edges, nodes = [], []
+    for one in every:
+        x, y = left[one.depth], _ROW * (one.row + 0.5)
+        text = shortened(one.text, _LONGEST + 18)
+        start = x + 14 + _LETTER * len(text)
+        for child in one.below:
+            cx, cy = left[child.depth] - 6, _ROW * (child.row + 0.5)
+            bend = (left[child.depth] - _GAP + cx) / 2
+            edges.append(
+                f'<path d="M{start:.0f} {y:.1f}H{left[child.depth] - _GAP:.0f}C{bend:.0f} {y:.1f} {bend:.0f} {cy:.1f} {cx:.0f} {cy:.1f}" '
+                'fill="none" stroke="currentColor" stroke-opacity=".35"/>'
+            )
+        filled = one.node is not None and hierarchy.labels[one.node] in wanted
+        dot = BLUE if filled else "none"
+        if one.node is not None:
+            nodes.append(
+                f'<circle cx="{x:.0f}" cy="{y:.1f}" r="4" fill="{dot}" stroke="{BLUE}" stroke-width="1.5"/>'
+            )
+        soft = ' fill-opacity=".65"' if one.node is None else ""
+        nodes.append(
+            str(
+                Markup('<text x="{}" y="{}"{}>{}</text>').format(
+                    f"{x + 10:.0f}", f"{y + 4:.1f}", Markup(soft), text
+                )
+            )
+        )
+    height = _ROW * (1 + max(one.row for one in every))
+    return svg(left[-1] - _GAP + 8, height, title, [*edges, *nodes])
+
+
+def _walk(one: Drawn) -> list[Drawn]:
+    found, waiting = [], [one]
+    while waiting:
+        at = waiting.pop()
+        found.append(at)
+        waiting.extend(reversed(at.below))
+    return found
