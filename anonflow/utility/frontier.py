@@ -1,0 +1,44 @@
+"""The risk-utility frontier: results that no other beats in both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+
+__all__ = ["frontier"]
+
+
+def frontier(risks: Sequence[float], losses: Sequence[float]) -> np.ndarray:
+    """Which points no other point beats: with at most their risk and loss, and less of one of the two.
+
+    Parameters
+    ----------
+    risks, losses : sequence of float, length n
+        What is to be small; a point with a value that is no number is on no frontier.
+
+    Returns
+    -------
+    numpy.ndarray, shape (m,), int64
+        Positions, by increasing risk (and so by decreasing loss); equal points all stand there. O(n log n).
+
+    Raises
+    ------
+    ParameterError
+        If there are not as many risks as losses.
+    """
+    if len(risks) != len(losses):
+        raise ParameterError("the frontier takes as many risks as losses")
+    risk, loss = np.asarray(risks, np.float64), np.asarray(losses, np.float64)
+    order = np.lexsort([loss, risk])
+    order = order[~(np.isnan(risk) | np.isnan(loss))[order]]
+    kept: list[int] = []
+    for at in order.tolist():
+        beaten = kept and (
+            loss[at] > loss[kept[-1]] or (loss[at] == loss[kept[-1]] and risk[at] > risk[kept[-1]])
+        )
+        if not beaten:
+            kept.append(at)
+    return np.array(kept, np.int64)
