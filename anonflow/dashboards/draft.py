@@ -10,7 +10,9 @@ from typing import Any
 import param
 
 from anonflow import strict_yaml
+from anonflow.dashboards.confine import check_confined
 from anonflow.engine import Flow, flow_from
+from anonflow.engine.parts import STEPS
 from anonflow.errors import AnonflowError, FlowError
 
 __all__ = ["Draft"]
@@ -77,15 +79,26 @@ class Draft(param.Parameterized):
         return cls(document=document)
 
     @classmethod
-    def read(cls, text: str, folder: Path | None = None) -> Draft:
+    def read(cls, text: str, folder: Path | None = None, confined: bool = False) -> Draft:
         """A draft from the text of a flow file.
+
+        Parameters
+        ----------
+        text : str
+        folder : pathlib.Path, optional
+            What paths in the flow are relative to.
+        confined : bool
+            Whether the flow is a stranger's: it may name files inside `folder` only, and is refused before any
+            is opened.
 
         Raises
         ------
         FlowError
-            If it is no strict YAML, or no flow the loader takes.
+            If it is no strict YAML, no flow the loader takes, or names files that it may not.
         """
         document = strict_yaml.loads(text)
+        if confined:
+            check_confined(document.data, folder or Path())
         flow_from(document, folder=folder)
         return cls(document=document.data, folder=folder or Path())
 
@@ -130,11 +143,50 @@ class Draft(param.Parameterized):
         for key in path[:-1]:
             at = _inside(at, key)
         _put(at, path[-1], copy.deepcopy(value))
-        if changed == self.document:
+        self.put(changed)
+
+    def set_all(self, edits: Sequence[tuple[Sequence[str], Any]]) -> None:
+        """Several edits as one step of the history.
+
+        Parameters
+        ----------
+        edits : sequence of (path, value)
+            As for :meth:`set`, one after the other.
+
+        Raises
+        ------
+        FlowError
+            As :meth:`set`; nothing is changed then.
+        """
+        trial = Draft(document=self.document, folder=self.folder)
+        for path, value in edits:
+            trial.set(path, value)
+        self.put(trial.document)
+
+    def put(self, document: dict[str, Any]) -> None:
+        """Take a whole new flow, as one step of the history; an equal one is no step.
+
+        Raises
+        ------
+        None
+        """
+        if document == self.document:
             return
         self._past = [*self._past, self.document][-HISTORY:]
         self._future = []
-        self.document = changed
+        self.document = copy.deepcopy(document)
+
+    def restart(self, document: dict[str, Any], folder: Path | None = None) -> None:
+        """Take a whole new flow, over another table: there is nothing to undo any more.
+
+        Raises
+        ------
+        None
+        """
+        self._past, self._future = [], []
+        if folder is not None:
+            self.folder = folder
+        self.document = copy.deepcopy(document)
 
     @property
     def can_undo(self) -> bool:
@@ -204,7 +256,7 @@ def _inside(at: Any, key: str) -> Any:
         step = next((step for step in at if isinstance(step, dict) and key in step), None)
         if step is None:
             step = {key: {}}
-            at.append(step)
+            _insert(at, step, key)
         return step[key]
     if isinstance(at, dict):
         return at.setdefault(key, {})
@@ -219,7 +271,7 @@ def _put(at: Any, key: str, value: Any) -> None:
         elif step is not None:
             at.remove(step)
         elif value is not None:
-            at.append({key: value})
+            _insert(at, {key: value}, key)
     elif not isinstance(at, dict):
         raise FlowError(
             f"nothing can be put under {key!r}: what holds it is a single value; replace that whole"
@@ -228,3 +280,10 @@ def _put(at: Any, key: str, value: Any) -> None:
         at.pop(key, None)
     else:
         at[key] = value
+
+
+def _insert(steps: list[Any], step: dict[str, Any], key: str) -> None:
+    """Steps have an order; a new one goes before the first that comes after it."""
+    place = STEPS.index(key) if key in STEPS else len(STEPS)
+    later = [n for n, one in enumerate(steps) if any(word in STEPS[place:] for word in one)]
+    steps.insert(later[0] if later else len(steps), step)

@@ -1,0 +1,164 @@
+"""One run of the draft on its way through the engine."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+from anonflow import engine
+from anonflow.dashboards.line import Ticket
+from anonflow.engine.combine import infeasible
+from anonflow.engine.events import PartitionDone
+from anonflow.errors import AnonflowError
+from anonflow.table import Table
+
+__all__ = ["Job"]
+
+
+class Job:
+    """One run of the draft: it waits, works, and ends.
+
+    Parameters
+    ----------
+    run : anonflow.engine.Run
+        Of the draft's flow.
+    document : dict
+        The flow of this run alone, as it will be handed to the owner.
+    flow : anonflow.engine.Flow
+        What is run: the same without draw and publication.
+    table : Table
+    settings : dict
+        How: ``scheduler`` and ``workers``, as :func:`anonflow.engine.start` takes them.
+    seconds : float or None
+        Cap on the run's time.
+
+    Attributes
+    ----------
+    share : float
+        What is done of it, 0 to 1.
+    begun, ended, cancelled : bool
+    seed : int
+        A secret, its own.
+    """
+
+    def __init__(
+        self,
+        run: engine.Run,
+        document: dict[str, Any],
+        flow: engine.Flow,
+        table: Table,
+        settings: dict[str, Any],
+        seconds: float | None,
+    ) -> None:
+        self.run = run
+        self.document = document
+        self.seed = secrets.randbits(128)
+        self.share = 0.0
+        self.ticket: Ticket | None = None
+        self.begun = False
+        self.ended = False
+        self.cancelled = False
+        self._flow = replace(flow, table=table)
+        self._table = table
+        self._settings = settings
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._handle: engine.Handle | None = None
+        self._late = False
+
+    def work(self, progressed: Callable[[], None]) -> engine.RunResult | None:
+        """Do the run.
+
+        Parameters
+        ----------
+        progressed : callable
+            Called when :attr:`share` has changed.
+
+        Returns
+        -------
+        RunResult or None
+            With a problem if there is no result; None if it was cancelled.
+
+        Raises
+        ------
+        None
+        """
+        with self._lock:
+            if self.cancelled:
+                return None
+            self.begun = True
+            self._handle = handle = engine.start(self._flow, seed=self.seed, **self._settings)
+        timer = None
+        if self._seconds is not None:
+            timer = threading.Timer(self._seconds, self._stop_late)
+            timer.daemon = True
+            timer.start()
+        try:
+            for event in handle.events:
+                if isinstance(event, PartitionDone):
+                    self.share = event.done / event.of
+                    progressed()
+            result = handle.result().results[0]
+        except engine.Cancelled:
+            if not self._late:
+                return None
+            return self._without(
+                f"stopped after {self._seconds:g} s, the most that a run may take here; "
+                "use smaller partitions, or a faster method"
+            )
+        except AnonflowError as error:
+            return self._without(error.message)
+        except MemoryError:
+            return self._without("there is not enough memory; use smaller partitions")
+        except Exception as error:
+            # its own words may hold a value
+            where = (
+                PurePath(error.__traceback__.tb_frame.f_code.co_filename).name if error.__traceback__ else ""
+            )
+            return self._without(
+                f"{type(error).__name__} in {where}; this is a bug in anonflow, please report it"
+            )
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return replace(result, name=self.run.name, values=dict(self.run.values))
+
+    def cancel(self) -> bool:
+        """Stop as soon as possible; whether it had not begun, so that nobody else will say that it is over.
+
+        Raises
+        ------
+        None
+        """
+        with self._lock:
+            self.cancelled = True
+            handle = self._handle
+        if handle is not None:
+            handle.cancel()
+        return self.ticket is not None and self.ticket.leave()
+
+    def final_document(self, result: engine.RunResult) -> dict[str, Any]:
+        """The flow that repeats a result: a partition size that a budget left open is the one that was chosen.
+
+        Raises
+        ------
+        None
+        """
+        cut = self.document.get("partition", {})
+        if result.anonymization is None or "budget" not in cut:
+            return self.document
+        size = result.anonymization.parameters["partition_size"]
+        chosen = {key: value for key, value in cut.items() if key not in ("size", "budget")}
+        return {**self.document, "partition": chosen if size is None else {**chosen, "size": size}}
+
+    def _stop_late(self) -> None:
+        self._late = True
+        assert self._handle is not None
+        self._handle.cancel()
+
+    def _without(self, problem: str) -> engine.RunResult:
+        return infeasible(self.run, problem, self._table.n)

@@ -1,0 +1,72 @@
+"""What one user may ask of a server that others use, too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anonflow.errors import DataError
+
+__all__ = ["HOSTED", "Limits"]
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Caps; None is no cap.
+
+    Attributes
+    ----------
+    upload_bytes : int or None
+        Of one uploaded file, packed or unpacked.
+    rows : int or None
+        Records of a table.
+    seconds : float or None
+        Of the clock, for one run, from its start to its end; waiting in the queue does not count.
+    sessions : int or None
+        Users at the same time.
+    running : int or None
+        Runs at the same time, of all users together.
+    runs : int or None
+        Runs of one user that are kept; the oldest go first.
+    """
+
+    upload_bytes: int | None = None
+    rows: int | None = None
+    seconds: float | None = None
+    sessions: int | None = None
+    running: int | None = None
+    runs: int | None = 200
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse a table with too many records.
+
+        Raises
+        ------
+        DataError
+            If there are more than the cap.
+        """
+        if self.rows is not None and rows > self.rows:
+            raise DataError(
+                f"the table has {rows:,} records, and this server takes at most {self.rows:,}; "
+                "take a sample, or run anonflow on your own machine"
+            )
+
+    def check_upload(self, size: int) -> None:
+        """Refuse a file that is too large.
+
+        Raises
+        ------
+        DataError
+            If it has more bytes than the cap.
+        """
+        if self.upload_bytes is not None and size > self.upload_bytes:
+            raise DataError(
+                f"the file has {size / MEGABYTE:,.1f} MB, and this server takes at most "
+                f"{self.upload_bytes / MEGABYTE:,.1f} MB; upload fewer columns or records, "
+                "or run anonflow on your own machine"
+            )
+
+
+HOSTED = Limits(upload_bytes=50 * MEGABYTE, rows=200_000, seconds=300.0, sessions=60, running=None, runs=60)
+"""Caps of a hosted server where its owner names no others."""

@@ -1,0 +1,183 @@
+"""Tables into a workspace: built-in ones and uploaded files, inside its caps."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonflow import datasets
+from anonflow.dashboards.confine import safe_name
+from anonflow.dashboards.limits import Limits
+from anonflow.errors import AnonflowError, DataError
+from anonflow.table.read import read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["first_columns", "load_dataset", "read_upload", "take_upload"]
+
+ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
+DELIMITERS = (",", ";", "\t", "|")
+
+
+def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
+    """A built-in table, inside the caps.
+
+    Raises
+    ------
+    ParameterError
+        If the name or an option is unknown.
+    DataError
+        If it cannot be had, or is too large.
+    """
+    for option in ("n", "q"):
+        asked = options.get(option)
+        if isinstance(asked, int):
+            limits.check_rows(asked)
+    frame = datasets.load(name, **options)
+    limits.check_rows(len(frame))
+    return frame
+
+
+def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str, dict[str, Any]]:
+    """The schema of a built-in table to start from, without columns that this frame does not have.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+    """
+    return {
+        column: dict(entry)
+        for column, entry in datasets.schema(name, hierarchies).items()
+        if column in frame.columns
+    }
+
+
+def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
+    """Move an uploaded file into the workspace's own folder, under a harmless name.
+
+    Parameters
+    ----------
+    name : str
+        As the user calls it.
+    path : pathlib.Path
+        Where it is now.
+    folder : pathlib.Path
+        Of the workspace.
+    limits : Limits
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    DataError
+        If it is too large, packed or unpacked, or its name does not end like a table's.
+    """
+    safe = safe_name(name)
+    if not safe.lower().endswith(ENDINGS):
+        raise DataError(f"{safe}: a table is a .csv or .parquet file; rename or convert it")
+    limits.check_upload(path.stat().st_size)
+    if safe.lower().endswith(".gz"):
+        _check_unpacked(path, safe, limits)
+    elif safe.lower().endswith((".parquet", ".pq")):
+        _check_parquet(path, safe, limits)
+    target = folder / safe
+    if path.resolve() != target.resolve():
+        shutil.move(path, target)
+    os.chmod(target, 0o600)
+    return target
+
+
+def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table in an uploaded file, and how it was read.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    limits : Limits
+    **options
+        ``delimiter``, ``encoding``, ``missing`` of a CSV file; the delimiter is found in its first line without.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    source : dict
+        As under ``table.source`` of a flow.
+
+    Raises
+    ------
+    DataError
+        If it is no table, or has too many records.
+    """
+    try:
+        if path.name.lower().endswith((".parquet", ".pq")):
+            source: dict[str, Any] = {"parquet": path.name}
+            frame = read_frame(path)
+        else:
+            given = {key: value for key, value in options.items() if value}
+            given.setdefault("delimiter", _delimiter(path))
+            source = {
+                "csv": path.name,
+                **{key: value for key, value in given.items() if (key, value) != ("delimiter", ",")},
+            }
+            frame = read_frame(path, **given)
+    except AnonflowError as error:
+        # where the file lies on the server is nobody's business
+        raise DataError.collected(
+            f"{path.name}: cannot be used", [text.replace(str(path), path.name) for text in error.problems]
+        ) from None
+    limits.check_rows(len(frame))
+    return frame, source
+
+
+def _delimiter(path: Path) -> str:
+    """The delimiter that the header has most of; a comma if it has none."""
+    try:
+        with path.open("rb") as stream:
+            packed = path.name.lower().endswith(".gz")
+            header = (
+                (gzip.GzipFile(fileobj=stream) if packed else stream)
+                .readline(1 << 16)
+                .decode("utf-8", "replace")
+            )
+    except (OSError, EOFError, zlib.error):
+        return ","
+    return max(DELIMITERS, key=header.count) if any(mark in header for mark in DELIMITERS) else ","
+
+
+def _check_unpacked(path: Path, name: str, limits: Limits) -> None:
+    """A small packed file may be a very large table."""
+    if limits.upload_bytes is None:
+        return
+    size = 0
+    try:
+        with gzip.open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                size += len(block)
+                limits.check_upload(size)
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{name}: is no readable .gz file; upload it unpacked") from None
+
+
+def _check_parquet(path: Path, name: str, limits: Limits) -> None:
+    """What a Parquet file says of itself, before it is unpacked."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        about = pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        raise DataError(
+            f"{name}: is no readable Parquet file; write it again, or upload a CSV file"
+        ) from None
+    limits.check_rows(about.num_rows)
+    if limits.upload_bytes is not None:
+        unpacked = sum(about.row_group(at).total_byte_size for at in range(about.num_row_groups))
+        limits.check_upload(unpacked // 4)  # repeated values are packed once: four to one is nothing unusual

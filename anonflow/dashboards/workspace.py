@@ -1,0 +1,541 @@
+"""All of one user's state: the table, the draft, the runs. Screens show it; it knows no screen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import param
+
+from anonflow import engine
+from anonflow.dashboards.confine import safe_name
+from anonflow.dashboards.draft import Draft
+from anonflow.dashboards.job import Job
+from anonflow.dashboards.limits import Limits
+from anonflow.dashboards.line import Line, local_line
+from anonflow.dashboards.opening import first_columns, load_dataset, read_upload, take_upload
+from anonflow.dashboards.problems import code, problems_of, running_flow, single_document
+from anonflow.dashboards.publication import Publication, publication
+from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
+from anonflow.table import Schema
+
+__all__ = ["Run", "Workspace"]
+
+PAUSE = 0.1
+"""Seconds between two looks at the progress."""
+
+PARTITION = 250
+"""Records in a partition of a first draft, where the table has more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run.
+
+    Attributes
+    ----------
+    id : int
+        Of this workspace.
+    document : dict
+        The flow that repeats this run alone, given the seed.
+    seed : int
+        A secret.
+    result : RunResult
+        Its anonymization is the owner's.
+    when : float
+        Seconds since 1970.
+    """
+
+    id: int
+    document: dict[str, Any]
+    seed: int = field(repr=False)
+    result: engine.RunResult
+    when: float
+
+    @property
+    def name(self) -> str:
+        """Such as ``greedy k=10``."""
+        return self.result.name
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result and every check passed."""
+        return self.result.ok
+
+    def row(self) -> dict[str, Any]:
+        """The run as a row of the table of runs, with its id and name first.
+
+        Raises
+        ------
+        None
+        """
+        return {"id": self.id, "name": self.name, **self.result.row()}
+
+
+class Workspace(param.Parameterized):
+    """All of one user's state.
+
+    Parameters
+    ----------
+    schedule : callable, optional
+        Takes a callable and has it called where params may change: a server's event loop. At once without it.
+    line : Line, optional
+        Where runs wait for their turn; that of the process without it.
+    scheduler : str
+        What runs run on, as :func:`anonflow.engine.start` takes it.
+    limits : Limits, optional
+
+    Notes
+    -----
+    Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
+    they are not valid; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
+    params through `schedule` alone.
+    """
+
+    draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
+    frame = param.Parameter(None, doc="The table as it was read (the owner's), or None.")
+    source = param.Dict(default={}, doc="As under table.source of a flow; empty before a table is opened.")
+    table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
+    problems = param.Parameter((), doc="What cannot work, one sentence each.")
+    algorithms = param.List(default=[], doc="Names of the methods that are run.")
+    ks = param.List(default=[], doc="The ks that are run.")
+    runs = param.List(default=[], doc="Finished runs, oldest first.")
+    chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
+    running = param.Boolean(default=False)
+    status = param.String(default="Open a table to begin.", doc="One plain sentence.")
+    progress = param.Dict(default={}, doc="Run name -> share done, while running.")
+    limits = param.ClassSelector(class_=Limits, default=Limits(), doc="Caps.")
+    folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
+    dark = param.Boolean(default=False, doc="Whether the screens are dark.")
+
+    def __init__(
+        self,
+        schedule: Callable[[Callable[[], None]], None] | None = None,
+        line: Line | None = None,
+        scheduler: str = "threads",
+        **given: Any,
+    ) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="anonflow-"))  # 0700
+        given.setdefault("draft", Draft(folder=folder))
+        super().__init__(folder=folder, **given)
+        self._schedule = schedule or (lambda change: change())
+        self._line = line or local_line()
+        self._scheduler = scheduler
+        self._lock = threading.RLock()
+        self._jobs: list[Job] = []
+        self._over = threading.Event()
+        self._over.set()
+        self._ended = 0
+        self._told = 0.0
+        self._began = 0.0
+        self._ids = 0
+        self._coded: dict[str, Any] | None = None
+        self._column_problems: tuple[str, ...] = ()
+        self._delete = weakref.finalize(self, shutil.rmtree, folder, True)
+        self.draft.param.watch(self._draft_changed, "document")
+
+    # ------------------------------------------------------------------------------------- the table
+
+    def open_dataset(self, name: str, **options: Any) -> None:
+        """Open a built-in table.
+
+        Parameters
+        ----------
+        name : str
+            One of :func:`anonflow.datasets.names`.
+        **options
+            Those of :func:`anonflow.datasets.load`; and ``hierarchies``, as :func:`anonflow.datasets.schema` has it.
+
+        Raises
+        ------
+        ParameterError
+            If the name or an option is unknown.
+        DataError
+            If it cannot be had, or is too large here.
+        """
+        hierarchies = bool(options.pop("hierarchies", False))
+        frame = load_dataset(name, self.limits, **options)
+        self._open(frame, {"dataset": name, **options}, first_columns(name, frame, hierarchies), name)
+
+    def open_file(self, name: str, path: Path, **options: Any) -> None:
+        """Open an uploaded file; it is moved into the workspace's own folder.
+
+        Parameters
+        ----------
+        name : str
+            As the user calls it; it tells CSV from Parquet.
+        path : pathlib.Path
+            Where it was uploaded to.
+        **options
+            ``delimiter``, ``encoding``, ``missing`` of a CSV file.
+
+        Raises
+        ------
+        DataError
+            If it is too large, or no table.
+        """
+        place = take_upload(name, Path(path), self._own_folder(), self.limits)
+        try:
+            frame, source = read_upload(place, self.limits, **options)
+        except AnonflowError:
+            place.unlink(missing_ok=True)
+            raise
+        columns = Schema.infer(frame).to_mapping()
+        self._open(frame, source, columns, safe_name(name).split(".")[0])
+
+    def open_flow(self, text: str) -> None:
+        """Go on with a flow file: its data set is loaded, or the file that it names, uploaded before, is read.
+
+        Parameters
+        ----------
+        text : str
+            Of the flow file.
+
+        Raises
+        ------
+        FlowError
+            If it is no flow, or names files that it may not.
+        DataError, ParameterError
+            If its table cannot be had; of an uploaded file, upload it first.
+        """
+        document = Draft.read(text, folder=self._own_folder(), confined=True).document
+        source = dict(document["table"]["source"])
+        if "dataset" in source:
+            options = {key: value for key, value in source.items() if key != "dataset"}
+            frame = load_dataset(source["dataset"], self.limits, **options)
+        else:
+            place = self._own_folder() / str(source.get("csv", source.get("parquet")))
+            given = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
+            frame, _ = read_upload(place, self.limits, **given)
+        kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
+        self._take(frame, source, kept)
+
+    def _open(self, frame: Any, source: dict[str, Any], columns: dict[str, Any], name: str) -> None:
+        first = Draft.start(source, columns, name=_flow_name(name), k=max(2, min(10, len(frame) // 3)))
+        if len(frame) > PARTITION:
+            first.set(("partition",), {"order": "lexicographic", "size": PARTITION})
+        self._take(frame, source, first.document)
+
+    def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
+        self._abandon()
+        self._coded = None
+        status = f"{len(frame):,} records and {len(frame.columns)} columns are open."
+        self.param.update(frame=frame, source=source, runs=[], chosen=None, status=status)
+        self.draft.restart(document, folder=self._own_folder())
+        self._refresh()
+
+    def _abandon(self) -> None:
+        """Runs that are on their way are stopped, and will not be kept."""
+        self.cancel()
+        with self._lock:
+            self._jobs = []
+        self.param.update(running=False, progress={})
+        self._over.set()
+
+    def set_column(self, column: str, **declared: Any) -> None:
+        """Say what a column is, as one edit that can be undone.
+
+        Parameters
+        ----------
+        column : str
+        **declared
+            ``role``, ``kind``, ``hierarchy``, ``boundary``, ``weight``, ...: as under ``columns`` of a flow; None takes
+            away. What does not go with the new role or kind is taken away, too.
+
+        Raises
+        ------
+        ParameterError
+            If the table has no such column.
+        """
+        if self.frame is None or column not in self.frame.columns:
+            raise ParameterError("the table has no such column; name one of its header")
+        entry = dict(self.draft.get(("table", "columns", column), {}))
+        if declared.get("role", entry.get("role")) != "quasi-identifier":
+            entry = {}
+        elif "kind" in declared and declared["kind"] != entry.get("kind"):
+            entry = {key: value for key, value in entry.items() if key in ("role", "weight")}
+        entry.update(declared)
+        entry = {key: value for key, value in entry.items() if value is not None}
+        if entry.get("role") == "quasi-identifier" and "kind" not in entry:
+            guess = Schema.infer(self.frame[[column]])[column]
+            entry["kind"] = guess.kind or "categorical"
+            if entry["kind"] == "numeric" and guess.missing is not None and guess.missing != "refuse":
+                entry.setdefault("missing", guess.missing)
+        self.draft.set(("table", "columns", column), entry or None)
+
+    # ------------------------------------------------------------------------------------- the draft
+
+    def set_algorithms(self, names: Sequence[str]) -> None:
+        """Say which methods are run; one edit of the draft.
+
+        Raises
+        ------
+        ParameterError
+            If there are none.
+        """
+        self._sweep("algorithm", list(names))
+
+    def set_ks(self, ks: Sequence[int]) -> None:
+        """Say which ks are run; one edit of the draft.
+
+        Raises
+        ------
+        ParameterError
+            If there are none.
+        """
+        self._sweep("k", sorted(set(ks)))
+
+    def _sweep(self, key: str, values: list[Any]) -> None:
+        """One value stands in the step, several in the matrix, too."""
+        if not values:
+            raise ParameterError(f"at least one {key} is needed; choose one")
+        matrix = dict(self.draft.get(("matrix",), {}))
+        matrix.pop(f"anonymize.{key}", None)
+        if len(values) > 1:
+            matrix[f"anonymize.{key}"] = values
+        self.draft.set_all(
+            [
+                (("steps", "anonymize", key), values[0]),
+                (("matrix",), dict(sorted(matrix.items())) or None),
+            ]
+        )
+
+    def _draft_changed(self, *events: param.parameterized.Event) -> None:
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Everything that follows from the draft, in one go."""
+        document = self.draft.document
+        table = self.table
+        columns = self.draft.get(("table", "columns"), {})
+        if self.frame is None:
+            table, self._column_problems, self._coded = None, ("no table is open; open one first",), None
+        elif columns != self._coded:
+            table, self._column_problems = code(self.frame, columns, self.draft.folder)
+            self._coded = columns
+        problems = self._column_problems
+        if not problems and table is not None:
+            problems = problems_of(self.draft, table, self.source)
+        matrix = document.get("matrix") if isinstance(document.get("matrix"), dict) else {}
+        self.param.update(
+            table=table,
+            problems=tuple(problems),
+            algorithms=_listed(matrix, self.draft, "algorithm"),
+            ks=_listed(matrix, self.draft, "k"),
+        )
+
+    # -------------------------------------------------------------------------------------- the runs
+
+    def start(self) -> None:
+        """Run every method with every k in the background; results arrive in ``runs`` one by one.
+
+        Raises
+        ------
+        FlowError
+            If something cannot work: then ``problems`` says what.
+        """
+        if self.running:
+            return
+        if self.problems:
+            raise FlowError.collected("this cannot run", self.problems)
+        assert self.table is not None
+        flow = self.draft.flow()
+        processors = os.cpu_count() or 1
+        settings: dict[str, Any] = {"scheduler": self._scheduler}
+        if self._scheduler == "threads":
+            settings["workers"] = max(1, processors // min(len(flow.runs), self._line.slots))
+        jobs = []
+        for run in flow.runs:
+            document = single_document(self.draft.document, run)
+            alone = running_flow(document, self.draft.folder)
+            jobs.append(Job(run, document, alone, self.table, settings, self.limits.seconds))
+        self._over.clear()
+        with self._lock:
+            self._jobs, self._ended, self._began = jobs, 0, time.monotonic()
+        self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
+        for job in jobs:
+            job.ticket = self._line.join(id(self), self._work(job), self._tell)
+
+    def _work(self, job: Job) -> Callable[[], None]:
+        def work() -> None:
+            result = job.work(self._tell)
+            self._schedule(lambda: self._end(job, result))
+
+        return work
+
+    def cancel(self) -> None:
+        """Stop what runs and what waits; finished runs are kept.
+
+        Raises
+        ------
+        None
+        """
+        for job in list(self._jobs):
+            if not job.ended and job.cancel():
+                self._schedule(lambda job=job: self._end(job, None))
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until nothing runs, from another thread than the one that `schedule` calls in.
+
+        Raises
+        ------
+        TimeoutError
+            If that takes longer than `timeout` seconds.
+        """
+        if not self._over.wait(timeout):
+            raise TimeoutError("the runs are not over yet")
+
+    def _tell(self) -> None:
+        """From the threads of runs: show how far they are, but not too often."""
+        now = time.monotonic()
+        with self._lock:
+            if now - self._told < PAUSE:
+                return
+            self._told = now
+        self._schedule(self._show)
+
+    def _show(self) -> None:
+        with self._lock:
+            if not self.running:
+                return
+            jobs = list(self._jobs)
+            progress = {job.run.name: job.share for job in jobs}
+            self.param.update(progress=progress, status=_sentence(jobs, self._line.slots))
+
+    def _end(self, job: Job, result: engine.RunResult | None) -> None:
+        """A job is over: its run is kept, and the last one says so."""
+        with self._lock:
+            if job.ended or job not in self._jobs:
+                return
+            job.ended = True
+            changes: dict[str, Any] = {}
+            if result is not None:
+                job.share = 1.0
+                self._ids += 1
+                run = Run(
+                    self._ids,
+                    job.final_document(result),
+                    job.seed,
+                    replace(result, number=self._ids),
+                    time.time(),
+                )
+                changes["runs"] = [*self.runs, run][-(self.limits.runs or 1_000_000) :]
+                if self.chosen is None and run.result.anonymization is not None:
+                    changes["chosen"] = run.id
+            if all(one.ended for one in self._jobs):
+                changes |= {"running": False, "progress": {}, "status": self._summary(result)}
+            self.param.update(**changes)
+        if not self.running:
+            self._over.set()
+        else:
+            self._show()
+
+    def _summary(self, last: engine.RunResult | None) -> str:
+        of = len(self._jobs)
+        done = sum(job.share == 1.0 and not job.cancelled for job in self._jobs)
+        seconds = time.monotonic() - self._began
+        if any(job.cancelled for job in self._jobs):
+            return f"Cancelled: {done} of {of} runs were done and are kept."
+        return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s."
+
+    def choose(self, id: int) -> None:
+        """Say which run is explored and published.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run.
+        """
+        self.run_of(id)
+        self.chosen = id
+
+    def run_of(self, id: int) -> Run:
+        """A finished run by its id.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run.
+        """
+        for run in self.runs:
+            if run.id == id:
+                return run
+        raise ParameterError(f"there is no run {id}; choose one of the table of runs")
+
+    def publish(self, id: int) -> Publication:
+        """The release of a run, and all that goes with it; verified again, and empty if a check fails.
+
+        Parameters
+        ----------
+        id : int
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run, or it has no result.
+        AnonflowError
+            If it cannot be drawn.
+        """
+        run = self.run_of(id)
+        return publication(run.document, run.seed, run.result, self.draft.folder)
+
+    # --------------------------------------------------------------------------------------- the end
+
+    def close(self) -> None:
+        """Stop everything and delete this workspace's folder, uploads and all.
+
+        Raises
+        ------
+        None
+        """
+        self._abandon()
+        self._line.forget(id(self))
+        self._delete()
+        self.param.update(frame=None, table=None, runs=[], chosen=None)
+
+    def _own_folder(self) -> Path:
+        if self.folder is None or not self.folder.exists():
+            raise DataError("this session is over; reload the page")
+        return self.folder
+
+
+def _flow_name(name: str) -> str:
+    kept = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name
+    )
+    return kept.strip("._-")[:64] or "draft"
+
+
+def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:
+    values = matrix.get(f"anonymize.{key}")
+    if isinstance(values, list):
+        return list(values)
+    one = draft.get(("steps", "anonymize", key))
+    return [] if one is None else [one]
+
+
+def _sentence(jobs: list[Job], slots: int) -> str:
+    """Where the runs are, in plain words."""
+    ended = sum(job.ended for job in jobs)
+    at_work = [job for job in jobs if job.begun and not job.ended]
+    if at_work:
+        names = ", ".join(f"{job.run.name} ({job.share:.0%})" for job in at_work)
+        return f"Running {names}; {ended} of {len(jobs)} runs done."
+    places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
+    if places:
+        place = min(places) + 1
+        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} runs done."
+    return f"{ended} of {len(jobs)} runs done."
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
