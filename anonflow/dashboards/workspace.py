@@ -100,7 +100,7 @@ class Workspace(param.Parameterized):
     params through `schedule` alone.
     """
 
-    draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
+    draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")  # type: ignore[assignment]
     frame = param.Parameter(None, doc="The table as it was read (the owner's), or None.")
     source = param.Dict(default={}, doc="As under table.source of a flow; empty before a table is opened.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
@@ -486,6 +486,15 @@ class Workspace(param.Parameterized):
         """
         run = self.run_of(id)
         return publication(run.document, run.seed, run.result, self.draft.folder)
+
+    def later(self, change: Callable[[], None]) -> None:
+        """Have `change` called where params may change; for work of a screen that ends in another thread.
+
+        Raises
+        ------
+        None
+        """
+        self._schedule(change)
 
     # --------------------------------------------------------------------------------------- the end
 
