@@ -1,11 +1,11 @@
-"""One run of the draft on its way through the engine."""
+"""One run of the draft on its way through the engine, and what is kept of it."""
 
 from __future__ import annotations
 
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -16,7 +16,51 @@ from anonflow.engine.events import PartitionDone
 from anonflow.errors import AnonflowError
 from anonflow.table import Table
 
-__all__ = ["Job"]
+__all__ = ["Job", "Run", "sentence", "summary"]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run.
+
+    Attributes
+    ----------
+    id : int
+        Of this workspace.
+    document : dict
+        The flow that repeats this run alone, given the seed.
+    seed : int
+        A secret.
+    result : RunResult
+        Its anonymization is the owner's.
+    when : float
+        Seconds since 1970.
+    """
+
+    id: int
+    document: dict[str, Any]
+    seed: int = field(repr=False)
+    result: engine.RunResult
+    when: float
+
+    @property
+    def name(self) -> str:
+        """Such as ``greedy k=10``."""
+        return self.result.name
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result and every check passed."""
+        return self.result.ok
+
+    def row(self) -> dict[str, Any]:
+        """The run as a row of the table of runs, with its id and name first.
+
+        Raises
+        ------
+        None
+        """
+        return {"id": self.id, "name": self.name, **self.result.row()}
 
 
 class Job:
@@ -162,3 +206,41 @@ class Job:
 
     def _without(self, problem: str) -> engine.RunResult:
         return infeasible(self.run, problem, self._table.n)
+
+
+def sentence(jobs: list[Job]) -> str:
+    """Where the runs are, in plain words.
+
+    Raises
+    ------
+    None
+    """
+    ended = sum(job.ended for job in jobs)
+    at_work = [job for job in jobs if job.begun and not job.ended]
+    if at_work:
+        names = ", ".join(f"{job.run.name} ({job.share:.0%})" for job in at_work)
+        return f"Running {names}; {ended} of {len(jobs)} runs done."
+    places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
+    if places:
+        place = min(places) + 1
+        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} runs done."
+    return f"{ended} of {len(jobs)} runs done."
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def summary(jobs: list[Job], seconds: float) -> str:
+    """How the runs ended.
+
+    Raises
+    ------
+    None
+    """
+    of = len(jobs)
+    if any(job.cancelled for job in jobs):
+        done = sum(job.share == 1.0 and not job.cancelled for job in jobs)
+        return f"Cancelled: {done} of {of} runs were done and are kept."
+    return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s."

@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,13 @@ from anonflow import datasets
 from anonflow.dashboards.confine import safe_name
 from anonflow.dashboards.limits import Limits
 from anonflow.errors import AnonflowError, DataError
+from anonflow.table.infer import infer_columns
 from anonflow.table.read import read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["first_columns", "load_dataset", "read_upload", "take_upload"]
+__all__ = ["edited_column", "first_columns", "load_dataset", "read_upload", "take_upload"]
 
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
 DELIMITERS = (",", ";", "\t", "|")
@@ -56,6 +58,38 @@ def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str
         for column, entry in datasets.schema(name, hierarchies).items()
         if column in frame.columns
     }
+
+
+def edited_column(
+    entry: Mapping[str, Any], declared: Mapping[str, Any], cells: pd.DataFrame
+) -> dict[str, Any]:
+    """What a flow says of a column after an edit; what does not go with its new role or kind is taken away.
+
+    Parameters
+    ----------
+    entry : mapping
+        What it said before.
+    declared : mapping
+        The edit; None takes a key away. A quasi-identifier without a kind gets the one that its values suggest.
+    cells : pandas.DataFrame
+        The column alone.
+
+    Raises
+    ------
+    None
+    """
+    made = dict(entry)
+    if declared.get("role", entry.get("role")) != "quasi-identifier":
+        made = {}
+    elif "kind" in declared and declared["kind"] != entry.get("kind"):
+        made = {key: value for key, value in entry.items() if key in ("role", "weight")}
+    made = {key: value for key, value in (made | dict(declared)).items() if value is not None}
+    if made.get("role") == "quasi-identifier" and "kind" not in made:
+        guess = infer_columns(cells)[str(cells.columns[0])]
+        made["kind"] = guess.get("kind", "categorical")
+        if "missing" in guess:
+            made.setdefault("missing", guess["missing"])
+    return made
 
 
 def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:

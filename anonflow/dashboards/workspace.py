@@ -9,7 +9,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ import param
 from anonflow import engine
 from anonflow.dashboards.confine import safe_name
 from anonflow.dashboards.draft import Draft
-from anonflow.dashboards.job import Job
+from anonflow.dashboards.job import Job, Run, sentence, summary
 from anonflow.dashboards.limits import Limits
 from anonflow.dashboards.line import Line, local_line
-from anonflow.dashboards.opening import first_columns, load_dataset, read_upload, take_upload
+from anonflow.dashboards.opening import edited_column, first_columns, load_dataset, read_upload, take_upload
 from anonflow.dashboards.problems import code, problems_of, running_flow, single_document
 from anonflow.dashboards.publication import Publication, publication
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
@@ -34,50 +35,6 @@ PAUSE = 0.1
 
 PARTITION = 250
 """Records in a partition of a first draft, where the table has more."""
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """A finished run.
-
-    Attributes
-    ----------
-    id : int
-        Of this workspace.
-    document : dict
-        The flow that repeats this run alone, given the seed.
-    seed : int
-        A secret.
-    result : RunResult
-        Its anonymization is the owner's.
-    when : float
-        Seconds since 1970.
-    """
-
-    id: int
-    document: dict[str, Any]
-    seed: int = field(repr=False)
-    result: engine.RunResult
-    when: float
-
-    @property
-    def name(self) -> str:
-        """Such as ``greedy k=10``."""
-        return self.result.name
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is a result and every check passed."""
-        return self.result.ok
-
-    def row(self) -> dict[str, Any]:
-        """The run as a row of the table of runs, with its id and name first.
-
-        Raises
-        ------
-        None
-        """
-        return {"id": self.id, "name": self.name, **self.result.row()}
 
 
 class Workspace(param.Parameterized):
@@ -257,18 +214,9 @@ class Workspace(param.Parameterized):
         """
         if self.frame is None or column not in self.frame.columns:
             raise ParameterError("the table has no such column; name one of its header")
-        entry = dict(self.draft.get(("table", "columns", column), {}))
-        if declared.get("role", entry.get("role")) != "quasi-identifier":
-            entry = {}
-        elif "kind" in declared and declared["kind"] != entry.get("kind"):
-            entry = {key: value for key, value in entry.items() if key in ("role", "weight")}
-        entry.update(declared)
-        entry = {key: value for key, value in entry.items() if value is not None}
-        if entry.get("role") == "quasi-identifier" and "kind" not in entry:
-            guess = Schema.infer(self.frame[[column]])[column]
-            entry["kind"] = guess.kind or "categorical"
-            if entry["kind"] == "numeric" and guess.missing is not None and guess.missing != "refuse":
-                entry.setdefault("missing", guess.missing)
+        entry = edited_column(
+            self.draft.get(("table", "columns", column), {}), declared, self.frame[[column]]
+        )
         self.draft.set(("table", "columns", column), entry or None)
 
     # ------------------------------------------------------------------------------------- the draft
@@ -367,7 +315,7 @@ class Workspace(param.Parameterized):
     def _work(self, job: Job) -> Callable[[], None]:
         def work() -> None:
             result = job.work(self._tell)
-            self._schedule(lambda: self._end(job, result))
+            self._schedule(partial(self._end, job, result))
 
         return work
 
@@ -380,7 +328,7 @@ class Workspace(param.Parameterized):
         """
         for job in list(self._jobs):
             if not job.ended and job.cancel():
-                self._schedule(lambda job=job: self._end(job, None))
+                self._schedule(partial(self._end, job, None))
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until nothing runs, from another thread than the one that `schedule` calls in.
@@ -408,7 +356,7 @@ class Workspace(param.Parameterized):
                 return
             jobs = list(self._jobs)
             progress = {job.run.name: job.share for job in jobs}
-            self.param.update(progress=progress, status=_sentence(jobs, self._line.slots))
+            self.param.update(progress=progress, status=sentence(jobs))
 
     def _end(self, job: Job, result: engine.RunResult | None) -> None:
         """A job is over: its run is kept, and the last one says so."""
@@ -431,20 +379,16 @@ class Workspace(param.Parameterized):
                 if self.chosen is None and run.result.anonymization is not None:
                     changes["chosen"] = run.id
             if all(one.ended for one in self._jobs):
-                changes |= {"running": False, "progress": {}, "status": self._summary(result)}
+                changes |= {
+                    "running": False,
+                    "progress": {},
+                    "status": summary(self._jobs, time.monotonic() - self._began),
+                }
             self.param.update(**changes)
         if not self.running:
             self._over.set()
         else:
             self._show()
-
-    def _summary(self, last: engine.RunResult | None) -> str:
-        of = len(self._jobs)
-        done = sum(job.share == 1.0 and not job.cancelled for job in self._jobs)
-        seconds = time.monotonic() - self._began
-        if any(job.cancelled for job in self._jobs):
-            return f"Cancelled: {done} of {of} runs were done and are kept."
-        return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s."
 
     def choose(self, id: int) -> None:
         """Say which run is explored and published.
@@ -529,22 +473,3 @@ def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:
         return list(values)
     one = draft.get(("steps", "anonymize", key))
     return [] if one is None else [one]
-
-
-def _sentence(jobs: list[Job], slots: int) -> str:
-    """Where the runs are, in plain words."""
-    ended = sum(job.ended for job in jobs)
-    at_work = [job for job in jobs if job.begun and not job.ended]
-    if at_work:
-        names = ", ".join(f"{job.run.name} ({job.share:.0%})" for job in at_work)
-        return f"Running {names}; {ended} of {len(jobs)} runs done."
-    places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
-    if places:
-        place = min(places) + 1
-        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} runs done."
-    return f"{ended} of {len(jobs)} runs done."
-
-
-def _ordinal(number: int) -> str:
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
