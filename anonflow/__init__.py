@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from anonflow.engine.compare import compare
     from anonflow.engine.run import run
     from anonflow.hierarchy import Hierarchy
-    from anonflow.release import read_release
+    from anonflow.release import ranges, read_release, shares
     from anonflow.risk import attack
     from anonflow.table import Schema, Table
     from anonflow.utility import measure
@@ -37,9 +37,11 @@ __all__ = [
     "errors",
     "measure",
     "pattern_grid",
+    "ranges",
     "read_release",
     "risk",
     "run",
+    "shares",
     "verify",
 ]
 
@@ -60,9 +62,11 @@ _HOMES = {
     "errors": None,
     "measure": "anonflow.utility",
     "pattern_grid": "anonflow.algorithms",
+    "ranges": "anonflow.release",
     "read_release": "anonflow.release",
     "risk": None,
     "run": "anonflow.engine",
+    "shares": "anonflow.release",
     "verify": "anonflow.criteria",
 }
 

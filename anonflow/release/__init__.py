@@ -1,5 +1,6 @@
 """Drawing the assignment, shuffling, the published table and the owner's certificate."""
 
+from anonflow.release.cells import ranges, shares
 from anonflow.release.certificate import Certificate
 from anonflow.release.draw import assignments, decompose, draw_assignment, draw_permutation, permute_classes
 from anonflow.release.publish import Release, ReleaseWarning, publish
@@ -17,6 +18,8 @@ __all__ = [
     "draw_permutation",
     "permute_classes",
     "publish",
+    "ranges",
     "read_release",
+    "shares",
     "write_release",
 ]

@@ -14,15 +14,17 @@ import numpy as np
 
 from anonflow.hierarchy import Hierarchy, number_text
 
-__all__ = ["WHOLE", "Domain", "Kind", "category_text", "number_text"]
+__all__ = ["NUMBER", "WHOLE", "Domain", "Kind", "category_text", "number_text", "set_members"]
 
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions"]
 
 WHOLE = "*"
 """What is published for a whole domain."""
 
-_NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?"
-_RANGE = re.compile(rf"({_NUMBER})-({_NUMBER})")
+NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?"
+"""A number as it is published."""
+
+_RANGE = re.compile(rf"({NUMBER})-({NUMBER})")
 _RESERVED = re.compile(r"[{|}]")
 
 
@@ -211,7 +213,7 @@ class Domain:
             ends = (_days(low), _days(high if slash else low))
         else:
             pair = _RANGE.fullmatch(text)
-            if pair is None and not re.fullmatch(_NUMBER, text):
+            if pair is None and not re.fullmatch(NUMBER, text):
                 return None
             ends = (float(pair[1]), float(pair[2])) if pair else (float(text), float(text))
             if pair and pair[1] in self._code_of and pair[2] in self._code_of:
@@ -237,7 +239,7 @@ class Domain:
             return [code]
         if len(text) < 2 or text[0] != "{" or text[-1] != "}":
             return None
-        codes = [self._code_of.get(member) for member in _members(text[1:-1])]
+        codes = [self._code_of.get(member) for member in set_members(text[1:-1])]
         return None if any(code is None for code in codes) else [code for code in codes if code is not None]
 
     def read_sets(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -311,8 +313,13 @@ def category_text(value: str | None) -> str:
     return json.dumps(value, ensure_ascii=False) if odd else value
 
 
-def _members(inside: str) -> list[str]:
-    """Split the inside of a set at the bars that are not in a JSON string."""
+def set_members(inside: str) -> list[str]:
+    """Split the inside of a published set at the bars that are not in a JSON string.
+
+    Raises
+    ------
+    None
+    """
     if '"' not in inside:
         return inside.split("|")
     members, at, decoder = [], 0, json.JSONDecoder()

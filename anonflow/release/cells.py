@@ -1,0 +1,210 @@
+"""Published cells as numbers to compute with: the ends of ranges, and the shares of a set's values."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.domain import NUMBER, WHOLE, set_members
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ranges", "shares"]
+
+_RANGE = re.compile(rf"(?P<low>{NUMBER})(?:-(?P<high>{NUMBER}))?")
+_DATES = re.compile(r"(?P<low>\d{4}-\d\d-\d\d[^/]*)(?:/(?P<high>\d{4}-\d\d-\d\d[^/]*))?")
+
+
+def ranges(cells: pd.Series, domain: tuple[object, object] | None = None) -> pd.DataFrame:
+    """Read a published column of numbers or dates: where each cell begins, ends, and its middle.
+
+    Parameters
+    ----------
+    cells : pandas.Series, length n
+        Of a numeric quasi-identifier, as published: ``53-59``, ``53``, ``*``, ``2020-01-01/2020-03-31``.
+    domain : (low, high), optional
+        What ``*`` stands for; the smallest and the largest end in the column without it.
+
+    Returns
+    -------
+    pandas.DataFrame, n rows
+        ``low``, ``high`` and ``middle``, float64 in the column's unit, or dates; under the cells' index.
+
+    Raises
+    ------
+    DataError
+        If cells are neither ranges nor ``*``, or all are ``*`` and there is no domain.
+    ParameterError
+        If the domain is no pair in order.
+
+    Notes
+    -----
+    O(n). A person's value lies between `low` and `high`; where in between is not published. With the middle in its
+    place a mean is off by half the mean width at most, usually by much less, since errors of single cells cancel.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> ranges(pd.Series(["20-30", "25", "*"]))
+        low  high  middle
+    0  20.0  30.0    25.0
+    1  25.0  25.0    25.0
+    2  20.0  30.0    25.0
+    """
+    import pandas as pd
+
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    texts = [_text(cell) for cell in distinct]
+    known = [text for text in texts if text != WHOLE]
+    dates = bool(known) and all(_DATES.fullmatch(text) for text in known)
+    pairs: list[tuple[object, object] | None] = []
+    wrong = np.zeros(len(texts), bool)
+    for u, text in enumerate(texts):
+        found = (_DATES if dates else _RANGE).fullmatch(text)
+        wrong[u] = found is None and text != WHOLE
+        pairs.append(None if found is None else (found["low"], found["high"] or found["low"]))
+    if wrong.any():
+        count = int(wrong[at].sum())
+        raise DataError(
+            f"column {cells.name!r}: {count} cells are no ranges; is it numeric? shares() reads the others"
+        )
+    whole = _domain(domain, [pair for pair in pairs if pair is not None], dates, str(cells.name))
+    ends = _values([whole if pair is None else pair for pair in pairs], dates)
+    low, high = ends[at, 0], ends[at, 1]
+    middle = low + (high - low) / 2
+    return pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
+
+
+def shares(
+    cells: pd.Series, values: Sequence[str] | None = None, hierarchy: Hierarchy | None = None
+) -> pd.DataFrame:
+    """Read a published column of categories: how much of each cell belongs to each value.
+
+    Parameters
+    ----------
+    cells : pandas.Series, length n
+        Of a categorical, suppression or hierarchy quasi-identifier, as published: ``Private``,
+        ``{Private|State-gov}``, ``*``, the label of a node.
+    values : sequence of str, optional
+        All values there are, D of them: what ``*`` stands for. Without it those that the cells name, sorted by
+        text; of a hierarchy its leaves.
+    hierarchy : Hierarchy, optional
+        Whose labels are read as the values below them.
+
+    Returns
+    -------
+    pandas.DataFrame, shape (n, D), float64
+        A column for each value, under the cells' index; each row adds up to 1. A cell is spread evenly over its
+        values. The empty cell, a missing value, is the value ``""``.
+
+    Raises
+    ------
+    DataError
+        If cells name values that are not in `values`, or all are ``*`` and no values are given.
+    ParameterError
+        If a value is given twice.
+
+    Notes
+    -----
+    O(n D). The sum of a column estimates how many people have the value, and the product of two columns' shares how
+    many have both, as if the columns were independent inside a cell.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> shares(pd.Series(["a", "{a|b}", "*"]), values=["a", "b", "c"]).round(2)
+          a     b     c
+    0  1.00  0.00  0.00
+    1  0.50  0.50  0.00
+    2  0.33  0.33  0.33
+    """
+    import pandas as pd
+
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    named = [_named(_text(cell), hierarchy) for cell in distinct]
+    if values is None:
+        values = (
+            hierarchy.leaves
+            if hierarchy is not None
+            else sorted({value for some in named if some is not None for value in some})
+        )
+    if not values:
+        raise DataError(f"column {cells.name!r}: says nothing but '*'; give the values it may have")
+    column = {value: number for number, value in enumerate(values)}
+    if len(column) < len(values):
+        raise ParameterError("a value is given twice")
+    made = np.zeros((len(distinct), len(values)))
+    unknown = np.zeros(len(distinct), bool)
+    for u, some in enumerate(named):
+        members = range(len(values)) if some is None else [column.get(value, -1) for value in some]
+        unknown[u] = -1 in members
+        if not unknown[u]:
+            made[u, list(members)] = 1 / len(members)
+    if unknown.any():
+        count = int(unknown[at].sum())
+        raise DataError(f"column {cells.name!r}: {count} cells name a value that is not among those given")
+    return pd.DataFrame(made[at], index=cells.index, columns=list(values))
+
+
+def _text(cell: object) -> str:
+    import pandas as pd
+
+    if isinstance(cell, str):
+        return cell
+    return "" if pd.isna(cell) else str(cell)  # type: ignore[call-overload]
+
+
+def _values(pairs: Sequence[tuple[object, object]], dates: bool) -> np.ndarray:
+    import pandas as pd
+
+    if not dates:
+        return np.array(pairs, np.float64).reshape(-1, 2)
+    flat = [pd.Timestamp(end).to_datetime64() for pair in pairs for end in pair]  # type: ignore[arg-type]
+    return np.array(flat, "datetime64[us]").reshape(-1, 2)
+
+
+def _domain(
+    given: tuple[object, object] | None, pairs: Sequence[tuple[object, object]], dates: bool, name: str
+) -> tuple[object, object]:
+    """What `*` stands for."""
+    if given is None:
+        if not pairs:
+            raise DataError(f"column {name!r}: says nothing but '*'; give the domain it has")
+        ends = _values(pairs, dates)
+        return ends[:, 0].min(), ends[:, 1].max()
+    try:
+        ((low, high),) = _values([(given[0], given[1])], dates)
+        good = len(given) == 2 and bool(low <= high)
+    except (TypeError, ValueError, IndexError):
+        good = False
+    if not good:
+        raise ParameterError("domain is the lowest and the highest value, such as (17, 90)")
+    return given
+
+
+def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
+    """The values that a published text names; None for `*`, all of them."""
+    if text == WHOLE:
+        return None
+    if hierarchy is not None and text in hierarchy.labels:
+        node = hierarchy.node(text)
+        return list(hierarchy.leaves[int(hierarchy.first[node]) : int(hierarchy.last[node]) + 1])
+    inside = text[1:-1] if len(text) > 1 and text[0] == "{" and text[-1] == "}" else None
+    return [_value(one) for one in ([text] if inside is None else set_members(inside))]
+
+
+def _value(text: str) -> str:
+    """A category out of its quotes, where it has some."""
+    if text[:1] != '"':
+        return text
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text

@@ -1,0 +1,101 @@
+"""Published cells read back as ranges and shares hold the originals, whatever is published."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+
+
+def _made(values: list, kind: str, classes: list[int], **column: object) -> tuple[pd.Series, pd.Series]:
+    """A column as it was, and as it is published for some classes of records."""
+    from anonflow.generalization import Generalization
+
+    frame = pd.DataFrame({"a": values})
+    table = af.Table(frame, {"a": {"role": "quasi-identifier", "kind": kind, **column}})
+    made = Generalization.join_by_class(table.records, np.array(classes))
+    return frame["a"], made.closure().decode()["a"]
+
+
+labels = st.text(st.sampled_from('ab|{}" *-é'), max_size=4)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(-1e6, 1e6, allow_subnormal=False), st.integers(0, 3)), min_size=2, max_size=12
+    )
+)
+def test_ranges_hold_the_originals(rows: list[tuple[float, int]]) -> None:
+    values, classes = [round(row[0], 3) + 0.0 for row in rows], [row[1] for row in rows]
+    original, published = _made(values, "numeric", classes)
+    read = af.ranges(published, domain=(min(values), max(values)))
+    for label in set(classes):
+        mine = [value for value, one in zip(values, classes, strict=True) if one == label]
+        rows_of = read[np.array(classes) == label]
+        assert set(rows_of["low"]) == {min(mine)}
+        assert set(rows_of["high"]) == {max(mine)}
+    assert ((read["low"] <= original) & (original <= read["high"])).all()
+    assert np.allclose(read["middle"], (read["low"] + read["high"]) / 2)
+
+
+@given(st.lists(st.tuples(labels, st.integers(0, 3)), min_size=2, max_size=12))
+def test_shares_hold_the_originals(rows: list[tuple[str, int]]) -> None:
+    values, classes = [row[0] for row in rows], [row[1] for row in rows]
+    original, published = _made(values, "categorical", classes)
+    read = af.shares(published, values=sorted(set(values)))
+    for at, (value, label) in enumerate(zip(original, classes, strict=True)):
+        mine = {one for one, other in rows if other == label}
+        assert read.loc[at, value] == pytest.approx(1 / len(mine))
+        assert {name for name in read.columns if read.loc[at, name] > 0} == mine
+    assert np.allclose(read.sum(axis=1), 1)
+
+
+def test_labels_of_a_hierarchy_are_spread_over_what_is_below() -> None:
+    tree = {"any": {"north": ["Oslo", "Turku"], "south": ["Rome"]}}
+    _, published = _made(
+        ["Oslo", "Turku", "Rome", "Rome", "Oslo", "Rome"],
+        "hierarchy",
+        [0, 0, 1, 1, 2, 2],
+        hierarchy={"nested": tree},
+    )
+    assert published.tolist() == ["north", "north", "Rome", "Rome", "*", "*"]
+    read = af.shares(published, hierarchy=af.Hierarchy.from_nested(tree))
+    assert read.columns.tolist() == ["Oslo", "Turku", "Rome"]
+    assert read.iloc[0].tolist() == [0.5, 0.5, 0]
+    assert read.iloc[2].tolist() == [0, 0, 1]
+    assert np.allclose(read.iloc[4], 1 / 3)
+
+
+def test_dates_numbers_stars_and_an_index() -> None:
+    cells = pd.Series(["2020-01-01/2020-01-03", "2020-02-01", "*"], index=[5, 6, 7], name="seen")
+    read = af.ranges(cells)
+    assert read.index.tolist() == [5, 6, 7]
+    assert read.loc[5, "middle"] == pd.Timestamp("2020-01-02")
+    assert read.loc[7, ["low", "high"]].tolist() == [pd.Timestamp("2020-01-01"), pd.Timestamp("2020-02-01")]
+    assert af.ranges(pd.Series([1, 2])).to_numpy().tolist() == [[1, 1, 1], [2, 2, 2]]
+    assert af.ranges(pd.Series(["-500--20", "1e-05-0.5"]))["low"].tolist() == [-500, 1e-05]
+    assert af.ranges(pd.Series(["*"]), domain=(0, 10)).iloc[0].tolist() == [0, 10, 5]
+    assert af.shares(pd.Series(["{|a}", "a"]))[""].tolist() == [0.5, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: af.ranges(pd.Series(["marker", "1-2"], name="a")), "'a': 1 cells are no ranges"),
+        (lambda: af.ranges(pd.Series(["*"], name="a")), "'a': says nothing but"),
+        (lambda: af.ranges(pd.Series(["1-2"], name="a"), domain=(3, 1)), "the lowest and the highest"),
+        (lambda: af.ranges(pd.Series(["1-2"], name="a"), domain=("x", 1)), "the lowest and the highest"),
+        (lambda: af.shares(pd.Series(["*"], name="a")), "'a': says nothing but"),
+        (lambda: af.shares(pd.Series(["marker"], name="a"), values=["b"]), "'a': 1 cells name a value"),
+        (lambda: af.shares(pd.Series(["b"], name="a"), values=["b", "b"]), "given twice"),
+    ],
+)
+def test_wrong_cells_are_named_by_column_and_count(call, says: str) -> None:
+    with pytest.raises((af.errors.DataError, af.errors.ParameterError), match=says) as caught:
+        call()
+    assert "marker" not in str(caught.value)
+    assert "\n" not in str(caught.value)
