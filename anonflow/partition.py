@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "cut",
     "cuts",
     "divided",
+    "first_to_last",
     "lexicographic_order",
     "limited",
     "ordered",
@@ -48,9 +51,19 @@ def lexicographic_order(records: Records) -> np.ndarray:
     """
     if not records.q:
         return np.arange(records.n, dtype=np.int64)
-    present = [int(np.count_nonzero(domain.counts)) + domain.has_missing for domain in records.domains]
-    first_to_last = sorted(range(records.q), key=lambda a: (present[a], a))
-    return np.lexsort([records.codes[:, a] for a in reversed(first_to_last)]).astype(np.int64)
+    order = first_to_last(records.domains)
+    return np.lexsort([records.codes[:, a] for a in reversed(order)]).astype(np.int64)
+
+
+def first_to_last(domains: Sequence[Domain]) -> list[int]:
+    """The QIs in the order that the lexicographic order compares them: fewer distinct values first.
+
+    Raises
+    ------
+    None
+    """
+    present = [int(np.count_nonzero(domain.counts)) + domain.has_missing for domain in domains]
+    return sorted(range(len(domains)), key=lambda a: (present[a], a))
 
 
 def bounded(records: Records) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from anonflow.engine.events import Cancelled, EventStream
 from anonflow.engine.spec import SCHEDULER
 from anonflow.errors import AnonflowError
 
-__all__ = ["is_scheduler", "stream"]
+__all__ = ["Crew", "is_scheduler", "stream"]
 
 READY = 60
 """Seconds that worker processes have to start and import the package."""
@@ -31,6 +31,7 @@ LOST = 3
 """A partition that takes so many workers down with it is given up."""
 
 Put = Callable[[tuple[str, Any]], None]
+Job = tuple[Mapping[str, Any], tuple[str, ...]]
 
 
 def is_scheduler(name: str) -> bool:
@@ -50,19 +51,15 @@ def stream(
     workers: int | None,
     events: EventStream,
 ) -> Iterator[tuple[str, Any]]:
-    """Compute a graph and give its results as they arrive, in any order.
+    """Compute one graph and give its results as they arrive, in any order.
 
     Parameters
     ----------
     graph : mapping
     leaves : sequence of str
         Keys of the results.
-    scheduler : {"threads", "processes"} or str
-        Or the address of a running Dask scheduler, such as ``tcp://10.0.0.5:8786``.
-    workers : int, optional
-        As many as there are processors without it; a running cluster has its own.
-    events : EventStream
-        Listened to for being cancelled.
+    scheduler, workers, events
+        As :class:`Crew` takes them.
 
     Yields
     ------
@@ -76,46 +73,176 @@ def stream(
     AnonflowError
         If workers cannot be had, the cluster is lost, or a partition ends one worker after another.
     """
-    arrived: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
-    stop = threading.Event()
-    count = workers or os.cpu_count() or 1
+    with Crew(scheduler, workers, events) as crew:
+        yield from crew.stream(graph, leaves)
 
-    def work() -> None:
-        try:
-            if scheduler == "threads":
-                _on_threads(graph, leaves, count, arrived.put, stop)
-            elif scheduler == "processes":
-                _on_processes(graph, leaves, count, arrived.put, stop, events)
-            else:
-                _on_cluster(graph, leaves, scheduler, arrived.put, stop, events)
-        except BaseException as error:
-            arrived.put(("", error))
 
-    thread = threading.Thread(target=work, name="anonflow-scheduler", daemon=True)
-    thread.start()
-    left = len(leaves)
-    try:
-        while left:
+class Crew:
+    """Workers that compute one graph after another.
+
+    Parameters
+    ----------
+    scheduler : {"threads", "processes"} or str
+        Or the address of a running Dask scheduler, such as ``tcp://10.0.0.5:8786``.
+    workers : int, optional
+        As many as there are processors without it; a running cluster has its own.
+    events : EventStream
+        Listened to for being cancelled.
+    memory : int, optional
+        Bytes that each local process may use: one that uses more is ended, and another takes its place.
+
+    Notes
+    -----
+    Nothing starts before the first graph that has leaves. The workers belong to a thread of their own, which
+    computes one graph at a time and ends with the crew.
+    """
+
+    def __init__(
+        self, scheduler: str, workers: int | None, events: EventStream, memory: int | None = None
+    ) -> None:
+        self._scheduler = scheduler
+        self._count = workers or os.cpu_count() or 1
+        self._events = events
+        self._memory = memory
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._left = 0
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *rest: object) -> None:
+        self._stop.set()
+        self._jobs.put(None)
+        if self._thread is not None:
+            # processes must be gone before we are; a running kernel on a thread cannot be stopped, so is not
+            # waited for when something went wrong
+            self._thread.join(timeout=2.0 if self._scheduler == "threads" and self._left else None)
+
+    def stream(self, graph: Mapping[str, Any], leaves: Sequence[str]) -> Iterator[tuple[str, Any]]:
+        """Compute a graph and give its results as they arrive, in any order.
+
+        Parameters
+        ----------
+        graph : mapping
+        leaves : sequence of str
+            Keys of the results.
+
+        Yields
+        ------
+        (str, object)
+            Key and result.
+
+        Raises
+        ------
+        Cancelled
+            If the run was cancelled.
+        AnonflowError
+            If workers cannot be had, the cluster is lost, or a partition ends one worker after another.
+        """
+        if not leaves:
+            return
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="anonflow-scheduler", daemon=True)
+            self._thread.start()
+        self._left = len(leaves)
+        self._jobs.put((graph, tuple(leaves)))
+        while self._left:
             try:
-                key, result = arrived.get(timeout=0.1)
+                key, result = self._arrived.get(timeout=0.1)
             except queue.Empty:
-                events.check()
+                self._events.check()
                 continue
-            events.check()
+            self._events.check()
             if not key:
                 raise result
-            left -= 1
+            self._left -= 1
             yield key, result
-    finally:
-        stop.set()
-        # processes must be gone before we are; a running kernel on a thread cannot be stopped, so is not
-        # waited for when something went wrong
-        thread.join(timeout=2.0 if scheduler == "threads" and left else None)
+
+    def _work(self) -> None:
+        try:
+            if self._scheduler == "threads":
+                self._on_threads()
+            elif self._scheduler == "processes":
+                self._on_processes()
+            else:
+                self._on_cluster()
+        except BaseException as error:
+            self._arrived.put(("", error))
+
+    def _on_threads(self) -> None:
+        pool = ThreadPoolExecutor(self._count, thread_name_prefix="anonflow")
+        try:
+            for graph, leaves in iter(self._jobs.get, None):
+                _compute_on(pool, graph, leaves, self._arrived.put, self._stop)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _on_processes(self) -> None:
+        import dask
+        from distributed import LocalCluster
+
+        # Ctrl-C reaches every process of the terminal. It is this process that ends the others; they, and the
+        # threads that start them, inherit from this thread that it is none of their business.
+        resource_tracker.ensure_running()  # its start would lift the mask again
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        settings = {
+            # the whole coded table is one node of the graph, and meant to be
+            "distributed.admin.large-graph-warning-threshold": "100GB",
+            # what a task holds is not Dask's to write to disk; who was given a limit is ended above it
+            "distributed.worker.memory.target": False,
+            "distributed.worker.memory.spill": False,
+            "distributed.worker.memory.pause": False,
+            "distributed.worker.memory.terminate": False if self._memory is None else 0.99,
+            "distributed.scheduler.allowed-failures": LOST,
+        }
+        more: dict[str, Any] = {} if self._memory is None else {"memory_limit": self._memory}
+        with (
+            dask.config.set(settings),
+            LocalCluster(
+                n_workers=self._count,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL,
+                **more,
+            ) as cluster,
+        ):
+            self._with_client(cluster)
+
+    def _on_cluster(self) -> None:
+        import dask
+        import distributed  # noqa: F401  (its defaults must be there before they are overruled)
+
+        # the client's own words about a lost connection are not for the user
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"}):
+            self._with_client(self._scheduler)
+
+    def _with_client(self, where: Any) -> None:
+        from distributed import Client
+
+        try:
+            client = Client(where, timeout=CONNECT, set_as_default=False)
+        except (OSError, TimeoutError, ValueError):
+            raise AnonflowError(
+                f"{where}: no scheduler answers there in {CONNECT} seconds; start one with 'dask scheduler', "
+                "or use the scheduler threads"
+            ) from None
+        with client:
+            _must_be_ready(client)
+            if client.dashboard_link:
+                self._events.log(f"the cluster's own dashboard: {client.dashboard_link}")
+            for graph, leaves in iter(self._jobs.get, None):
+                _compute(client, where, graph, leaves, self._arrived.put, self._stop)
 
 
-def _on_threads(
-    graph: Mapping[str, Any], leaves: Sequence[str], workers: int, put: Put, stop: threading.Event
+def _compute_on(
+    pool: ThreadPoolExecutor, graph: Mapping[str, Any], leaves: Sequence[str], put: Put, stop: threading.Event
 ) -> None:
+    """Compute a graph on threads and put down each result when it is there."""
     from dask.callbacks import Callback
     from dask.threaded import get
 
@@ -127,116 +254,45 @@ def _on_threads(
         if key in wanted:
             put((key, result))
 
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="anonflow")
-    try:
-        get(dict(graph), list(leaves), pool=pool, callbacks=[Callback(posttask=finished)._callback])
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _on_processes(
-    graph: Mapping[str, Any],
-    leaves: Sequence[str],
-    workers: int,
-    put: Put,
-    stop: threading.Event,
-    events: EventStream,
-) -> None:
-    import dask
-    from distributed import LocalCluster
-
-    # Ctrl-C reaches every process of the terminal. It is this process that ends the others; they, and the
-    # threads that start them, inherit from this thread that it is none of their business.
-    resource_tracker.ensure_running()  # its start would lift the mask again
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    settings = {
-        # the whole coded table is one node of the graph, and meant to be
-        "distributed.admin.large-graph-warning-threshold": "100GB",
-        "distributed.worker.memory.terminate": False,
-        "distributed.scheduler.allowed-failures": LOST,
-    }
-    with (
-        dask.config.set(settings),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-    ):
-        _compute(cluster, graph, leaves, put, stop, events)
-
-
-def _on_cluster(
-    graph: Mapping[str, Any],
-    leaves: Sequence[str],
-    address: str,
-    put: Put,
-    stop: threading.Event,
-    events: EventStream,
-) -> None:
-    import dask
-    import distributed  # noqa: F401  (its defaults must be there before they are overruled)
-
-    # the client's own words about a lost connection are not for the user
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"}):
-        _compute(address, graph, leaves, put, stop, events)
+    get(dict(graph), list(leaves), pool=pool, callbacks=[Callback(posttask=finished)._callback])
 
 
 def _compute(
-    where: Any,
-    graph: Mapping[str, Any],
-    leaves: Sequence[str],
-    put: Put,
-    stop: threading.Event,
-    events: EventStream,
+    client: Any, where: Any, graph: Mapping[str, Any], leaves: Sequence[str], put: Put, stop: threading.Event
 ) -> None:
     """Send a graph to a cluster and put down each result when it is there."""
     from concurrent.futures import CancelledError
 
-    from distributed import Client, as_completed
+    from distributed import as_completed
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
-    try:
-        client = Client(where, timeout=CONNECT, set_as_default=False)
-    except (OSError, TimeoutError, ValueError):
-        raise AnonflowError(
-            f"{where}: no scheduler answers there in {CONNECT} seconds; start one with 'dask scheduler', "
-            "or use the scheduler threads"
-        ) from None
-    with client:
-        _must_be_ready(client)
-        if client.dashboard_link:
-            events.log(f"the cluster's own dashboard: {client.dashboard_link}")
-        # names of an earlier run of the same flow may still be known to a cluster that others use, too
-        mark = secrets.token_hex(4)
-        own = _renamed(graph, mark)
-        futures = client.get(own, [_own(name, mark) for name in leaves], sync=False)
-        names = {future.key: name for future, name in zip(futures, leaves, strict=True)}
-        waiting = as_completed(futures, loop=client.loop)
-        left = len(futures)
-        while left:
-            if stop.is_set():
-                client.cancel(futures, force=True)
-                return
-            if client.status not in ("running", "connecting"):
-                raise _lost(where)
-            if not waiting.has_ready():
-                stop.wait(0.02)
-                continue
-            future = next(waiting)
-            try:
-                result = future.result(timeout=READY)
-            except KilledWorker:
-                result = tasks.given_up(LOST)
-            except (CancelledError, CommClosedError, TimeoutError, OSError):
-                raise _lost(where) from None
-            put((names[future.key], result))
-            left -= 1
-            future.release()
+    # names of an earlier run of the same flow may still be known to a cluster that others use, too
+    mark = secrets.token_hex(4)
+    own = _renamed(graph, mark)
+    futures = client.get(own, [_own(name, mark) for name in leaves], sync=False)
+    names = {future.key: name for future, name in zip(futures, leaves, strict=True)}
+    waiting = as_completed(futures, loop=client.loop)
+    left = len(futures)
+    while left:
+        if stop.is_set():
+            client.cancel(futures, force=True)
+            return
+        if client.status not in ("running", "connecting"):
+            raise _lost(where)
+        if not waiting.has_ready():
+            stop.wait(0.02)
+            continue
+        future = next(waiting)
+        try:
+            result = future.result(timeout=READY)
+        except KilledWorker:
+            result = tasks.given_up(LOST)
+        except (CancelledError, CommClosedError, TimeoutError, OSError):
+            raise _lost(where) from None
+        put((names[future.key], result))
+        left -= 1
+        future.release()
 
 
 def _own(name: str, mark: str) -> str:
