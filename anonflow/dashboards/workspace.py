@@ -57,7 +57,7 @@ class Workspace(param.Parameterized):
     params through `schedule` alone.
     """
 
-    draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")  # type: ignore[assignment]
+    draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
     frame = param.Parameter(None, doc="The table as it was read (the owner's), or None.")
     source = param.Dict(default={}, doc="As under table.source of a flow; empty before a table is opened.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
