@@ -431,6 +431,15 @@ class Workspace(param.Parameterized):
         run = self.run_of(id)
         return publication(run.document, run.seed, run.result, self.draft.folder)
 
+    def aside(self, work: Callable[[], None]) -> None:
+        """Have `work` done in a thread of its own, in line with the runs of everybody.
+
+        Raises
+        ------
+        None
+        """
+        self._line.join(id(self), work, lambda: None)
+
     def later(self, change: Callable[[], None]) -> None:
         """Have `change` called where params may change; for work of a screen that ends in another thread.
 
