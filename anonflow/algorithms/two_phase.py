@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
 from anonflow.algorithms.hungarian import hungarian_matches
-from anonflow.algorithms.two_phase_candidates import cancel, sparse_matches
+from anonflow.algorithms.two_phase_candidates import cancel, nearness, sparse_matches
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import increase_row, increase_row_jit, load
@@ -28,6 +28,12 @@ PATIENCE = 20
 SMALL = 64
 """Records of a table that gets both improvements over all edges, and restarts."""
 
+FEW = 3
+"""Assignments over candidate edges that a start of its own choice makes at most: each is dear."""
+
+FARTHER = 0.94
+"""It makes them where the nearest records among all cost at most this share of those in a dense stretch."""
+
 STRETCH = 100_000
 """Records, along the lexicographic order, among which neighbours are sought (the cited work's blocks)."""
 
@@ -36,7 +42,7 @@ def two_phase(
     part: Partition,
     k: int,
     *,
-    start: str = "dense",
+    start: str = "auto",
     first: int = 1_000,
     candidates: int = 32,
     improve: str = "reassign",
@@ -64,6 +70,8 @@ def two_phase(
     k : int
     start : str, optional
         ``dense`` or ``sparse``: the latter loses less where many columns are of equal weight, and takes longer.
+        ``auto``: sparse for k up to 4 where the nearest records among all cost at least 6% less than those in
+        the same dense stretch, as a sample of 64 shows; else dense.
     first : int, optional
         Records per stretch of a dense start.
     candidates : int, optional
@@ -86,7 +94,7 @@ def two_phase(
     Returns
     -------
     Outcome
-        With matches. Facts: the number of `passes`, by what share they lowered the loss (`gained`), how many
+        With matches. Facts: the `start` taken, the number of `passes`, by what share they lowered the loss (`gained`), how many
         `cycles` were reversed, how often sparse candidates were doubled (`widened`).
 
     Raises
@@ -96,7 +104,7 @@ def two_phase(
 
     Notes
     -----
-    Paper 2, section 3.2, for every loss. Departures: a dense first phase unless asked otherwise; candidates
+    Paper 2, section 3.2, for every loss. Departures: a dense first phase where it is no worse or much cheaper; candidates
     are renewed as generalized records grow. Where the paper cancels one negative cycle at a time, found by
     labelling up to thresholds t and p, an optimal assignment cancels the best set of disjoint cycles within a
     block at once; a record is passed once at most, so the loss changes by exactly the sum that was priced and
@@ -108,8 +116,8 @@ def two_phase(
     per pass at worst, P^2 being P times 100,000 beyond that size; O(P (q + k + candidates) + threads (first^2
     + block^2)) memory.
     """
-    if start not in ("dense", "sparse"):
-        raise ParameterError("two-phase: start must be dense or sparse")
+    if start not in ("auto", "dense", "sparse"):
+        raise ParameterError("two-phase: start must be auto, dense or sparse")
     if improve not in ("reassign", "cycles", "both"):
         raise ParameterError("two-phase: improve must be reassign, cycles or both")
     low = {"first": 1, "candidates": 1, "block": 2, "passes": 0, "t": 1, "p": 0, "restarts": 0}
@@ -143,7 +151,7 @@ def two_phase_matches(
     threads: int | None = None,
     compiled: bool = True,
     *,
-    start: str = "dense",
+    start: str = "auto",
     candidates: int = 32,
     improvement: str = "reassign",
     t: int = 2,
@@ -181,17 +189,22 @@ def two_phase_matches(
         here = Partition(part.records.take(rows), part.loss, part.rng)
         matches[rows] = rows[hungarian_matches(here, k, compiled)]
 
+    own = Generalization.of(part.records)
+    origin = load(plan, own.lo, own.hi, own.bits, compiled)
+    dense, sources = stretches(order, max(first, k), k), stretches(order, max(STRETCH, k), k)
+    if start == "auto":
+        far = 2 <= k <= FEW + 1 and nearness(plan, origin, dense, sources, k, part.rng, compiled) <= FARTHER
+        start = "sparse" if far else "dense"
+    facts["start"] = start
     with ThreadPoolExecutor(threads) as pool:
         if start == "dense":
-            list(pool.map(begin, stretches(order, max(first, k), k)))
+            list(pool.map(begin, dense))
         else:
-            for rows in stretches(order, max(STRETCH, k), k):
+            for rows in sources:
                 here = Partition(part.records.take(rows), part.loss, part.rng)
                 found, widened = sparse_matches(here, k, candidates, pool, compiled)
                 matches[rows] = rows[found]
                 facts["widened"] += widened
-        own = Generalization.of(part.records)
-        origin = load(plan, own.lo, own.hi, own.bits, compiled)
         joined = empty_state(plan, n)
         renew = cover_jit if compiled else cover
         renew(plan, origin, matches, 0, n, joined)
@@ -212,7 +225,6 @@ def two_phase_matches(
                         break
             if improvement != "reassign" or (n <= SMALL and passes):
                 near = candidates if n > SMALL else n
-                sources = stretches(order, max(STRETCH, k), k)
                 for rows in sources if inside(matches, sources) else [order]:
                     place = np.empty(n, np.int32)
                     place[rows] = np.arange(len(rows), dtype=np.int32)

@@ -12,12 +12,72 @@ from anonflow.kernels.assignment import take_assignment, take_assignment_jit
 from anonflow.kernels.candidates import nearest, nearest_jit
 from anonflow.kernels.costs import join_pairs, join_pairs_jit, load
 from anonflow.kernels.cycles import cancel_cycles, cancel_cycles_jit
-from anonflow.kernels.state import Plan, State, copy_state
+from anonflow.kernels.rows import join_row, join_row_jit
+from anonflow.kernels.state import Plan, State, copy_state, take
 
-__all__ = ["cancel", "near_records", "sparse_assignment", "sparse_matches"]
+__all__ = ["cancel", "near_records", "nearness", "sparse_assignment", "sparse_matches"]
 
 SCALE = 2**20
 """Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63."""
+
+
+SAMPLE = 64
+"""Originals whose neighbourhoods are looked at to choose a start."""
+
+
+def nearness(
+    plan: Plan,
+    origin: State,
+    inner: list[np.ndarray],
+    outer: list[np.ndarray],
+    k: int,
+    rng: np.random.Generator,
+    compiled: bool = True,
+) -> float:
+    """What records cost with their nearest among many, as a share of what they cost with those among few.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        n originals.
+    inner, outer : list of numpy.ndarray
+        Two divisions of the records, k in a part at least.
+    k : int
+        The mean is over a record and its k - 1 nearest.
+    rng : numpy.random.Generator
+        Draws the records that are looked at.
+    compiled : bool, optional
+
+    Returns
+    -------
+    float
+        1 where the nearest lie in the same part of `inner`, and where all costs are 0.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    O(n q) time and memory.
+    """
+    n = len(origin.cost)
+    sums = []
+    chosen = rng.choice(n, min(SAMPLE, n), replace=False).tolist()
+    for parts in (outer, inner):
+        label = np.empty(n, np.int64)
+        for number, rows in enumerate(parts):
+            label[rows] = number
+        found = 0.0
+        for i in chosen:
+            rows = parts[label[i]]
+            costs = np.empty(len(rows))
+            with_record = join_row_jit if compiled else join_row
+            with_record(plan, origin, i, take(origin, rows), 0, len(rows), costs)
+            found += float(np.partition(costs, k - 1)[:k].sum())
+        sums.append(found)
+    return sums[0] / sums[1] if sums[1] else 1.0
 
 
 def near_records(

@@ -58,8 +58,14 @@ _TOLD: dict[str, tuple[str, str]] = {
         "Randomized",
         "Chooses at random among near records: without it, matches can be guessed from the result.",
     ),
-    "k-concealment.q": ("Neighbours to choose from", "2 (k - 1) where empty; more hide better and lose more."),
-    "k-concealment.exact": ("Best start of all", "Tries every k - 1 others for each record: tiny tables only."),
+    "k-concealment.q": (
+        "Neighbours to choose from",
+        "2 (k - 1) where empty; more hide better and lose more.",
+    ),
+    "k-concealment.exact": (
+        "Best start of all",
+        "Tries every k - 1 others for each record: tiny tables only.",
+    ),
     "mondrian.mode": ("Cuts", "Strict: equal values stay together. Relaxed: they may fill both halves."),
     "agglomerative.dist": ("Distance of clusters", "Which two clusters are united next."),
     "agglomerative.modified": (
@@ -76,7 +82,10 @@ _TOLD: dict[str, tuple[str, str]] = {
     "two-phase.p": ("Labels in all", "Threshold p of the search for cycles; as many as records where empty."),
     "two-phase.restarts": ("Restarts", "Of tables of at most 64 records."),
     "optimal.time_limit": _LIMIT,
-    "optimal.gap": ("Gap to be content with", "A share: 0.01 is one percent above the least loss there can be."),
+    "optimal.gap": (
+        "Gap to be content with",
+        "A share: 0.01 is one percent above the least loss there can be.",
+    ),
     "pattern-guided.local_search": (
         "Local search",
         "Rows move between classes while that hides fewer entries: never worse, slower.",
@@ -90,7 +99,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     ),
     "mondrian.mode": ("strict", "relaxed"),
     "agglomerative.dist": ("log", "plain", "weighted", "ratio"),
-    "two-phase.start": ("dense", "sparse"),
+    "two-phase.start": ("auto", "dense", "sparse"),
     "two-phase.improve": ("reassign", "cycles", "both"),
     "pattern-guided-optimal.exact": ("ilp", "row-assignment", "two", "auto"),
 }  # fmt: skip

@@ -23,10 +23,11 @@ after 8 passes in blocks of 256 (72 s of processor time in all).
 
 Sparse assignments over candidates, renewed for each (``start="sparse"``), on random_normal(10,000, 10), k = 3:
 0.3099 where stretches of 1,000 give 0.3335, in 12 s of processor time against 0.8; 20,000 labels of the cycle
-search took that to 0.3086 (111 cycles, 5 s). On 100,000 records at k = 3 a dense start and 10 passes give 0.2191,
-above the goal of 0.21; NH 0.3296 beside it, peak memory of the process 380 MiB. The sparse start was not measured
-on 100,000. One sparse assignment over all of Adult per slot, 48 candidates by original, is no better for its time
-than blocks: 0.02934 after one pass of 17 s, 0.02880 after four (about 13 s each).
+search took that to 0.3086 (111 cycles, 5 s). On 100,000 records at k = 3: 0.2007 (154 s of the clock, 237 s of
+processor time, 0.67 GiB) where the dense start ends at 0.2125 after 60 passes (53 s) and 0.2073 after 200 (168 s).
+On Adult with 60 passes the sparse start ends at 0.02820 for k = 10 (64 s of the clock; dense 0.02847 in 37 s),
+0.01463 for k = 5 (30 s; dense 0.01469 in 17 s) and 0.00769 for k = 3 (14 s; dense 0.00766 in 10 s), so ``auto``
+takes it where k is at most 4 and stretches tear near records apart. The goal of 0.0270 in 5 s is not in sight.
 """
 
 from __future__ import annotations
