@@ -189,6 +189,11 @@ class Draft(param.Parameterized):
         self.document = copy.deepcopy(document)
 
     @property
+    def past(self) -> tuple[dict[str, Any], ...]:
+        """The flows before this one that can be gone back to, oldest first; not to be changed."""
+        return tuple(self._past)
+
+    @property
     def can_undo(self) -> bool:
         """Whether there is an edit to undo."""
         return bool(self._past)
