@@ -132,7 +132,7 @@ def test_other_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         ["verify", *given, *release, "--criterion", "k-anonymity"],
         ["verify", *given, "--release", str(tmp_path / "people.csv")],
         ["compare", str(tmp_path / "people.csv"), "--schema", str(flow), "--k", "3,5", "--algorithms", "greedy,mondrian",
-         "--partition-size", "0", "--csv", str(tmp_path / "compared.csv")],
+         "--partition-size", "0", "--bounds", "--csv", str(tmp_path / "compared.csv")],
         ["run", str(flow), "--replay", str(tmp_path / "owner" / "marked")],
         ["run", str(flow), "--replay", str(tmp_path / "owner" / "marked"), "--json"],
         ["algorithms"],
@@ -229,6 +229,12 @@ WRONG: dict[str, Callable[[Path], None]] = {
     "a k that is too large": edited("k: 3", "k: 25"),
     "a boundary that is no node": edited("hierarchy: tree.csv", "hierarchy: tree.csv, boundary: [Elsewhere]"),
     "a criterion that is none": edited("verify: [covers", "verify: [coverss"),
+    "a diversity that no release has": edited(
+        "  - draw", "  - diversify: {criterion: l-diversity, l: 25.0, column: illness}\n  - draw"
+    ),
+    "a diversity of no column": edited(
+        "  - draw", "  - diversify: {criterion: p-sensitivity, p: 2, column: illnes}\n  - draw"
+    ),
     "an attacker that is none": edited("prosecutor", "prosecuter"),
     "two sensitive columns": edited("person: {role: identifier}", "person: {role: sensitive}"),
     "a numeric column of text": edited(
