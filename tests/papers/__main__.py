@@ -1,0 +1,109 @@
+"""`python -m tests.papers [--small] [--only PLACE] [PAPER ...]`: measure, store, and run the workbooks anew.
+
+Without a number all five. The full run takes some minutes of processor time for each paper; numbers and the machine's
+description go to `notebooks/papers/results`. `--only "Figure 8"` measures that place alone and keeps the others.
+`--small` leaves the full numbers as they are: it renews what the small run on real data gives, and the workbooks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+import anonflow
+from tests.benchmarks import measuring
+from tests.papers.figures import Figure, Numbers, Run
+from tests.papers.workbook import FOLDER, PAPERS, Workbook
+
+
+def main() -> int:
+    """Measure the papers asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.papers", description="The papers' tables and figures."
+    )
+    parser.add_argument("papers", nargs="*", type=int, metavar="PAPER", help="1 to 5; all if none")
+    parser.add_argument("--small", action="store_true", help="keep the full numbers, renew the small ones")
+    parser.add_argument("--only", action="append", default=[], metavar="PLACE", help='such as "Figure 8"')
+    asked = parser.parse_args()
+    for number in asked.papers or PAPERS:
+        if number not in PAPERS:
+            parser.error(f"no paper {number}; there are {', '.join(map(str, PAPERS))}")
+        book = Workbook(number)
+        unknown = sorted(set(asked.only) - set(book.paper.PARTS))
+        if unknown:
+            parser.error(f"paper {number} has no {', '.join(unknown)}; it has {', '.join(book.paper.PARTS)}")
+        store(book, small=asked.small, only=asked.only)
+        execute(book)
+    return 0
+
+
+def store(book: Workbook, small: bool, only: list[str]) -> None:
+    """Measure a paper and write its numbers."""
+    real = measuring.data_folder() is not None
+    stored = book.stored()
+    figures, taken = list(book.full), stored.get("processor seconds", {})
+    if not small:
+        stored["machine"] = machine()
+        for place in only or book.paper.PARTS:
+            begin = time.process_time()
+            found = book.measured(Run(full=True, real=real), [place])
+            taken[place] = round(time.process_time() - begin, 1)
+            print(f"paper {book.number}, {place}: {len(found)} numbers, {taken[place]} s", file=sys.stderr)
+            figures = [figure for figure in figures if figure.key.place != place] + found
+            _write(book, stored, taken, figures)
+    if real:
+        kept = book.measured(Run(full=False, built_in=False, real=True))
+        stored["small, real data"] = [figure.to_json() for figure in kept if figure.key.quantity != "seconds"]
+    _write(book, stored, taken, figures)
+
+
+def _write(book: Workbook, stored: dict[str, Any], taken: dict[str, float], figures: list[Figure]) -> None:
+    places = list(book.paper.PARTS)
+    ordered = sorted(Numbers(figures), key=lambda figure: places.index(figure.key.place))
+    document = {
+        "paper": book.number,
+        "machine": stored.get("machine", {}),
+        "processor seconds": taken,
+        "full": [figure.to_json() for figure in ordered],
+        "small, real data": stored.get("small, real data", []),
+    }
+    lines = json.dumps(document, indent=1, ensure_ascii=False)
+    book.results.parent.mkdir(exist_ok=True)
+    book.results.write_text(lines + "\n", encoding="utf-8")
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores, memory and versions; nothing that names one computer."""
+    known = measuring.machine()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    kept = {name: known[name] for name in ("cpu", "cores")}
+    kept["memory"] = f"{memory:.0f} GiB"
+    kept["anonflow"] = anonflow.__version__
+    return kept | {name: known[name] for name in ("python", "numpy", "scipy", "pandas", "numba")}
+
+
+def execute(book: Workbook) -> None:
+    """Run a workbook and keep what it shows."""
+    path = FOLDER / f"{book.name}.ipynb"
+    if not path.exists():
+        return
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)  # when it ran is of no use
+    # which Python ran it is of no use either
+    notebook.metadata = nbformat.from_dict(
+        {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    )
+    nbformat.write(notebook, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Paper 4 (k-concealment), section 9: Figures 5 to 10 on its four tables, CMC and Nursery with trees of ours.
+
+The paper's artificial table is its distributions drawn anew. Adult is its complete records; on all of them the three
+methods take half an hour for each measure, so that the full run takes 4,000 of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+import numpy as np
+
+import anonflow as af
+from anonflow import datasets
+from tests.benchmarks.bench_concealment import DIVERSE, KS, MEASURES, METHODS, tables
+from tests.benchmarks.measuring import data_folder
+from tests.papers.figures import Claim, Figure, Key, Numbers, Run, made
+
+FIGURES = {"artificial": "Figure 5", "adult": "Figure 6", "cmc": "Figure 7", "nursery": "Figure 8"}
+REAL = ("adult", "cmc")
+RECORDS = {"artificial": 5_000, "adult": 45_222, "cmc": 1_500, "nursery": 12_960}
+FULL = {"artificial": 5_000, "adult": 4_000, "cmc": 1_473, "nursery": 12_960}
+SMALL = 150
+ACROSS: dict[str, str] = {}
+
+
+def people(name: str, full: bool) -> af.Table:
+    """One of the paper's tables, or some records of it, drawn with a seed."""
+    table = tables(name)
+    n = FULL[name] if full else SMALL
+    drawn = np.sort(np.random.default_rng(2012).permutation(table.n)[:n])
+    return table if n >= table.n else af.Table(table.frame.iloc[drawn], table.schema)
+
+
+@cache
+def losses(name: str, full: bool) -> tuple[Figure, ...]:
+    """k-concealment, agglomerative and forest for both measures and every k; diversified ones where asked."""
+    table = people(name, full)
+    column, l = DIVERSE.get(name, ("", 0.0))
+    found = []
+    for measure, title in MEASURES.items():
+        for k in KS if full else (5, 10):
+            key = Key(FIGURES[name], f"{name}, {title}", k, "", "loss")
+            for label, (algorithm, options) in METHODS.items():
+                anon, taken = made(table, algorithm, k, loss=measure, **options)
+                found.append(Figure(key._replace(method=label), anon.loss(measure), table.n))
+                found.append(Figure(key._replace(method=label, quantity="seconds"), taken, table.n))
+                if name == "adult" and label != "forest":
+                    found.append(
+                        Figure(key._replace(place="Figure 9", method=label), anon.loss(measure), table.n)
+                    )
+                if measure == "lm" and label != "forest" and column in table.frame.columns:
+                    diverse = af.diversify(anon, "l-diversity", l=l, column=column, seed=1)
+                    af.verify(
+                        table, diverse, ["covers", f"l-diversity(l={l}, column={column})"]
+                    ).raise_if_failed()
+                    other = key._replace(place="Figure 10", case=f"{name}, l = {l:g}", method=label)
+                    found.append(Figure(other, diverse.loss("lm"), table.n))
+            if name == "adult":
+                anon, _ = made(table, "k-concealment", k, loss=measure, randomized=True)
+                other = key._replace(place="Figure 9", method="randomized")
+                found.append(Figure(other, anon.loss(measure), table.n))
+    return tuple(found)
+
+
+def curves(place: str, run: Run) -> Iterator[Figure]:
+    """The curves of a figure."""
+    for name in FIGURES:
+        classified = name == "nursery" and place == "Figure 10"
+        wanted = run.real and data_folder() is not None if name in REAL or classified else run.built_in
+        if wanted and (
+            place == FIGURES[name] or (place == "Figure 9" and name == "adult") or place == "Figure 10"
+        ):
+            yield from (figure for figure in losses(name, run.full) if figure.key.place == place)
+
+
+def section_9(run: Run) -> Iterator[Figure]:
+    """How many records and attributes the tables have, and how diverse they can be."""
+    for name in FIGURES:
+        real = name != "artificial"
+        if not (run.real and data_folder() is not None if real else run.built_in) or not real:
+            continue
+        table = tables(name)
+        key = Key("Section 9", name.upper(), 0, "records", "number")
+        yield Figure(key, table.n, table.n)
+        public = datasets.adult("all").shape[1] - 1 if name == "adult" else len(table.qi_columns)
+        yield Figure(key._replace(method="public attributes"), public, table.n)
+        if name in DIVERSE and DIVERSE[name][0] in table.frame.columns:
+            most = table.n / table.frame[DIVERSE[name][0]].value_counts().max()
+            yield Figure(key._replace(method="greatest possible diversity", quantity="l"), most, table.n)
+
+
+PARTS = {"Section 9": section_9} | {
+    place: lambda run, place=place: curves(place, run)
+    for place in ("Figure 5", "Figure 6", "Figure 7", "Figure 8", "Figure 9", "Figure 10")
+}
+
+
+def why_not(key: Key, records: int | None) -> str:
+    """Why a printed number cannot be compared."""
+    return "needs the data set" if records is None else ""
+
+
+def claims(numbers: Numbers, printed: Mapping[Key, str]) -> list[Claim]:
+    """What section 9 says of its figures."""
+    return []

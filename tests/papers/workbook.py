@@ -1,0 +1,256 @@
+"""One paper's workbook: measure, put beside the printed numbers, say how near."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tests.benchmarks.curves import drawing
+from tests.benchmarks.measuring import data_folder
+from tests.papers.figures import TIMES, Claim, Figure, Key, Numbers, Run, printed, verdict
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks" / "papers"
+PAPERS = {
+    1: ("freeform", "1-freeform-generalization"),
+    2: ("low_information_loss", "2-low-information-loss"),
+    3: ("constrained", "3-constrained-k-anonymity"),
+    4: ("concealment", "4-k-concealment"),
+    5: ("pattern_guided", "5-pattern-guided"),
+}
+NEAR = 1e-6
+"""How far, relatively, a small run on real data may be from what is stored."""
+
+
+class Shown:
+    """Something to look at in a notebook: HTML, and its gist as text."""
+
+    def __init__(self, html: str, text: str) -> None:
+        self.html, self.text = html, text
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Workbook:
+    """What a paper's notebook shows.
+
+    `number` is the paper's: 1 freeform generalization, 2 low information loss, 3 constrained k-anonymity,
+    4 k-concealment, 5 pattern-guided.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.paper: ModuleType = importlib.import_module(f"tests.papers.{PAPERS[number][0]}")
+        self.name = PAPERS[number][1]
+        self.printed = printed(FOLDER / "published" / f"{self.name}.csv")
+        stored = self.stored()
+        self.machine_parts: dict[str, Any] = stored.get("machine", {})
+        self.full = Numbers(map(Figure.from_json, stored.get("full", [])))
+        self.kept = Numbers(map(Figure.from_json, stored.get("small, real data", [])))
+        self.small = Numbers([])
+
+    @property
+    def results(self) -> Path:
+        """Where the full run's numbers are."""
+        return FOLDER / "results" / f"{self.name}.json"
+
+    def stored(self) -> dict[str, Any]:
+        """What the last full run stored; nothing before the first."""
+        return json.loads(self.results.read_text(encoding="utf-8")) if self.results.exists() else {}
+
+    def measured(self, run: Run, only: Iterable[str] = ()) -> list[Figure]:
+        """What is computed for a run, at all places or only at some."""
+        wanted = set(only)
+        return [
+            figure
+            for place, part in self.paper.PARTS.items()
+            if not wanted or place in wanted
+            for figure in part(run)
+        ]
+
+    # ------------------------------------------------------------------------- cells of the notebooks
+
+    def machine(self) -> Shown:
+        """What the stored numbers were computed on."""
+        text = "; ".join(f"{name} {value}" for name, value in self.machine_parts.items())
+        return Shown(f"<p>Stored full run: {escape(text)}.</p>", text)
+
+    def measure(self) -> str:
+        """The small run, on tables that anyone can make."""
+        self.small = Numbers(self.measured(Run(full=False)))
+        return f"{len(self.small)} numbers computed"
+
+    def measure_real(self) -> str:
+        """The small run on real data: it must give what is stored, to six digits."""
+        if data_folder() is None:
+            return "left out: the environment variable ANONFLOW_DATA names no folder with the data sets"
+        found = Numbers(self.measured(Run(full=False, built_in=False, real=True)))
+        different = [
+            " ".join(map(str, key))
+            for key in found.by_key.keys() | self.kept.by_key.keys()
+            if key.quantity not in TIMES and not self._same(key, found)
+        ]
+        if different:
+            raise AssertionError(
+                f"{len(different)} numbers are not as stored: {'; '.join(sorted(different))}"
+            )
+        return f"{len(found)} numbers on real data are as stored"
+
+    def _same(self, key: Key, found: Numbers) -> bool:
+        pair = [numbers.by_key.get(key) for numbers in (found, self.kept)]
+        return None not in pair and math.isclose(
+            pair[0].value,  # type: ignore[union-attr]
+            pair[1].value,  # type: ignore[union-attr]
+            rel_tol=10 * NEAR,
+            abs_tol=1e-9,
+        )
+
+    def rows(self, place: str, times: bool = False) -> list[tuple[str, ...]]:
+        """case, at, method, quantity, printed, here, records, verdict, small: as text, for one place."""
+        keys = [key for key in (*self.printed, *self.full.by_key, *self.small.by_key) if key.place == place]
+        found = []
+        for key in dict.fromkeys(keys):
+            if (key.quantity in TIMES) != times:
+                continue
+            number, figure = self.printed.get(key, ""), self.full.by_key.get(key)
+            small = None if times else self.small.by_key.get(key)
+            found.append(
+                (
+                    key.case,
+                    f"{key.at:,.6g}" if key.at else "",
+                    key.method,
+                    key.quantity,
+                    number,
+                    shown(figure.value) if figure else "",
+                    f"{figure.records:,}" if figure else "",
+                    self.verdict(key),
+                    f"{shown(small.value)} ({small.records:,})" if small else "",
+                )
+            )
+        return found
+
+    def verdict(self, key: Key) -> str:
+        """How near the stored full run is to what is printed; what stands in the way where it is not."""
+        number, figure = self.printed.get(key), self.full.by_key.get(key)
+        if figure is None:
+            reason = self.paper.why_not(key, None)
+            return f"not run: {reason}" if reason else "not run"
+        if number is None:
+            return "no number printed"
+        if key.quantity in TIMES:
+            return "not comparable: another machine, another language"
+        return verdict(number, figure.value, self.paper.why_not(key, figure.records))
+
+    def table(self, place: str, times: bool = False) -> Shown:
+        """The numbers of a table or figure beside the printed ones."""
+        across = self.paper.ACROSS.get(place, "k")
+        head = ("case", across, "method", "number", "printed", "here", "records", "verdict", "small run")
+        rows = self.rows(place, times)
+        # a column in which nothing stands is left out
+        used = [at for at in range(len(head)) if any(row[at] for row in rows)]
+        return _table([head[at] for at in used], [[row[at] for at in used] for row in rows])
+
+    def plot(
+        self, place: str, quantity: str = "GCP", across: str | None = None, logarithmic: bool = False
+    ) -> Shown:
+        """The curves of a table or figure from the stored full run, dashed where the paper prints numbers."""
+        panels = []
+        for case in self.full.cases(place):
+            curves: dict[str, dict[float, float]] = {}
+            for method in self.full.methods(place, case):
+                if curve := self.full.curve(place, case, method, quantity):
+                    curves[method] = curve
+                    theirs = {
+                        key.at: float(number)
+                        for key, number in self.printed.items()
+                        if key == (place, case, key.at, method, quantity)
+                    }
+                    if theirs:
+                        curves[f"{method} (printed)"] = theirs
+            if curves:
+                panels.append((case, curves))
+        if not panels:
+            return Shown("<p>Nothing stored.</p>", f"{place}: nothing stored")
+        axis = across or self.paper.ACROSS.get(place, "k")
+        return Shown(
+            drawing(panels, axis, logarithmic), f"{place}: {quantity} by {axis}, {len(panels)} panels"
+        )
+
+    def claimed(self) -> list[Claim]:
+        """What the paper says, looked up in the stored full run."""
+        found: list[Claim] = self.paper.claims(self.full, self.printed)
+        return found
+
+    def claims(self, *places: str) -> Shown:
+        """What the paper says about tables or figures, and whether the stored full run says so, too."""
+        return _claims(
+            [claim for claim in self.claimed() if not claim.timing and (not places or claim.place in places)]
+        )
+
+    def times(self) -> Shown:
+        """Seconds of the stored full run beside the printed ones, and what the paper says about time."""
+        parts = [_claims([claim for claim in self.claimed() if claim.timing])]
+        for place in self.paper.PARTS:
+            if self.rows(place, times=True):
+                parts.append(Shown(f"<h4>{escape(place)}</h4>", place))
+                parts.append(self.table(place, times=True))
+        return Shown("".join(part.html for part in parts), "\n".join(part.text for part in parts))
+
+    def verdicts(self) -> Shown:
+        """How many rows and claims of each verdict there are, per table or figure."""
+        rows = []
+        for place in self.paper.PARTS:
+            counts = Counter(row[7].partition(":")[0] for row in self.rows(place))
+            claims = Counter(_word(claim) for claim in self.claimed() if claim.place == place)
+            numbers = ", ".join(f"{count} {word}" for word, count in _near(counts).items())
+            said = ", ".join(f"{count} {word}" for word, count in claims.items())
+            rows.append([place, numbers or "none", said or "none"])
+        return _table(["place", "printed numbers and ours", "what the paper says"], rows)
+
+
+def _near(counts: Counter[str]) -> dict[str, int]:
+    """`within 3 %` and `within 7 %` counted as one, by the wider."""
+    found: dict[str, int] = {}
+    within = [int(word.split()[1]) for word in counts if word.startswith("within")]
+    for word, count in counts.items():
+        name = f"within {max(within)} %" if word.startswith("within") else word
+        found[name] = found.get(name, 0) + count
+    return dict(sorted(found.items()))
+
+
+def _word(claim: Claim) -> str:
+    return "not measured" if claim.holds is None else "holds" if claim.holds else "does not hold"
+
+
+def _claims(claims: Sequence[Claim]) -> Shown:
+    rows = []
+    for claim in claims:
+        said = _word(claim) + (f": {claim.why}" if claim.why and claim.holds is not True else "")
+        rows.append([claim.place, claim.says, claim.here, said])
+    return _table(["place", "the paper says", "here", "verdict"], rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Shown:
+    """A table as HTML; as text, the same cells between bars."""
+    style = "text-align:left;vertical-align:top"
+    lines = [f"<tr>{''.join(f'<th style={style!r}>{escape(cell)}</th>' for cell in head)}</tr>"]
+    lines += [
+        f"<tr>{''.join(f'<td style={style!r}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+    ]
+    text = "\n".join(" | ".join(row) for row in [head, *rows])
+    return Shown(f"<table>{''.join(lines)}</table>", text)
+
+
+def shown(value: float) -> str:
+    """A number in four digits at most, whole ones in full."""
+    return f"{value:,.0f}" if value == round(value) and abs(value) >= 1 else f"{value:.4g}"
