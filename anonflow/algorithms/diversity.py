@@ -206,15 +206,29 @@ class Target:
         asked = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
         raise InfeasibleError(
             f"{self.criterion} with {asked} is more than column {column!r} of the whole table has; "
-            f"the largest feasible {self._largest(np.asarray(counts, np.float64))}"
+            f"the largest feasible {self.largest(counts)}"
         )
 
-    def _largest(self, counts: np.ndarray) -> str:
-        given = counts[counts > 0]
+    def largest(self, counts: np.ndarray) -> str:
+        """The largest parameter that all records together allow, such as ``l is 1.5``.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray, shape (V,)
+            How often each value occurs in the whole table.
+
+        Raises
+        ------
+        None
+        """
+        given = np.asarray(counts, np.float64)
+        given = given[given > 0]
         if not len(given):
             return "value is none: it has no values"
         if self.criterion == "p-sensitivity":
             return f"p is {len(given)}"
+        if self.criterion == "t-closeness":
+            return "t is any: the whole table is at distance 0 of itself"
         if self.criterion == "recursive-l-diversity":
             falling = -np.sort(-given)
             c = self.parameters["c"]

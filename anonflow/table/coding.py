@@ -18,7 +18,7 @@ from anonflow.table.schema import Column
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Coded", "code_column", "missing_cells", "numbers_of"]
+__all__ = ["Coded", "code_column", "column_values", "missing_cells", "numbers_of"]
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
@@ -47,6 +47,30 @@ def missing_cells(cells: pd.Series) -> np.ndarray:
     None
     """
     return cells.isna().to_numpy(dtype=bool)
+
+
+def column_values(cells: pd.Series, name: str) -> tuple[list[str], np.ndarray]:
+    """The distinct values of a column as the text that a hierarchy has for them, and how often each occurs.
+
+    Parameters
+    ----------
+    cells : pandas.Series, n values
+    name : str
+        The column, for messages.
+
+    Returns
+    -------
+    values : list of str, length D
+        Sorted as text; a missing value is ``""`` and comes first.
+    counts : numpy.ndarray, shape (D,), int64
+
+    Raises
+    ------
+    DataError
+        If it has values that are no single value, infinite, or that read the same as text.
+    """
+    texts, codes = _texts(cells, missing_cells(cells), name)
+    return ["" if text is None else text for text in texts], np.bincount(codes, minlength=len(texts))
 
 
 def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
