@@ -1,0 +1,95 @@
+"""Work of a screen that takes its time: in line with the runs, off the event loop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from anonflow.dashboards.workspace import Workspace
+from anonflow.errors import AnonflowError
+
+__all__ = ["Background"]
+
+
+class Background:
+    """One work at a time for one screen.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    A work that was superseded ends unheard: only the latest one's result is handed on.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._latest = 0
+        self._over = threading.Event()
+        self._over.set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being done."""
+        return not self._over.is_set()
+
+    def start(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[str], None]
+    ) -> None:
+        """Do `work` aside, then call `done` with what it gives, or `failed` with a sentence.
+
+        Raises
+        ------
+        None
+        """
+        self._latest += 1
+        own = self._latest
+        self._over.clear()
+
+        def finish(call: Callable[[Any], None], what: Any) -> None:
+            if own != self._latest:
+                return
+            try:
+                call(what)
+            finally:
+                if own == self._latest:  # `call` may have started the next one
+                    self._over.set()
+
+        def at_work() -> None:
+            try:
+                found = work()
+            except AnonflowError as error:
+                call, what = failed, error.message
+            except MemoryError:
+                call, what = failed, "there is not enough memory for this; take a smaller table"
+            except Exception as error:
+                # its own words may hold a value
+                call, what = failed, f"{type(error).__name__}: this is a bug in anonflow, please report it"
+            else:
+                call, what = done, found
+            self._workspace.later(lambda: finish(call, what))
+
+        self._workspace.aside(at_work)
+
+    def forget(self) -> None:
+        """What is being done will not be heard.
+
+        Raises
+        ------
+        None
+        """
+        self._latest += 1
+        self._over.set()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait for the end, from another thread than the event loop's.
+
+        Raises
+        ------
+        TimeoutError
+            If that takes longer than `timeout` seconds.
+        """
+        if not self._over.wait(timeout):
+            raise TimeoutError("the work is not over yet")
