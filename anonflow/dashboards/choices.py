@@ -34,10 +34,11 @@ class Choices(param.Parameterized):
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)
         self._reading = 0
+        self._read_from: tuple[Any, ...] = ()
         self.renew()
         if self.WRITES:
             self.param.watch(self._edited, list(self.WRITES))
-        workspace.param.watch(self._followed, ["frame", "table", "problems", "algorithms", "ks"])
+        workspace.param.watch(self._followed, ["frame", "table", "algorithms", "ks"])
         workspace.draft.param.watch(self._followed, "document")
 
     def renew(self) -> None:
@@ -47,6 +48,14 @@ class Choices(param.Parameterized):
         ------
         None
         """
+        workspace = self.workspace
+        self._read_from = (
+            workspace.draft.document,
+            workspace.frame,
+            workspace.table,
+            workspace.algorithms,
+            workspace.ks,
+        )
         with self.quietly():
             self._read()
 
@@ -65,7 +74,13 @@ class Choices(param.Parameterized):
             self._reading -= 1
 
     def _followed(self, *events: param.parameterized.Event) -> None:
-        self.renew()
+        workspace = self.workspace
+        now = (workspace.draft.document, workspace.frame, workspace.table, workspace.algorithms, workspace.ks)
+        # the draft and what follows from it are told one after the other: once is enough
+        if len(self._read_from) != len(now) or any(
+            a is not b for a, b in zip(self._read_from, now, strict=True)
+        ):
+            self.renew()
 
     def _edited(self, *events: param.parameterized.Event) -> None:
         if not self._reading and self.workspace.frame is not None:

@@ -48,6 +48,7 @@ class ColumnChoice(Choices):
     def __init__(self, workspace: Any, **given: Any) -> None:
         self._about: tuple[Any, dict[str, tuple[str, int, int]]] | None = None
         self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
+        self._seen: tuple[Any, Any] | None = None
         super().__init__(workspace, **given)
 
     # ------------------------------------------------------------------------------- what there is
@@ -244,6 +245,10 @@ class ColumnChoice(Choices):
         self.workspace.draft.set(("table", "columns"), columns)
 
     def _read(self) -> None:
+        seen = (self.workspace.frame, self.workspace.draft.get(("table", "columns")))
+        if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
+            return
+        self._seen = seen
         found = self.unique()
         n = 0 if self.workspace.frame is None else len(self.workspace.frame)
         bars = [

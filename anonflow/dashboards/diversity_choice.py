@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -105,10 +106,8 @@ class DiversityChoice(Choices):
             changes["criterion"] = NONE
             if self.column not in columns:
                 changes["column"] = columns[0] if columns else None
-        try:
+        with suppress(ValueError):  # numbers that no form takes: the loader says so among the problems
             self.param.update(**changes)
-        except ValueError:
-            pass  # numbers that no form takes: the loader says so among the problems
         self._judge()
 
     def _only(self, columns: list[str]) -> str | None:

@@ -243,7 +243,13 @@ class Draft(param.Parameterized):
         FlowError
             With every problem.
         """
-        return flow_from(strict_yaml.loads(self.text(), name="this flow"), folder=self.folder)
+        text = self.text()
+        if len(text) < strict_yaml.MAX_BYTES // 4:
+            try:  # what the text says is what the mapping says: reading it again would only tell places
+                return flow_from(strict_yaml.Document(self.document, "this flow"), folder=self.folder)
+            except FlowError:
+                pass
+        return flow_from(strict_yaml.loads(text, name="this flow"), folder=self.folder)
 
     @property
     def problems(self) -> tuple[str, ...]:
