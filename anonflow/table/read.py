@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,9 @@ from anonflow.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
-__all__ = ["read_csv", "read_frame", "read_parquet"]
+__all__ = ["csv_batches", "parquet_fields", "parquet_files", "read_csv", "read_frame", "read_parquet"]
 
 
 def read_frame(
@@ -48,31 +49,85 @@ def read_frame(
 
 
 def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
-    """Read a Parquet file; pandas metadata in it is not obeyed.
+    """Read a Parquet file, or all of a folder's, in the order of their names; pandas metadata is not obeyed.
 
     Raises
     ------
     DataError
-        If the file is missing, no Parquet file, or has columns that are no plain values.
+        If the file is missing, no Parquet file, or has columns that are no plain values; if files of a folder
+        have other columns than its first.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name = fspath(path)
-    _must_exist(Path(path))
+    files = parquet_files(path)
+    fields = parquet_fields(path)
     try:
-        table = pq.read_table(Path(path))
+        tables = [pq.ParquetFile(file).read(columns=fields.names) for file in files]
+        table = pa.concat_tables([one.replace_schema_metadata(None).cast(fields) for one in tables])
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{name}: is no readable Parquet file ({type(error).__name__})") from None
-    nested = [
-        f"column {field.name!r}: holds lists or structures"
-        for field in table.schema
-        if pa.types.is_nested(field.type)
-    ]
-    if nested:
-        raise DataError.collected(f"{name}: cannot be used", nested)
-    _check_names(name, table.column_names)
-    return table.replace_schema_metadata(None).to_pandas()
+        raise DataError(f"{fspath(path)}: is no readable Parquet file ({type(error).__name__})") from None
+    return table.to_pandas()
+
+
+def parquet_files(path: str | PathLike[str]) -> list[Path]:
+    """The Parquet files that a path names: itself, or those in a folder, by name.
+
+    Raises
+    ------
+    DataError
+        If there is none.
+    """
+    place = Path(path)
+    if not place.is_dir():
+        _must_exist(place)
+        return [place]
+    files = sorted(
+        file
+        for file in place.iterdir()
+        if file.suffix.lower() in (".parquet", ".pq") and file.name[0] not in "._"
+    )
+    if not files:
+        raise DataError(f"{fspath(path)}: is a folder without .parquet files; name one that has some")
+    return files
+
+
+def parquet_fields(path: str | PathLike[str]) -> pa.Schema:
+    """The columns of a Parquet file or folder, seen without reading rows.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_parquet`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    first: pa.Schema | None = None
+    for file in parquet_files(path):
+        name = fspath(file)
+        try:
+            fields = pq.ParquetFile(file).schema_arrow.remove_metadata()
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{name}: is no readable Parquet file ({type(error).__name__})") from None
+        nested = [
+            f"column {field.name!r}: holds lists or structures"
+            for field in fields
+            if pa.types.is_nested(field.type)
+        ]
+        if nested:
+            raise DataError.collected(f"{name}: cannot be used", nested)
+        _check_names(name, fields.names)
+        if first is None:
+            first = fields
+        elif sorted(fields.names) != sorted(first.names) or any(
+            fields.field(name).type != first.field(name).type for name in first.names
+        ):
+            raise DataError(
+                f"{name}: has other columns, or columns of other types, than the first file of its folder"
+            )
+    assert first is not None
+    return first
 
 
 def read_csv(
@@ -96,7 +151,39 @@ def read_csv(
         If the file is missing or empty, not in the encoding, has rows of another length than the header
         (how many), or a column name twice.
     """
-    import pandas as pd
+    import pyarrow as pa
+
+    batches = csv_batches(path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True)
+    return pa.Table.from_batches(list(batches)).to_pandas()
+
+
+def csv_batches(
+    path: str | PathLike[str],
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
+    whole: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """Read a CSV file batch by batch, in its order; columns of text, missing cells are null.
+
+    Parameters
+    ----------
+    path, delimiter, encoding, missing
+        As :func:`read_csv` takes them.
+    whole : bool
+        Whether all of it may be held at once, which is faster.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        At least one.
+
+    Raises
+    ------
+    DataError
+        As :func:`read_csv`.
+    """
     import pyarrow as pa
     from pyarrow import csv
 
@@ -130,6 +217,7 @@ def read_csv(
             ),
         }
 
+    blank = pa.array(["", *missing], pa.string())
     try:
         if encoding == "utf-8":
             # pyarrow would only find it in a cell that it converts, and never in a ragged row
@@ -146,7 +234,15 @@ def read_csv(
         _check_names(name, names)
         ragged.clear()
         with pa.input_stream(str(path), compression="detect") as stream:
-            table = csv.read_csv(stream, **options(names))
+            if whole:
+                table = csv.read_csv(stream, **options(names))
+                for batch in table.to_batches() or [_no_rows(table.schema)]:
+                    yield _blanked(batch, blank)
+            else:
+                with csv.open_csv(stream, **options(names)) as reader:
+                    yield _no_rows(reader.schema)
+                    for batch in reader:
+                        yield _blanked(batch, blank)
     except UnicodeError:
         raise DataError(f"{name}: is not {encoding}; name its encoding in the source") from None
     except pa.ArrowInvalid as error:
@@ -162,14 +258,22 @@ def read_csv(
         raise DataError(
             f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; check the delimiter and quotes"
         )
-    frame = table.to_pandas()
-    blank = {"", *missing}
-    for column in frame.columns:
-        cells = frame[column]
-        where = cells.isin(list(blank))
-        if where.any():
-            frame[column] = cells.mask(where, pd.NA)
-    return frame
+
+
+def _no_rows(fields: pa.Schema) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_pylist([], schema=fields)
+
+
+def _blanked(batch: pa.RecordBatch, blank: pa.Array) -> pa.RecordBatch:
+    """The same with nothing where a cell says that it is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    nothing = pa.scalar(None, pa.string())
+    columns = [pc.if_else(pc.is_in(cells, value_set=blank), nothing, cells) for cells in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _must_exist(path: Path) -> None:
