@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from anonflow.risk import attack
     from anonflow.table import Schema, Table
     from anonflow.utility import measure
+    from anonflow.widgets import explorer
 
 __all__ = [
     "Hierarchy",
@@ -35,6 +36,7 @@ __all__ = [
     "datasets",
     "diversify",
     "errors",
+    "explorer",
     "measure",
     "pattern_grid",
     "ranges",
@@ -60,6 +62,7 @@ _HOMES = {
     "datasets": None,
     "diversify": "anonflow.algorithms",
     "errors": None,
+    "explorer": "anonflow.widgets",
     "measure": "anonflow.utility",
     "pattern_grid": "anonflow.algorithms",
     "ranges": "anonflow.release",

@@ -1,0 +1,418 @@
+"""What an explorer knows: a table with its roles, what is to be run, and the runs; it knows no widget."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from anonflow import engine, strict_yaml
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.engine.combine import infeasible
+from anonflow.engine.events import Log, PartitionDone
+from anonflow.engine.graph import why_not
+from anonflow.errors import AnonflowError, ParameterError
+from anonflow.table import Column, Schema, Table
+from anonflow.table.infer import infer_columns
+from anonflow.table.schema import ROLES, did_you_mean
+from anonflow.table.uniqueness import Uniqueness
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.algorithms.anonymize import Anonymization
+
+__all__ = ["Exploration", "Finished"]
+
+PARTITION = 250
+"""Records in a partition at first, where the table has more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """A run that came to an end.
+
+    Attributes
+    ----------
+    number : int
+        Of this exploration, from 1.
+    result : RunResult
+        With a `problem` where there is nothing to show; its anonymization is the owner's.
+    """
+
+    number: int
+    result: engine.RunResult
+
+    @property
+    def name(self) -> str:
+        """Such as ``3: greedy, k = 10``."""
+        return f"{self.number}: {self.result.algorithm}, k = {self.result.k}"
+
+
+class Exploration:
+    """A table, what is to be run on it, and what came of it.
+
+    Parameters
+    ----------
+    table : Table or pandas.DataFrame
+        Of a frame, roles and kinds are a first guess (:meth:`Schema.infer`).
+    k : int
+    methods : iterable of str
+    partition_size : int, optional
+        None is the whole table.
+
+    Raises
+    ------
+    ParameterError
+        If `table` is neither, or a method or k is none that there is.
+    SchemaError, DataError
+        If a frame has no column to begin with.
+
+    Notes
+    -----
+    Runs are made one after the other in a thread of their own, each as a flow of one run by
+    :func:`anonflow.engine.start`, so that what is finished stays when the rest is cancelled. Listeners are called
+    from that thread, too.
+    """
+
+    def __init__(
+        self,
+        table: Table | pd.DataFrame,
+        *,
+        k: int = 10,
+        methods: Iterable[str] = ("greedy", "mondrian"),
+        partition_size: int | None = PARTITION,
+    ) -> None:
+        import pandas as pd
+
+        if isinstance(table, pd.DataFrame):
+            table = Table(table, Schema.infer(table))
+        if not isinstance(table, Table):
+            raise ParameterError("explorer takes an anonflow.Table or a pandas DataFrame")
+        self._whole = table
+        self._columns: dict[str, Column] = {
+            name: table.schema[name] for name in map(str, table.frame.columns)
+        }
+        self._first = dict(self._columns)
+        self.table: Table | None = table
+        self._coding: tuple[str, ...] = ()
+        self._unique: Uniqueness | None = None
+        self._lock = threading.RLock()
+        self._listeners: list[Callable[[], None]] = []
+        self._thread: threading.Thread | None = None
+        self._handle: engine.Handle | None = None
+        self._stop = threading.Event()
+        self.finished: tuple[Finished, ...] = ()
+        self.progress: dict[str, float] = {}
+        self.status = "Choose what to run."
+        self._chosen: int | None = None
+        self._k = 0
+        self._methods: tuple[str, ...] = ()
+        self._size: int | None = None
+        self.k = min(k, max(2, table.n)) if isinstance(k, int) else k
+        self.methods = methods
+        self.partition_size = partition_size if partition_size is None or partition_size < table.n else None
+
+    # ---------------------------------------------------------------------------------- what is asked
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever something changed.
+
+        Raises
+        ------
+        None
+        """
+        self._listeners.append(listener)
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    @property
+    def k(self) -> int:
+        """Among how many records each one hides, at least 2."""
+        return self._k
+
+    @k.setter
+    def k(self, value: int) -> None:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 2:
+            raise ParameterError("k must be a whole number of at least 2")
+        self._k = value
+        self._tell()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods that are run, in order."""
+        return self._methods
+
+    @methods.setter
+    def methods(self, names: Iterable[str]) -> None:
+        if isinstance(names, str):
+            names = [names]
+        self._methods = tuple(algorithm_named(name).name for name in dict.fromkeys(names))
+        self._tell()
+
+    @property
+    def partition_size(self) -> int | None:
+        """Records in a partition; None is the whole table."""
+        return self._size
+
+    @partition_size.setter
+    def partition_size(self, value: int | None) -> None:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 2):
+            raise ParameterError(
+                "partition_size is a whole number of at least 2, or None for the whole table"
+            )
+        self._size = value
+        self._tell()
+
+    @property
+    def roles(self) -> dict[str, str]:
+        """Column -> role, of the published columns."""
+        return {name: column.role for name, column in self._columns.items()}
+
+    def set_role(self, name: str, role: str) -> None:
+        """Say what a column is; a quasi-identifier is generalized as the table's schema says, or as its values suggest.
+
+        Parameters
+        ----------
+        name : str
+        role : {"quasi-identifier", "sensitive", "insensitive", "identifier"}
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column or role.
+        """
+        if name not in self._columns:
+            raise ParameterError(f"unknown column {name!r}{did_you_mean(name, tuple(self._columns))}")
+        if role not in ROLES:
+            raise ParameterError(f"unknown role {role!r}{did_you_mean(role, ROLES)}")
+        if self._columns[name].role == role:
+            return
+        self._columns[name] = self._column(name, role)
+        self._code()
+        self._tell()
+
+    def _column(self, name: str, role: str) -> Column:
+        first = self._first[name]
+        if role != "quasi-identifier":
+            return Column(name, role)
+        if first.role == role:
+            return first
+        # a name such as "salary" says more than the values: then the kind is left open
+        guess = infer_columns(self._whole.frame[[name]])[name]
+        entry = {"role": role, "kind": guess.get("kind", "categorical")}
+        if "missing" in guess:
+            entry["missing"] = guess["missing"]
+        return Schema({name: entry})[name]
+
+    def _code(self) -> None:
+        self._unique = None
+        try:
+            schema = Schema(self._columns, folder=self._whole.schema.folder)
+            self.table, self._coding = Table(self._whole.frame, schema), ()
+        except AnonflowError as error:
+            self.table, self._coding = None, error.problems
+
+    # --------------------------------------------------------------------------------- what it means
+
+    @property
+    def unique(self) -> Uniqueness | None:
+        """How alike the records are on the quasi-identifiers; None while the roles cannot be used."""
+        if self._unique is None and self.table is not None:
+            self._unique = Uniqueness(self.table.frame, self.table.qi_columns)
+        return self._unique
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What cannot work, a sentence each; empty if everything can be run."""
+        if self.table is None:
+            return self._coding
+        if not self._methods:
+            return ("no method is chosen; choose at least one",)
+        found = []
+        for name in self._methods:
+            try:
+                reason = why_not(self._flow(name).runs[0], self.table.records)
+            except AnonflowError as error:
+                reason = "; ".join(error.problems)
+            if reason is not None:
+                found.append(f"{name}: {reason}")
+        return tuple(found)
+
+    def _flow(self, method: str) -> engine.Flow:
+        """A flow of one run over the table in memory."""
+        table = self.table
+        assert table is not None
+        size = {} if self._size is None else {"partition": {"order": "lexicographic", "size": self._size}}
+        # source and columns stand for the table in memory, which is put in their place: its hierarchies have no text
+        document = {
+            "flow": "exploration",
+            "version": 1,
+            "table": {
+                "source": {"dataset": "nursery"},
+                "columns": {
+                    name: {"role": "quasi-identifier", "kind": "suppression"} for name in table.qi_columns
+                },
+            },
+            **size,
+            "steps": [
+                {"anonymize": {"algorithm": method, "k": self._k}},
+                {"verify": ["covers", "guarantee"]},
+                {"measure": ["gcp", "usefulness"]},
+            ],
+        }
+        flow = engine.flow_from(strict_yaml.loads(strict_yaml.dumps(document), name="this comparison"))
+        return replace(flow, schema=table.schema, table=table)
+
+    # -------------------------------------------------------------------------------------- the runs
+
+    @property
+    def running(self) -> bool:
+        """Whether runs are on their way."""
+        thread = self._thread
+        return thread is not None and thread.is_alive()
+
+    def start(self) -> None:
+        """Run every method with this k in the background; results arrive in ``finished`` one by one.
+
+        Raises
+        ------
+        ParameterError
+            If something cannot work, in the words of ``problems``.
+        """
+        if self.running:
+            return
+        if self.problems:
+            raise ParameterError.collected("this cannot run", self.problems)
+        flows = [self._flow(name) for name in self._methods]
+        self._stop.clear()
+        self.progress = {flow.runs[0].name: 0.0 for flow in flows}
+        self.status = "Starting."
+        self._thread = threading.Thread(
+            target=self._work, args=(flows,), name="anonflow-explorer", daemon=True
+        )
+        self._thread.start()
+        self._tell()
+
+    def cancel(self) -> None:
+        """Stop as soon as possible; what is finished stays.
+
+        Raises
+        ------
+        None
+        """
+        with self._lock:
+            self._stop.set()
+            handle = self._handle
+        if handle is not None:
+            handle.cancel()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until all runs are over.
+
+        Raises
+        ------
+        TimeoutError
+            If they are not after `timeout` seconds.
+        """
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+            if thread.is_alive():
+                raise TimeoutError("the runs are not over yet")
+
+    def _work(self, flows: list[engine.Flow]) -> None:
+        before = len(self.finished)
+        try:
+            for flow in flows:
+                if self._stop.is_set():
+                    break
+                result = self._one(flow)
+                if result is not None:
+                    self.finished = (*self.finished, Finished(len(self.finished) + 1, result))
+                    self._tell()
+        finally:
+            new = [one for one in self.finished[before:] if one.result.anonymization is not None]
+            if new:
+                self._chosen = min(new, key=lambda one: one.result.measures["gcp"]).number
+            done = f"{len(self.finished) - before} of {len(flows)} runs are done"
+            self.status = f"Cancelled; {done}." if self._stop.is_set() else f"{done}."
+            self.progress = {}
+            # a listener that asks whether it runs must hear no
+            self._thread = None
+            self._tell()
+
+    def _one(self, flow: engine.Flow) -> engine.RunResult | None:
+        run = flow.runs[0]
+        assert self.table is not None
+        with self._lock:
+            if self._stop.is_set():
+                return None
+            self._handle = handle = engine.start(flow, seed=secrets.randbits(128))
+        self.status = f"{run.name} is running."
+        self._tell()
+        for event in handle.events:
+            if isinstance(event, PartitionDone):
+                self.progress = {**self.progress, run.name: event.done / event.of}
+                self._tell()
+            elif isinstance(event, Log):
+                self.status = f"{run.name}: {event.message}."
+                self._tell()
+        try:
+            return handle.result().results[0]
+        except engine.Cancelled:
+            return None
+        except AnonflowError as error:
+            return infeasible(run, error.message, flow.table.n if flow.table is not None else 0)
+        except MemoryError:
+            return infeasible(run, "there is not enough memory; use smaller partitions", self._whole.n)
+        except Exception as error:
+            problem = f"{type(error).__name__}; this is a bug in anonflow, please report it"
+            return infeasible(run, problem, self._whole.n)
+
+    # ------------------------------------------------------------------------------------ the results
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row for each finished run, by its number: algorithm, k, records, gcp, usefulness, ..., partition size."""
+        import pandas as pd
+
+        from anonflow.engine.result import COLUMNS
+
+        rows = []
+        for one in self.finished:
+            made = one.result.anonymization
+            size = None if made is None else made.parameters["partition_size"]
+            rows.append({**one.result.row(), "partition": "whole table" if size is None else str(size)})
+        frame = pd.DataFrame(rows, columns=[*COLUMNS, "partition"])
+        frame.index = pd.Index([one.number for one in self.finished], name="run", dtype="int64")
+        return frame
+
+    @property
+    def shown(self) -> Finished | None:
+        """The run that was chosen: of the last comparison the one that loses least, unless another was chosen."""
+        return next((one for one in self.finished if one.number == self._chosen), None)
+
+    @property
+    def chosen(self) -> Anonymization | None:
+        """What the chosen run made of the table, the owner's; None before there is one."""
+        shown = self.shown
+        return None if shown is None else shown.result.anonymization
+
+    def choose(self, number: int) -> None:
+        """Choose a run by its number.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run, or it has no result.
+        """
+        found = next((one for one in self.finished if one.number == number), None)
+        if found is None or found.result.anonymization is None:
+            raise ParameterError("there is no such run with a result; explorer.runs has their numbers")
+        self._chosen = number
+        self._tell()

@@ -1,0 +1,439 @@
+"""The explorer as widgets of a notebook; what it knows is an :class:`Exploration`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as w
+
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.drawing import facts, grid, note, plots, view
+from anonflow.table.schema import ROLES
+from anonflow.widgets.exploration import PARTITION, Exploration, Finished
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.algorithms.anonymize import Anonymization
+    from anonflow.table import Table
+
+__all__ = ["Explorer", "explorer"]
+
+SIZES = (100, 250, 500, 1_000, 2_500)
+"""Partition sizes to choose from, beside the whole table."""
+
+PAUSE = 0.1
+"""Seconds between two looks of a front end at the progress."""
+
+_WIDE = {"description_width": "7.5rem"}
+
+
+def explorer(
+    table: Table | pd.DataFrame,
+    *,
+    k: int = 10,
+    methods: Iterable[str] = ("greedy", "mondrian"),
+    partition_size: int | None = PARTITION,
+) -> Explorer:
+    """A panel to compare methods on a table in a notebook.
+
+    Parameters
+    ----------
+    table : Table or pandas.DataFrame
+        Of a frame, roles and kinds are a first guess.
+    k : int
+    methods : iterable of str
+        Names of :func:`anonflow.algorithms`.
+    partition_size : int, optional
+        None is the whole table.
+
+    Returns
+    -------
+    Explorer
+        The last line of a cell shows it. The next cell reads what was chosen and found: ``explorer.table``, ``.k``,
+        ``.methods``, ``.runs``, ``.chosen``.
+
+    Raises
+    ------
+    ParameterError
+        If `table` is neither, or a method or k is none that there is.
+    SchemaError, DataError
+        If a frame cannot be used as a table.
+    """
+    return Explorer(Exploration(table, k=k, methods=methods, partition_size=partition_size))
+
+
+class Explorer:
+    """A panel of widgets over an :class:`Exploration`: the owner's, it shows what the table loses.
+
+    Parameters
+    ----------
+    exploration : Exploration
+
+    Raises
+    ------
+    None
+    """
+
+    def __init__(self, exploration: Exploration) -> None:
+        self.exploration = exploration
+        self._busy = threading.RLock()
+        self._hushed = False
+        self._drawn: tuple[Any, ...] = ()
+        self._told = 0.0
+        self._bars: dict[str, Any] = {}
+        self._make()
+        self._refresh()
+        exploration.listen(self._changed)
+
+    # ------------------------------------------------------------------------ what the next cell reads
+
+    @property
+    def table(self) -> Table | None:
+        """The table under the chosen roles; None while they cannot be used."""
+        return self.exploration.table
+
+    @property
+    def k(self) -> int:
+        """Among how many records each one hides."""
+        return self.exploration.k
+
+    @k.setter
+    def k(self, value: int) -> None:
+        self.exploration.k = value
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods that are run."""
+        return self.exploration.methods
+
+    @methods.setter
+    def methods(self, names: Iterable[str]) -> None:
+        self.exploration.methods = names
+
+    @property
+    def partition_size(self) -> int | None:
+        """Records in a partition; None is the whole table."""
+        return self.exploration.partition_size
+
+    @partition_size.setter
+    def partition_size(self, value: int | None) -> None:
+        self.exploration.partition_size = value
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row for each finished run."""
+        return self.exploration.runs
+
+    @property
+    def chosen(self) -> Anonymization | None:
+        """What the chosen run made of the table."""
+        return self.exploration.chosen
+
+    def start(self) -> None:
+        """Press Run.
+
+        Raises
+        ------
+        ParameterError
+            If something cannot work.
+        """
+        self.exploration.start()
+
+    def cancel(self) -> None:
+        """Press Cancel.
+
+        Raises
+        ------
+        None
+        """
+        self.exploration.cancel()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until all runs are over.
+
+        Raises
+        ------
+        TimeoutError
+            If they are not after `timeout` seconds.
+        """
+        self.exploration.wait(timeout)
+
+    def choose(self, number: int) -> None:
+        """Choose the run that is shown, by its number.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run with a result.
+        """
+        self.exploration.choose(number)
+
+    # ----------------------------------------------------------------------------------- the widgets
+
+    def _make(self) -> None:
+        model = self.exploration
+        self.roles = {
+            name: w.Dropdown(
+                options=list(ROLES), value=role, description=name, style=_WIDE, layout=w.Layout(width="auto")
+            )
+            for name, role in model.roles.items()
+        }
+        for name, role_of in self.roles.items():
+            role_of.observe(lambda change, name=name: self._ask(model.set_role, name, change["new"]), "value")
+        self.slider = w.IntSlider(
+            value=model.k,
+            min=2,
+            max=max(model.k, min(100, max(2, len(model._whole) // 2))),
+            description="k",
+            continuous_update=True,
+            style=_WIDE,
+            layout=w.Layout(width="auto"),
+        )
+        self.slider.observe(lambda change: self._ask(setattr, model, "k", change["new"]), "value")
+        self.boxes = {
+            name: w.Checkbox(
+                value=name in model.methods,
+                description=name,
+                indent=False,
+                tooltip=f"{method.summary} ({method.guarantee})",
+                layout=w.Layout(width="auto"),
+            )
+            for name, method in REGISTRY.items()
+        }
+        for box in self.boxes.values():
+            box.observe(lambda change: self._ask(self._take_methods), "value")
+        self.size = w.Dropdown(
+            options=self._sizes(), value=model.partition_size, description="partition", style=_WIDE,
+            layout=w.Layout(width="auto"),
+        )  # fmt: skip
+        self.size.observe(lambda change: self._ask(setattr, model, "partition_size", change["new"]), "value")
+        self.run = w.Button(description="Run", button_style="primary", tooltip="Run the chosen methods")
+        self.stop = w.Button(description="Cancel", tooltip="Stop; what is finished stays")
+        self.run.on_click(lambda _: self._ask(model.start))
+        self.stop.on_click(lambda _: self._ask(model.cancel))
+        self.hint = w.HTML()
+        self.status = w.HTML()
+        self.bars = w.VBox()
+        self.results = w.HTML()
+        self.pick = w.Dropdown(
+            options=[("none yet", None)], value=None, description="show run", style=_WIDE,
+            layout=w.Layout(width="24rem"),
+        )  # fmt: skip
+        self.pick.observe(self._picked, "value")
+        self.plots = [w.HTML() for _ in _PLOTS]
+        tabs = w.Tab(children=self.plots, titles=list(_PLOTS))
+        columns = w.VBox(list(self.roles.values()), layout=w.Layout(max_height="19rem", overflow="auto"))
+        left = w.VBox(
+            [
+                _title("Columns"), columns,
+                _title("Protection"), self.slider, self.hint,
+                _title("Methods"),
+                w.GridBox(list(self.boxes.values()), layout=w.Layout(grid_template_columns="1fr 1fr")),
+                self.size, w.HBox([self.run, self.stop]), self.status, self.bars,
+            ],
+            layout=w.Layout(width="26rem", flex="0 0 auto", padding="0 1.5rem 0 0"),
+        )  # fmt: skip
+        right = w.VBox(
+            [_title("Runs"), self.results, self.pick, tabs],
+            layout=w.Layout(flex="1 1 30rem", min_width="0"),
+        )
+        self.panel = w.HBox([left, right], layout=w.Layout(flex_flow="row wrap", width="100%"))
+
+    def _sizes(self) -> list[tuple[str, int | None]]:
+        n, own = len(self.exploration._whole), self.exploration.partition_size
+        sizes = sorted({size for size in SIZES if size < n} | ({own} if own is not None else set()))
+        return [(f"{size:,} records", size) for size in sizes] + [("whole table", None)]
+
+    # ------------------------------------------------------------------------------- both directions
+
+    def _ask(self, what: Any, *values: Any) -> None:
+        """What a widget was asked for, unless it only shows what is so already."""
+        from anonflow.errors import AnonflowError
+
+        if self._hushed:
+            return
+        try:
+            what(*values)
+        except AnonflowError as error:
+            self.status.value = note("; ".join(error.problems))
+
+    def _take_methods(self) -> None:
+        self.exploration.methods = [name for name, box in self.boxes.items() if box.value]
+
+    def _picked(self, change: Any) -> None:
+        if change["new"] is not None:
+            self._ask(self.exploration.choose, change["new"])
+
+    def _changed(self) -> None:
+        """Called by the model, from any thread; progress is shown now and then only."""
+        model = self.exploration
+        if model.running and model.progress and time.monotonic() - self._told < PAUSE:
+            same = (model.status, len(model.finished)) == self._drawn[:2]
+            if same:
+                return
+        self._told = time.monotonic()
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Show what the model says."""
+        model = self.exploration
+        with self._busy:
+            self._hushed = True
+            try:
+                for name, role in model.roles.items():
+                    self.roles[name].value = role
+                self.slider.max = max(self.slider.max, model.k)
+                self.slider.value = model.k
+                for name, box in self.boxes.items():
+                    box.value = name in model.methods
+                if model.partition_size not in [value for _, value in self.size.options]:
+                    self.size.options = self._sizes()
+                self.size.value = model.partition_size
+                self._show_state()
+                self._show_results()
+            finally:
+                self._hushed = False
+
+    def _show_state(self) -> None:
+        model = self.exploration
+        problems = () if model.running else model.problems
+        self.run.disabled = model.running or bool(problems)
+        self.stop.disabled = not model.running
+        self.hint.value = self._hint()
+        self.status.value = "".join(note(problem) for problem in problems) or note(model.status)
+        if set(self._bars) != set(model.progress):
+            self._bars = {
+                name: w.FloatProgress(description=name, max=1.0, style=_WIDE, layout=w.Layout(width="auto"))
+                for name in model.progress
+            }
+            self.bars.children = tuple(self._bars.values())
+        for name, share in model.progress.items():
+            self._bars[name].value = share
+
+    def _hint(self) -> str:
+        model = self.exploration
+        unique = model.unique
+        if unique is None or not unique.n:
+            return ""
+        risk = unique.at_risk(model.k)
+        return note(
+            f"{unique.unique:,} of {unique.n:,} records ({unique.unique / unique.n:.0%}) are unique on these "
+            f"quasi-identifiers; {risk:,} ({risk / unique.n:.0%}) share theirs with fewer than k - 1 others."
+        )
+
+    def _show_results(self) -> None:
+        model = self.exploration
+        shown = model.shown
+        now = (model.status, len(model.finished), None if shown is None else shown.number)
+        if now[1:] == self._drawn[1:]:
+            self._drawn = now
+            return
+        self._drawn = now
+        self.results.value = _runs_table(model.finished, shown)
+        ready = [one for one in model.finished if one.result.anonymization is not None]
+        options: list[tuple[str, int | None]] = [(one.name, one.number) for one in ready]
+        options = options or [("none yet", None)]
+        if list(self.pick.options) != options:
+            self.pick.options = options
+        self.pick.value = None if shown is None and not ready else (shown or ready[0]).number
+        for plot, draw in zip(self.plots, _PLOTS.values(), strict=True):
+            plot.value = draw(model.finished, shown)
+
+    # ---------------------------------------------------------------------------------------- display
+
+    def _repr_mimebundle_(self, **given: Any) -> Any:
+        """The widgets where there are any, else what was found so far."""
+        made = self.panel._repr_mimebundle_(**given)
+        bundle, more = made if isinstance(made, tuple) else (made, {})
+        bundle = {**bundle, "text/plain": repr(self), "text/html": self._still()}
+        return bundle, more
+
+    def _still(self) -> str:
+        model = self.exploration
+        shown = model.shown
+        return view(
+            "Explorer",
+            facts(
+                [("records", f"{len(model._whole):,}"), ("k", model.k), ("methods", ", ".join(model.methods))]
+            ),
+            _runs_table(model.finished, shown),
+            *(draw(model.finished, shown) for draw in _PLOTS.values() if model.finished),
+            owner=True,
+        )
+
+    def __repr__(self) -> str:
+        model = self.exploration
+        return (
+            f"Explorer({len(model._whole)} records, k={model.k}, methods={', '.join(model.methods) or 'none'}, "
+            f"{len(model.finished)} runs)"
+        )
+
+
+# ------------------------------------------------------------------------------------ what is drawn
+
+
+def _title(text: str) -> Any:
+    return w.HTML(f"<b>{text}</b>")
+
+
+def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
+    if not finished:
+        return note("Results appear here, a row for each run.")
+    rows = []
+    for one in finished:
+        result = one.result
+        numbers = (
+            [f"{result.measures['gcp']:.4f}", f"{result.measures['usefulness']:.3f}"]
+            if result.problem is None
+            else ["–", "–"]
+        )
+        chosen = "shown" if one is shown else ""
+        seconds = f"{result.seconds:.2f}"
+        suppressed = f"{result.suppressed:,}"
+        rows.append(
+            (one.number, result.algorithm, result.k, *numbers, suppressed, seconds, result.checks, chosen)
+        )
+    header = ("run", "method", "k", "GCP", "usefulness", "suppressed", "seconds", "checks", "")
+    table = grid(header, rows, numbers=(0, 2, 3, 4, 5, 6))
+    problems = [note(f"{one.name}: {one.result.problem}") for one in finished if one.result.problem]
+    return view("", table, *problems)
+
+
+def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
+    series: dict[str, list[tuple[float, float]]] = {}
+    for one in finished:
+        if one.result.problem is None:
+            series.setdefault(one.result.algorithm, []).append((one.result.k, one.result.measures["gcp"]))
+    if not series:
+        return note("Run something first.")
+    return plots.lines(
+        {name: sorted(points) for name, points in series.items()}, "Information loss against k", "k", "GCP"
+    )
+
+
+def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:
+    if shown is None:
+        return note("Run something first.")
+    columns = shown.result.columns
+    return note(f"Run {shown.name}: 0 % is the value itself, 100 % is published as *.") + plots.bars(
+        [one.column for one in columns], [one.loss for one in columns], "Information loss by column"
+    )
+
+
+def _by_size(finished: tuple[Finished, ...], shown: Finished | None) -> str:
+    if shown is None:
+        return note("Run something first.")
+    sizes, made = shown.result.sizes, shown.result.anonymization
+    unit = "matches" if made is not None and made.matches is not None else "records in the class"
+    if not sizes:
+        return note(f"Run {shown.name}: this method has neither matches nor classes.")
+    if len(sizes) == 1:
+        return note(f"Run {shown.name}: each of the {sizes[0][1]:,} records has {sizes[0][0]:,} {unit}.")
+    return note(f"Run {shown.name}") + plots.columns(sizes, "How many records have how many", unit)
+
+
+_PLOTS = {"loss against k": _against_k, "loss by column": _by_column, "matches or classes": _by_size}
