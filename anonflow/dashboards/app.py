@@ -1,0 +1,228 @@
+"""The app: five screens that follow the user's work, over one workspace."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import Any
+
+import panel as pn
+import param
+
+from anonflow.dashboards.look import Bar, Look
+from anonflow.dashboards.workspace import Workspace
+
+__all__ = ["App", "captions", "extension", "scheduler"]
+
+LOG = logging.getLogger("anonflow.dashboards")
+
+STEPS = ("Data", "Protect", "Compare", "Explore", "Publish")
+
+
+def extension() -> None:
+    """Load what the screens need of Panel; every file comes from this host.
+
+    Raises
+    ------
+    None
+    """
+    pn.extension("tabulator", notifications=True, exception_handler=_told)
+    pn.config.design = Look
+
+
+def _told(error: Exception) -> None:
+    """An error that nobody meant: its own words may hold a value, so only its type and place are logged."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    where = f"{PurePath(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at is not None else "nowhere"
+    LOG.error("%s at %s", type(error).__name__, where)
+    if pn.state.notifications is not None:
+        pn.state.notifications.error("Something went wrong here; this is a bug in anonflow.", duration=8000)
+
+
+def scheduler() -> Callable[[Callable[[], None]], None]:
+    """What has changes made on this session's event loop, whatever thread they come from.
+
+    Raises
+    ------
+    None
+    """
+    document = pn.state.curdoc
+    if document is None or document.session_context is None:
+        return lambda change: change()
+    main = threading.get_ident()
+
+    def schedule(change: Callable[[], None]) -> None:
+        if document.session_context is None or document.session_context.destroyed:
+            return
+        from panel.io.state import set_curdoc
+
+        def now() -> None:
+            with set_curdoc(document):
+                change()
+
+        if threading.get_ident() == main:
+            now()
+        else:
+            document.add_next_tick_callback(now)
+
+    return schedule
+
+
+def captions(workspace: Workspace) -> list[str]:
+    """A few words on each screen, for the bar.
+
+    Raises
+    ------
+    None
+    """
+    one = workspace
+    data = "no table yet" if one.frame is None else f"{len(one.frame):,} records"
+    if one.frame is None:
+        protect = "methods and k"
+    else:
+        ks = ", ".join(str(k) for k in one.ks[:3]) + (", ..." if len(one.ks) > 3 else "")
+        several = f"{len(one.algorithms)} methods" if len(one.algorithms) != 1 else str(one.algorithms[0])
+        protect = f"{several}, k = {ks}"
+    runs = len(one.runs)
+    compare = f"{runs} run{'' if runs == 1 else 's'}" + (", running" if one.running else "")
+    chosen = next((run.name for run in one.runs if run.id == one.chosen), "no run chosen")
+    return [data, protect, compare, chosen, chosen]
+
+
+class App(pn.viewable.Viewer):
+    """The five screens over one workspace, and the bar above them.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    step : int
+        The screen that is shown, from 0.
+    page : bool
+        Whether the app is the whole page, not a notebook's cell.
+    user : str
+        Who signed in.
+
+    Notes
+    -----
+    A screen is made when it is first shown, and kept: what was chosen on it is still there later.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace)
+    step = param.Integer(default=0, bounds=(0, len(STEPS) - 1))
+    page = param.Boolean(default=True)
+    user = param.String(default="")
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        one = self.workspace
+        self.bar = Bar(
+            steps=list(STEPS),
+            captions=captions(one),
+            step=self.step,
+            dark=one.dark,
+            page=self.page,
+            user=self.user,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        self.bar.listen(self._act)
+        self.bar.param.watch(lambda event: self.param.update(step=event.new), "step")
+        self.bar.param.watch(lambda event: one.param.update(dark=event.new), "dark")
+        self.back = pn.widgets.Button(css_classes=["af-back"])
+        self.next = pn.widgets.Button(button_type="primary", css_classes=["af-next"])
+        self.back.on_click(lambda event: self.param.update(step=max(0, self.step - 1)))
+        self.next.on_click(lambda event: self.param.update(step=min(len(STEPS) - 1, self.step + 1)))
+        self._screens: list[Any] = [None] * len(STEPS)
+        self._main = pn.Column(css_classes=["af-main"], sizing_mode="stretch_width", margin=0)
+        self._ways = pn.Row(
+            self.back, self.next, css_classes=["af-ways"], sizing_mode="stretch_width", margin=0
+        )
+        self._root = pn.Column(
+            self.bar,
+            self._main,
+            self._ways,
+            css_classes=self._classes(),
+            design=Look,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        one.param.watch(
+            self._refresh,
+            ["frame", "runs", "chosen", "running", "status", "progress", "problems", "algorithms", "ks"],
+        )
+        one.draft.param.watch(self._refresh, "document")
+        one.param.watch(self._darken, "dark")
+        self.param.watch(self._show, "step")
+        self._refresh()
+        self._show()
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._root
+
+    def _classes(self) -> list[str]:
+        return ["af-app", *(["af-dark"] if self.workspace.dark else [])]
+
+    def _darken(self, *events: Any) -> None:
+        self.bar.dark = self.workspace.dark
+        self._root.css_classes = self._classes()
+
+    def _act(self, action: str) -> None:
+        if action == "undo":
+            self.workspace.draft.undo()
+        else:
+            self.workspace.draft.redo()
+
+    def _refresh(self, *events: Any) -> None:
+        one = self.workspace
+        shares = list(one.progress.values())
+        self.bar.param.update(
+            captions=captions(one),
+            can_undo=one.draft.can_undo,
+            can_redo=one.draft.can_redo,
+            status=one.status,
+            running=one.running,
+            share=sum(shares) / len(shares) if shares else 0.0,
+            troubles=len(one.problems) if one.frame is not None else 0,
+        )
+
+    def _show(self, *events: Any) -> None:
+        """Show the screen of the step; make it first, if nobody has seen it yet."""
+        at = self.step
+        if self._screens[at] is None:
+            self._screens[at] = pn.panel(_SCREENS[at](workspace=self.workspace))
+            self._main.append(self._screens[at])
+        for number, screen in enumerate(self._screens):
+            if screen is not None:
+                screen.visible = number == at
+        self.bar.step = at
+        self.back.visible = at > 0
+        self.next.visible = at < len(STEPS) - 1
+        self.back.name = f"← {STEPS[at - 1]}" if at else ""
+        self.next.name = f"{STEPS[at + 1]} →" if at < len(STEPS) - 1 else ""
+
+
+def _nothing(workspace: Workspace) -> pn.viewable.Viewable:
+    return pn.pane.Markdown("This screen is not there yet.")
+
+
+def _screens() -> list[Callable[..., Any]]:
+    import importlib
+
+    found: list[Callable[..., Any]] = []
+    for step in STEPS:
+        try:
+            found.append(
+                getattr(
+                    importlib.import_module(f"anonflow.dashboards.{step.lower()}_screen"), f"{step}Screen"
+                )
+            )
+        except ImportError:
+            found.append(_nothing)
+    return found
+
+
+_SCREENS = _screens()

@@ -1,0 +1,149 @@
+// The bar over every screen. State comes from the model; clicks go back as params and messages.
+
+const ICONS = {
+  undo: '<path d="M9 7 4 12l5 5"/><path d="M4 12h10a6 6 0 0 1 0 12" transform="translate(0 -4)"/>',
+  redo: '<path d="m15 7 5 5-5 5"/><path d="M20 12H10a6 6 0 0 0 0 12" transform="translate(0 -4)"/>',
+  moon: '<path d="M20 14.5A8.5 8.5 0 0 1 9.5 4 8.5 8.5 0 1 0 20 14.5z"/>',
+  sun: '<circle cx="12" cy="12" r="4.2"/><path d="M12 2.5v2.5M12 19v2.5M2.5 12H5M19 12h2.5M5.3 5.3l1.8 1.8M16.9 16.9l1.8 1.8M5.3 18.7l1.8-1.8M16.9 7.1l1.8-1.8"/>',
+};
+
+const icon = (name) =>
+  `<svg width="20" height="20" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">${ICONS[name]}</svg>`;
+
+const BRAND =
+  '<svg width="28" height="28" viewBox="0 0 28 28" aria-hidden="true"><g fill="currentColor"><circle cx="6" cy="7" r="3"/><circle cx="6" cy="21" r="3" opacity=".55"/><circle cx="22" cy="7" r="3" opacity=".55"/><circle cx="22" cy="21" r="3"/></g><g stroke="currentColor" stroke-width="1.8" fill="none"><path d="M9 8.5 19 19.5M9 7h10M9 21h10M9 19.5 19 8.5" opacity=".7"/></g></svg>';
+
+function make(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+// Hosts of shadow roots from the bar outwards: the bar itself, and the app around it.
+function around(node, name) {
+  let root = node.getRootNode();
+  while (root && root.host) {
+    if (root.host.classList.contains(name)) return root.host;
+    root = root.host.getRootNode();
+  }
+  return null;
+}
+
+export function render({ model, el }) {
+  const top = make("div", { class: "top" });
+  const skip = make("a", { class: "skip", href: "#" }, "Skip to the screen");
+  const brand = make("div", { class: "brand" });
+  brand.innerHTML = `${BRAND}<span>anonflow</span>`;
+  const steps = make("ol", {});
+  const nav = make("nav", { "aria-label": "Steps" }, steps);
+  const tool = (name, label, title) => {
+    const button = make("button", { type: "button", "aria-label": label, title });
+    button.innerHTML = icon(name);
+    return button;
+  };
+  const undo = tool("undo", "Undo", "Undo the last change (Ctrl+Z)");
+  const redo = tool("redo", "Redo", "Redo (Ctrl+Shift+Z)");
+  const theme = tool("moon", "Dark mode", "Dark mode");
+  const tools = make("div", { class: "tools", role: "group", "aria-label": "Tools" }, undo, redo, theme);
+  const text = make("div", { class: "text", role: "status", "aria-live": "polite" });
+  const bar = make("progress", { max: "1", value: "0", "aria-label": "All runs" });
+  const trouble = make("span", { class: "trouble" });
+  const said = make("div", { class: "said" }, text, bar, trouble);
+  top.append(skip, make("header", {}, brand, nav, tools), make("div", { class: "line" }, said));
+
+  const drawSteps = () => {
+    const held = [...steps.children].findIndex((item) => item.contains(el.getRootNode().activeElement));
+    steps.replaceChildren(
+      ...model.steps.map((name, at) => {
+        const number = make("span", { class: "number", "aria-hidden": "true" }, String(at + 1));
+        const label = make("span", { class: "step" }, name);
+        const caption = make("span", { class: "caption" }, model.captions[at] || "");
+        const button = make("button", { type: "button", "data-step": String(at) }, number, label, caption);
+        button.title = model.captions[at] || name;
+        if (at === model.step) button.setAttribute("aria-current", "step");
+        button.addEventListener("click", () => { model.step = at; });
+        return make("li", {}, button);
+      }),
+    );
+    if (held >= 0 && steps.children[held]) steps.children[held].firstChild.focus();
+  };
+  const drawTools = () => {
+    undo.disabled = !model.can_undo;
+    redo.disabled = !model.can_redo;
+  };
+  const drawStatus = () => {
+    if (text.textContent !== model.status) text.textContent = model.status;
+    bar.hidden = !model.running;
+    bar.value = model.share;
+    trouble.hidden = model.troubles === 0;
+    trouble.textContent = model.troubles === 1 ? "1 thing to settle before Run" : `${model.troubles} things to settle before Run`;
+  };
+  const drawTheme = () => {
+    theme.innerHTML = icon(model.dark ? "sun" : "moon");
+    theme.setAttribute("aria-pressed", String(model.dark));
+    theme.title = model.dark ? "Light mode" : "Dark mode";
+    const app = around(top, "af-app");
+    if (app) app.classList.toggle("af-dark", model.dark);
+    if (model.page) {
+      document.documentElement.style.background = model.dark ? "#11161c" : "#f5f7f9";
+      document.documentElement.style.colorScheme = model.dark ? "dark" : "light";
+      document.documentElement.dataset.theme = model.dark ? "dark" : "light";
+    }
+  };
+  const main = () => {
+    const app = around(top, "af-app");
+    return app && app.shadowRoot ? app.shadowRoot.querySelector(".af-main") : null;
+  };
+
+  undo.addEventListener("click", () => model.send_msg({ action: "undo" }));
+  redo.addEventListener("click", () => model.send_msg({ action: "redo" }));
+  theme.addEventListener("click", () => {
+    model.dark = !model.dark;
+    try { localStorage.setItem("anonflow-theme", model.dark ? "dark" : "light"); } catch { /* a private window */ }
+  });
+  skip.addEventListener("click", (event) => {
+    event.preventDefault();
+    const target = main();
+    if (target) { target.setAttribute("tabindex", "-1"); target.focus(); }
+  });
+  const keys = (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
+    const at = event.composedPath()[0];
+    if (at && (at.tagName === "INPUT" || at.tagName === "TEXTAREA" || at.isContentEditable)) return;
+    event.preventDefault();
+    model.send_msg({ action: event.shiftKey ? "redo" : "undo" });
+  };
+  if (model.page) document.addEventListener("keydown", keys);
+  if (model.user) {
+    const leave = make("a", { href: "./logout", title: "Sign out" }, `Sign out ${model.user}`);
+    tools.append(leave);
+  }
+
+  model.on(["steps", "step", "captions"], drawSteps);
+  model.on(["can_undo", "can_redo"], drawTools);
+  model.on(["status", "running", "share", "troubles"], drawStatus);
+  model.on("dark", drawTheme);
+  model.on("remove", () => document.removeEventListener("keydown", keys));
+  model.on("after_layout", () => {
+    const target = main();
+    if (target) {
+      target.setAttribute("role", "main");
+      target.setAttribute("aria-label", model.steps[model.step]);
+    }
+    drawTheme();
+  });
+  model.on("step", () => { window.scrollTo({ top: 0 }); });
+
+  drawSteps();
+  drawTools();
+  drawStatus();
+  if (model.page) {
+    let stored = null;
+    try { stored = localStorage.getItem("anonflow-theme"); } catch { /* a private window */ }
+    const wanted = stored === null ? matchMedia("(prefers-color-scheme: dark)").matches : stored === "dark";
+    if (wanted !== model.dark) model.dark = wanted;
+  }
+  queueMicrotask(drawTheme);
+  return top;
+}
