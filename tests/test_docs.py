@@ -109,12 +109,12 @@ class Reader:
 
     def read(self, block: Block) -> None:
         """Do what a block says, and see that it works."""
-        if "not run" in block.orders:
-            return
         if "save" in block.orders:
             path = self.folder / block.orders["save"]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
+        if "not run" in block.orders:
+            return
         if "output" in block.orders:
             self._compare(block)
         elif block.language == "python":

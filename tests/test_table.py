@@ -298,6 +298,8 @@ def test_inferred_roles_and_kinds() -> None:
             "disease": ["flu", "cold"] * (n // 2),
             "one": ["same"] * n,
             "married": [True, False] * (n // 2),
+            "workclass": ["private", "state"] * (n // 2),
+            "income class": ["low", "high"] * (n // 2),
         }
     )
     schema = Schema.infer(frame)
@@ -314,6 +316,8 @@ def test_inferred_roles_and_kinds() -> None:
         "disease": ("sensitive", None),
         "one": ("insensitive", None),
         "married": ("quasi-identifier", "categorical"),
+        "workclass": ("quasi-identifier", "categorical"),
+        "income class": ("sensitive", None),
     }
     assert Table(frame, schema).n == n
 

@@ -19,7 +19,7 @@ _IDENTIFIER = re.compile(
     re.IGNORECASE,
 )
 _SENSITIVE = re.compile(
-    r"salary|income|wage|diagnos|disease|illness|condition|religio|politic|orientation|verdict|score|class$|hiv|drug",
+    r"salary|income|wage|diagnos|disease|illness|condition|religio|politic|orientation|verdict|score|(^|[^a-z])class$|hiv|drug",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"zip|post(al)?[-_ ]?code|plz|postcode", re.IGNORECASE)
