@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow import loss
 from anonflow.algorithms.contract import Outcome, Partition
-from anonflow.algorithms.greedy import greedy, greedy_matches
+from anonflow.algorithms.greedy import greedy, greedy_matches, spread
+from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels import greedy as kernels
 from anonflow.partition import lexicographic_order
 from anonflow.table.records import Records
 from tests import cost_cases
+from tests.benchmarks.bench_greedy import adult
 from tests.naive import greedy as naive_greedy
 from tests.naive import loss as naive_loss
 
@@ -72,10 +74,42 @@ def test_as_spelled_out(seed: int, q: int, n: int) -> None:
     def cost(rows: frozenset[int]) -> Fraction:
         return Fraction(naive_loss.join_cost(plain, records.codes, sorted(rows), "ncp"))
 
-    expected, dead = naive_greedy.greedy(cost, lexicographic_order(records).tolist(), k)
-    matches, facts = greedy_matches(partition(records), k)
-    assert matches.tolist() == expected
-    assert facts.tolist() == [dead, 0]
+    order = lexicographic_order(records).tolist()
+    for visit, visited in (("lexicographic", order), ("spread", [order[at] for at in halves(n)])):
+        expected, dead = naive_greedy.greedy(cost, visited, k)
+        matches, facts = greedy_matches(partition(records), k, visit=visit)
+        assert matches.tolist() == expected
+        assert facts.tolist() == [dead, 0]
+
+
+def halves(n: int) -> list[int]:
+    """0, then the halves of the next power of two, its quarters, its eighths, ... below n."""
+    bits = (n - 1).bit_length()
+    return [at for i in range(2**bits) if (at := int(f"{i:0{bits or 1}b}"[::-1], 2)) < n]
+
+
+@given(st.integers(1, 400))
+def test_who_chooses_next_is_far_away(n: int) -> None:
+    order = spread(n)
+    assert sorted(order.tolist()) == list(range(n))
+    if n > 4:
+        assert np.abs(np.diff(order)).min() >= n / 8
+
+
+@pytest.mark.data
+def test_spread_visits_lose_less(data_folder: Path) -> None:
+    for k in (5, 10):
+        spread_out, in_line = (
+            af.anonymize(adult(data_folder), "greedy", k=k, partition_size=250, visit=visit).loss("gcp")
+            for visit in ("spread", "lexicographic")
+        )
+        assert spread_out < 0.93 * in_line
+
+
+def test_visits_are_checked() -> None:
+    records = cost_cases.table(np.random.default_rng(0), 5, ["numeric"], [9])
+    with pytest.raises(ParameterError, match="visit"):
+        greedy(partition(records), 2, visit="random")
 
 
 @given(
@@ -113,7 +147,7 @@ def test_a_dead_end_is_resolved_by_backtracking() -> None:
         "x", "numeric", 3, np.arange(3), np.random.default_rng(0), points=np.array([0, 1, 9])
     )
     records = Records((domain,), np.arange(3, dtype=np.int32)[:, None])
-    outcome = greedy(partition(records), 2)
+    outcome = greedy(partition(records), 2, visit="lexicographic")
     assert outcome.facts == {"backtracked": 1, "augmented": 0}
     assert outcome.matches is not None
     # 1 hands record 0 over to 2 and takes the record that is left
