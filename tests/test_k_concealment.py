@@ -325,8 +325,12 @@ def test_a_flow_says_it_too(tmp_path: Any) -> None:
     from anonflow import engine
     from tests.flow_files import write_flow
 
-    report = engine.run(write_flow(tmp_path, anonymize="{algorithm: k-concealment, k: 3, target: '(k,k)'}"))
+    flow = write_flow(tmp_path, anonymize="{algorithm: k-concealment, k: 3, target: '(k,k)'}")
+    report = engine.run(flow)
     assert report.ok
+    page = next(path for path in report.published if path.suffix == ".html").read_text(encoding="utf-8")
+    assert "every published row covers at least k originals" in page
+    assert "Covering is not matching" in page
     assert any("for study" in warning for warning in report.warnings)
     assert report.results[0].guarantee == "(k,k)"
 

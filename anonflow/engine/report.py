@@ -31,7 +31,15 @@ PROMISES = {
         "Every original could be matched with at least k published rows in some complete matching; how likely "
         "each of them is, is not promised."
     ),
+    "(1,k)": "Every original is covered by at least k published rows.",
+    "(k,1)": "Every published row covers at least k originals.",
+    "(k,k)": "Every original is covered by at least k published rows, and every published row covers at least k originals.",
 }
+
+_NO_MATCHES = (
+    "Covering is not matching: who knows that everybody is in the table can rule out rows that lie on no complete "
+    "matching, and may be left with one. Publish k-concealment or a k-regular release instead."
+)
 
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
@@ -46,6 +54,7 @@ _BY_GUARANTEE = {
     "heterogeneous generalization loses more by this than classes of equal rows do.",
     "k-concealment": "k-concealment assumes an attacker whose computations are polynomially bounded: the matches of a "
     "record are not equally likely, and who could count all complete matchings would know how likely each is.",
+    **dict.fromkeys(("(1,k)", "(k,1)", "(k,k)"), _NO_MATCHES),
 }
 
 PATTERNS = 60
@@ -161,7 +170,7 @@ def page(
         warnings=warnings,
         promise=" ".join(PROMISES[one] for one in guarantees if one in PROMISES)
         or "What each method promises is named above, among what was checked.",
-        limits=[*LIMITS, *(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)],
+        limits=[*LIMITS, *dict.fromkeys(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)],
         version=__version__,
         flow=name,
     )
