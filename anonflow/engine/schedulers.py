@@ -27,6 +27,9 @@ READY = 60
 CONNECT = 10
 """Seconds that a running cluster has to answer."""
 
+TOGETHER = "7d"
+"""Flows that share a cluster take turns, partition by partition; otherwise all of the first come first."""
+
 LOST = 3
 """A partition that takes so many workers down with it is given up."""
 
@@ -270,7 +273,7 @@ def _compute(
     # names of an earlier run of the same flow may still be known to a cluster that others use, too
     mark = secrets.token_hex(4)
     own = _renamed(graph, mark)
-    futures = client.get(own, [_own(name, mark) for name in leaves], sync=False)
+    futures = client.get(own, [_own(name, mark) for name in leaves], sync=False, fifo_timeout=TOGETHER)
     names = {future.key: name for future, name in zip(futures, leaves, strict=True)}
     waiting = as_completed(futures, loop=client.loop)
     left = len(futures)
@@ -325,7 +328,8 @@ def _lost(where: Any) -> AnonflowError:
 def _must_be_ready(client: Any) -> None:
     """A worker that cannot import the tasks answers nothing at all, not even with an error."""
     try:
-        client.submit(tasks.ready, pure=False).result(timeout=READY)
+        # before whatever else waits: others may keep the workers busy for longer than this waits
+        client.submit(tasks.ready, pure=False, priority=1).result(timeout=READY)
     except (TimeoutError, ImportError, AttributeError):
         raise AnonflowError(
             f"the worker processes gave no answer in {READY} seconds; "
