@@ -112,11 +112,11 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     by_name = {run.name: run.id for run in done.runs}
     model.param.update(first=by_name["greedy k=3"], second=by_name["mondrian k=5"])
     told = {name: (a, b) for name, a, b in model.what_differs()}
-    assert told["anonymize.algorithm"] == ("greedy", "mondrian")
-    assert told["anonymize.k"] == ("3", "5")
+    assert told["method"] == ("greedy", "mondrian")
+    assert told["k"] == ("3", "5")
     assert told["guarantee"] == ("k-regular", "k-anonymity")
     assert "information loss (GCP)" in told
-    assert not any(place.startswith("table.") for place in told)
+    assert not any(" of " in place for place in told)
     names, first, second = model.losses_of_both()
     assert names == list(column_losses(done.runs[0]))
     assert first == pytest.approx(list(column_losses(done.run_of(model.first)).values()))
@@ -131,7 +131,7 @@ def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
     assert model.history() == []
     small.set_ks([4])
     small.set_algorithms(["mondrian"])
-    assert model.history() == ["anonymize.algorithm from greedy to mondrian", "anonymize.k from 10 to 4"]
+    assert model.history() == ["method from greedy to mondrian", "k from 10 to 4"]
     small.start()
     small.wait(60)
     run = small.runs[0]
@@ -155,9 +155,9 @@ def test_differences_are_named_by_their_place() -> None:
         "partition": {"size": 9},
     }
     assert differences(first, second) == [
-        ("anonymize.k", "3", "5"),
+        ("k", "3", "5"),
         ("draw", "yes", "–"),
-        ("partition.size", "–", "9"),
+        ("partition size", "–", "9"),
     ]
     assert differences(first, first) == []
     assert changes(first, {**first, "flow": "c"}) == "nothing that runs differently"

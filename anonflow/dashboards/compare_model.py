@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "RISKS", "CompareModel", "column_losses"]
 
 MEASURES = {
-    "gcp": "information loss (GCP), lower is better",
+    "gcp": "GCP, lower is better",
     "usefulness": "usefulness, lower is better",
     "seconds": "runtime, seconds",
 }

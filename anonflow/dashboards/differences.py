@@ -7,9 +7,21 @@ from typing import Any
 
 from anonflow.drawing.fragments import shortened
 
-__all__ = ["changes", "differences", "settings"]
+__all__ = ["changes", "differences", "in_words", "settings"]
 
 ABSENT = "–"
+
+_WORDS = {
+    "anonymize.algorithm": "method",
+    "anonymize.k": "k",
+    "matrix.anonymize.algorithm": "methods",
+    "matrix.anonymize.k": "several k",
+    "anonymize.loss": "information loss kept low",
+    "anonymize.boundaries": "boundaries",
+    "partition.size": "partition size",
+    "partition.order": "partition order",
+    "partition.budget": "time budget",
+}
 
 
 def settings(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,8 +71,21 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
         if place in ("flow", "version") or place.startswith("publish"):
             continue
         if a.get(place, ABSENT) != b.get(place, ABSENT):
-            found.append((place, _said(a.get(place, ABSENT)), _said(b.get(place, ABSENT))))
+            found.append((in_words(place), _said(a.get(place, ABSENT)), _said(b.get(place, ABSENT))))
     return found
+
+
+def in_words(place: str) -> str:
+    """A place of a flow as people call it: ``table.columns.age.kind`` is ``kind of age``.
+
+    Raises
+    ------
+    None
+    """
+    if place.startswith("table.columns."):
+        column, dot, what = place.removeprefix("table.columns.").rpartition(".")
+        return f"{what} of {column}" if dot else what
+    return _WORDS.get(place, place.removeprefix("anonymize."))
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

@@ -223,7 +223,9 @@ def against_k(
             line = sorted(latest.items())
             colour = mark_of(algorithm).colour
             made.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)
-    if scale == "linear":
+    if scale == "log":
+        made.yaxis.formatter = NumeralTickFormatter(format="0.[000]")
+    else:
         made.y_range.start = 0.0
         if not values:
             made.y_range.end = 1.0

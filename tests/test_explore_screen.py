@@ -1,0 +1,143 @@
+"""The screen Explore: its logic by params, its parts by the models a browser would get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+import anonflow as af
+from anonflow.dashboards.explore_model import ATTACKERS, ExploreModel, in_plain_words
+from anonflow.dashboards.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def done() -> Iterator[Workspace]:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=120, seed=2)
+    workspace.set_algorithms(["greedy", "mondrian", "k-concealment"])
+    workspace.set_ks([4])
+    workspace.start()
+    workspace.wait(60)
+    yield workspace
+    workspace.close()
+
+
+def chosen(workspace: Workspace, algorithm: str) -> ExploreModel:
+    workspace.choose(next(run.id for run in workspace.runs if run.result.algorithm == algorithm))
+    return ExploreModel(workspace)
+
+
+def test_without_a_run_there_is_nothing_to_explore() -> None:
+    workspace = Workspace()
+    model = ExploreModel(workspace)
+    assert model.run is None
+    assert model.columns == []
+    assert model.distribution() is None
+    assert model.records() is None
+    assert model.neighbourhood() is None
+    assert model.heat() == (["all (GCP)"], [], [])
+    model.attack()
+    assert not model.attacking
+    workspace.close()
+
+
+def test_the_heat_map_has_every_run_and_column(done: Workspace) -> None:
+    model = chosen(done, "mondrian")
+    columns, runs, values = model.heat()
+    assert columns == [*model.columns, "all (GCP)"]
+    assert len(runs) == len(values) == 3
+    assert sum(name.startswith("▶") for name in runs) == 1
+    for run, line in zip(done.runs, values, strict=True):
+        assert line[-1] == pytest.approx(np.mean(line[:-1]))
+        assert line[-1] == pytest.approx(run.result.anonymization.loss("gcp"))
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment"])
+def test_records_before_and_after(done: Workspace, algorithm: str) -> None:
+    model = chosen(done, algorithm)
+    records = model.records()
+    made = model.run.result.anonymization
+    assert records.after.to_numpy().tolist() == made.frame().to_numpy().tolist()
+    for name in records.before:
+        assert records.before[name].tolist() == done.frame[name].astype(str).tolist()
+    assert (records.changed == (records.before.to_numpy() != records.after.to_numpy())).all()
+    assert records.changed.any()
+    assert model.records() is records
+
+
+def test_records_are_found_by_text_before_and_after(done: Workspace) -> None:
+    records = chosen(done, "mondrian").records()
+    assert records.found("").tolist() == list(range(120))
+    sought = records.before["Marital"].iloc[0]
+    expected = [
+        at
+        for at in range(120)
+        if any(
+            sought.lower() in cell.lower()
+            for frame in (records.before, records.after)
+            for cell in frame.iloc[at]
+        )
+    ]
+    assert records.found(sought.upper()).tolist() == expected
+    assert records.found("no such text anywhere").tolist() == []
+    assert (
+        records.found("", only_changed=True).tolist() == np.flatnonzero(records.changed.any(axis=1)).tolist()
+    )
+    assert records.found("(", only_changed=False) is not None  # a text, not a regular expression
+
+
+def test_distribution_and_neighbourhood_follow_the_choice(done: Workspace) -> None:
+    model = chosen(done, "greedy")
+    model.column = "Age"
+    assert model.distribution().name == "Age"
+    model.record = 7
+    around = model.neighbourhood()
+    assert (around.kind, around.record, len(around.originals)) == ("matches", 7, 4)
+    done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
+    assert model.column == "Age", "the column stays while runs change"
+    assert model.neighbourhood().kind == "class"
+    assert sum(count for _, count in model.sizes()) == 120
+    assert min(size for size, _ in model.sizes()) >= 4
+    assert 0 <= model.worst_record() < 120
+
+
+def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
+    model = chosen(done, "greedy")
+    assert model.attacks is None
+    model.attack()
+    model.background.wait(60)
+    assert not model.attacking
+    assert model.problem == ""
+    found = model.attacks
+    assert {row["attacker"] for row in found.rows} >= {"prosecutor", "marketer", "linker"}
+    assert {row["attacker"] for row in found.rows} <= set(ATTACKERS)
+    linker = next(row for row in found.rows if row["attacker"] == "linker")
+    assert linker["success"] == pytest.approx(1 / 4)
+    assert sum(count for _, count in found.covering) == 120
+    assert min(size for size, _ in found.covering) >= 4
+    words = in_plain_words(linker)
+    assert linker["sentence"] in words
+    assert "confidence 95 %" in words
+    done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
+    assert model.attacks is None
+    done.choose(next(run.id for run in done.runs if run.result.algorithm == "greedy"))
+    assert model.attacks is found
+
+
+def test_a_new_table_ends_what_was_explored() -> None:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(60)
+    model = ExploreModel(workspace)
+    model.record = 59
+    model.records()
+    workspace.open_dataset("freeform_example")
+    assert model.run is None
+    assert (model.record, model.column, model.attacks) == (0, "", None)
+    assert len(workspace.frame) == len(af.datasets.freeform_example())
+    workspace.close()
