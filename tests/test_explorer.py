@@ -267,7 +267,7 @@ def test_the_count_at_risk_follows_k(table: af.Table) -> None:
     found = []
     for k in (2, 5, 40):
         panel.slider.value = k
-        (count,) = re.findall(r"; ([\d,]+) \(\d+%\) share", panel.hint.value)
+        (count,) = re.findall(r"; ([\d,]+) \([\d.]+%\) share", panel.hint.value)
         found.append(int(count))
         sizes = table.frame.groupby(list(table.qi_columns), dropna=False).size()
         assert found[-1] == int(sizes[sizes < k].sum())

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as w
+from markupsafe import Markup
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.drawing import facts, grid, note, plots, view
@@ -28,7 +29,7 @@ SIZES = (100, 250, 500, 1_000, 2_500)
 PAUSE = 0.1
 """Seconds between two looks of a front end at the progress."""
 
-_WIDE = {"description_width": "7.5rem"}
+_WIDE = {"description_width": "6.5rem"}
 
 
 def explorer(
@@ -232,13 +233,18 @@ class Explorer:
                 _title("Columns"), columns,
                 _title("Protection"), self.slider, self.hint,
                 _title("Methods"),
-                w.GridBox(list(self.boxes.values()), layout=w.Layout(grid_template_columns="1fr 1fr")),
+                w.GridBox(list(self.boxes.values()), layout=w.Layout(grid_template_columns="1fr 1.2fr")),
                 self.size, w.HBox([self.run, self.stop]), self.status, self.bars,
             ],
-            layout=w.Layout(width="26rem", flex="0 0 auto", padding="0 1.5rem 0 0"),
+            layout=w.Layout(width="23rem", flex="0 0 auto", padding="0 1.5rem 0 0"),
         )  # fmt: skip
         right = w.VBox(
-            [_title("Runs"), self.results, self.pick, tabs],
+            [
+                _title("Runs", "Loss and plots are the owner’s: they are not to be published."),
+                self.results,
+                self.pick,
+                tabs,
+            ],
             layout=w.Layout(flex="1 1 30rem", min_width="0"),
         )
         self.panel = w.HBox([left, right], layout=w.Layout(flex_flow="row wrap", width="100%"))
@@ -259,7 +265,7 @@ class Explorer:
         try:
             what(*values)
         except AnonflowError as error:
-            self.status.value = note("; ".join(error.problems))
+            self.status.value = _said(*error.problems)
 
     def _take_methods(self) -> None:
         self.exploration.methods = [name for name, box in self.boxes.items() if box.value]
@@ -304,7 +310,7 @@ class Explorer:
         self.run.disabled = model.running or bool(problems)
         self.stop.disabled = not model.running
         self.hint.value = self._hint()
-        self.status.value = "".join(note(problem) for problem in problems) or note(model.status)
+        self.status.value = _said(*(problems or (model.status,)))
         if set(self._bars) != set(model.progress):
             self._bars = {
                 name: w.FloatProgress(description=name, max=1.0, style=_WIDE, layout=w.Layout(width="auto"))
@@ -320,9 +326,9 @@ class Explorer:
         if unique is None or not unique.n:
             return ""
         risk = unique.at_risk(model.k)
-        return note(
-            f"{unique.unique:,} of {unique.n:,} records ({unique.unique / unique.n:.0%}) are unique on these "
-            f"quasi-identifiers; {risk:,} ({risk / unique.n:.0%}) share theirs with fewer than k - 1 others."
+        return _said(
+            f"{unique.unique:,} of {unique.n:,} records ({_percent(unique.unique, unique.n)}) are unique on these "
+            f"quasi-identifiers; {risk:,} ({_percent(risk, unique.n)}) share theirs with fewer than k - 1 others."
         )
 
     def _show_results(self) -> None:
@@ -376,31 +382,49 @@ class Explorer:
 # ------------------------------------------------------------------------------------ what is drawn
 
 
-def _title(text: str) -> Any:
-    return w.HTML(f"<b>{text}</b>")
+def _title(text: str, more: str = "") -> Any:
+    return w.HTML(Markup('<b>{}</b> <span style="opacity:.7;padding-left:1em">{}</span>').format(text, more))
 
 
 def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if not finished:
-        return note("Results appear here, a row for each run.")
+        return _said("Results appear here, a row for each run.")
+    hidden = any(one.result.suppressed for one in finished)
     rows = []
     for one in finished:
-        result = one.result
-        numbers = (
-            [f"{result.measures['gcp']:.4f}", f"{result.measures['usefulness']:.3f}"]
-            if result.problem is None
-            else ["–", "–"]
-        )
-        chosen = "shown" if one is shown else ""
-        seconds = f"{result.seconds:.2f}"
-        suppressed = f"{result.suppressed:,}"
-        rows.append(
-            (one.number, result.algorithm, result.k, *numbers, suppressed, seconds, result.checks, chosen)
-        )
-    header = ("run", "method", "k", "GCP", "usefulness", "suppressed", "seconds", "checks", "")
-    table = grid(header, rows, numbers=(0, 2, 3, 4, 5, 6))
+        result, made = one.result, one.result.anonymization
+        size = None if made is None else made.parameters["partition_size"]
+        row = [
+            one.number,
+            result.algorithm,
+            result.k,
+            "whole" if size is None else f"{size:,}",
+            "–" if made is None else f"{result.measures['gcp']:.4f}",
+            "–" if made is None else f"{result.measures['usefulness']:.3f}",
+            *([f"{result.suppressed:,}"] if hidden else []),
+            f"{result.seconds:.2f}",
+            result.checks,
+        ]
+        rows.append([Markup("<b>{}</b>").format(cell) for cell in row] if one is shown else row)
+    more = ["suppressed"] if hidden else []
+    header = ["run", "method", "k", "partition", "GCP", "usefulness", *more, "seconds", "checks"]
+    table = grid(
+        header, rows, numbers=[at for at, name in enumerate(header) if name not in ("method", "checks")]
+    )
     problems = [note(f"{one.name}: {one.result.problem}") for one in finished if one.result.problem]
     return view("", table, *problems)
+
+
+def _said(*sentences: str) -> str:
+    """Sentences with lines as far apart as those of a text, which those of widgets are not."""
+    made = Markup("").join(Markup('<div class="anonflow-said">{}</div>').format(one) for one in sentences)
+    return Markup('<div style="line-height:1.4;padding:.3em 0">{}</div>').format(made)
+
+
+def _percent(part: int, whole: int) -> str:
+    """Never 0% of something, never 100% of less than all."""
+    share = 100 * part / whole
+    return f"{share:.0f}%" if part in (0, whole) or 1 <= share <= 99 else f"{share:.1f}%"
 
 
 def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
@@ -409,7 +433,7 @@ def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
         if one.result.problem is None:
             series.setdefault(one.result.algorithm, []).append((one.result.k, one.result.measures["gcp"]))
     if not series:
-        return note("Run something first.")
+        return _said("Run something first.")
     return plots.lines(
         {name: sorted(points) for name, points in series.items()}, "Information loss against k", "k", "GCP"
     )
@@ -417,23 +441,23 @@ def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
 
 def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if shown is None:
-        return note("Run something first.")
+        return _said("Run something first.")
     columns = shown.result.columns
-    return note(f"Run {shown.name}: 0 % is the value itself, 100 % is published as *.") + plots.bars(
+    return _said(f"Run {shown.name}: 0 % is the value itself, 100 % is published as *.") + plots.bars(
         [one.column for one in columns], [one.loss for one in columns], "Information loss by column"
     )
 
 
 def _by_size(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if shown is None:
-        return note("Run something first.")
+        return _said("Run something first.")
     sizes, made = shown.result.sizes, shown.result.anonymization
     unit = "matches" if made is not None and made.matches is not None else "records in the class"
     if not sizes:
-        return note(f"Run {shown.name}: this method has neither matches nor classes.")
+        return _said(f"Run {shown.name}: this method has neither matches nor classes.")
     if len(sizes) == 1:
-        return note(f"Run {shown.name}: each of the {sizes[0][1]:,} records has {sizes[0][0]:,} {unit}.")
-    return note(f"Run {shown.name}") + plots.columns(sizes, "How many records have how many", unit)
+        return _said(f"Run {shown.name}: each of the {sizes[0][1]:,} records has {sizes[0][0]:,} {unit}.")
+    return _said(f"Run {shown.name}") + plots.columns(sizes, "How many records have how many", unit)
 
 
-_PLOTS = {"loss against k": _against_k, "loss by column": _by_column, "matches or classes": _by_size}
+_PLOTS = {"loss against k": _against_k, "loss by column": _by_column, "class sizes": _by_size}

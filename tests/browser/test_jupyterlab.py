@@ -1,0 +1,237 @@
+"""A real JupyterLab in a real browser: the explorer answers clicks, the next cell reads it, views are drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("jupyterlab")
+pytest.importorskip("playwright")
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "out"
+IDLE = re.compile(r"Python 3 \(ipykernel\) \| Idle")
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running JupyterLab, and the folder of its notebooks and settings."""
+
+    url: str
+    home: Path
+
+    def notebook(self, name: str, *cells: str) -> str:
+        """Write a notebook; its address."""
+        made = new_notebook(cells=[new_code_cell(cell) for cell in cells])
+        made.metadata["kernelspec"] = {
+            "name": "python3",
+            "display_name": "Python 3 (ipykernel)",
+            "language": "python",
+        }
+        nbformat.write(made, self.home / f"{name}.ipynb")
+        return f"{self.url}/lab/workspaces/{name}/tree/{name}.ipynb?reset"
+
+    def theme(self, name: str) -> None:
+        """What a page that is opened from now on looks like."""
+        folder = self.home / "settings" / "@jupyterlab" / "apputils-extension"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "themes.jupyterlab-settings").write_text(json.dumps({"theme": name}))
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    import socket
+
+    home = tmp_path_factory.mktemp("lab")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folders = (
+        "JUPYTER_CONFIG_DIR",
+        "JUPYTER_DATA_DIR",
+        "JUPYTER_RUNTIME_DIR",
+        "JUPYTERLAB_WORKSPACES_DIR",
+        "IPYTHONDIR",
+    )
+    env = {
+        **os.environ,
+        **{name: str(home / name.lower()) for name in folders},
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "PYTHONPATH": str(ROOT),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}",
+    }
+    log = home / "log"
+    with log.open("w") as stream:
+        server = subprocess.Popen(
+            [
+                sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
+                f"--port={port}", "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True",
+                f"--ServerApp.root_dir={home}", "--LabApp.news_url=None", "--LabApp.extension_manager=readonly",
+                "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            ],
+            env=env, cwd=home, stdout=stream, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        for _ in range(600):
+            assert server.poll() is None, log.read_text()
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield Lab(f"http://127.0.0.1:{port}", home)
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page that remembers whom it asked, and what went wrong."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1500})
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    page.asked, page.wrong = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("websocket", lambda socket: page.asked.append(socket.url))
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    yield page
+    outside = {url for url in page.asked if urlsplit(url).scheme in ("http", "https", "ws", "wss")}
+    assert {url for url in outside if urlsplit(url).hostname != "127.0.0.1"} == set()
+    assert page.wrong == []
+    context.close()
+
+
+def run_all(page: Any, address: str) -> None:
+    """Open a notebook and run its cells; a request to run is lost while the session connects, so it is repeated."""
+    page.goto(address)
+    page.locator(".jp-Notebook").wait_for()
+    page.get_by_text(IDLE).wait_for()
+    for _ in range(10):
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        page.wait_for_timeout(1_500)
+        if page.locator(".jp-InputPrompt", has_text=re.compile(r"\[(\*|\d+)\]")).count():
+            return
+    raise AssertionError("the cells did not run")
+
+
+def click_until(page: Any, button: Any, seen: Any, tries: int = 6) -> None:
+    """Click until what must follow is there: a click right after a layout change may be lost."""
+    for _ in range(tries):
+        if button.is_enabled():
+            button.click()
+        try:
+            seen.first.wait_for(timeout=5_000)
+            return
+        except Exception:
+            continue
+    page.screenshot(path=OUT / "jupyterlab-failed.png")
+    raise AssertionError("the click had no effect")
+
+
+def nudge(handle: Any, steps: int) -> None:
+    handle.focus()
+    for _ in range(steps):
+        handle.press("ArrowRight")
+
+
+START = """\
+import anonflow as af
+
+frame = af.datasets.census_like({n}, seed=1)
+table = af.Table(frame, af.datasets.schema("census_like"))
+explorer = af.explorer(table, k=5, methods=["mondrian", "greedy"], partition_size={size})
+explorer"""
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_the_explorer_compares_methods(page: Any, lab: Lab, theme: str) -> None:
+    OUT.mkdir(exist_ok=True)
+    lab.theme(theme)
+    name = "explorer-" + theme.split()[1].lower()
+    reads = (
+        "made = explorer.chosen\n"
+        "print('read:', explorer.k, list(explorer.runs['k']), explorer.methods, made and made.algorithm.name)"
+    )
+    run_all(page, lab.notebook(name, START.format(n=600, size=200), reads))
+    page.get_by_text("read: 5 [] ('mondrian', 'greedy') None").wait_for()
+    run = page.get_by_role("button", name="Run", exact=True).and_(page.locator(".jupyter-button"))
+    run.wait_for()
+    page.get_by_text("Results appear here").wait_for()
+    nudge(page.locator(".jupyter-widgets .noUi-handle").first, 2)
+    page.locator(".widget-readout", has_text="7").wait_for()
+    click_until(page, run, page.locator("td", has_text="mondrian"))
+    page.locator(".anonflow-view td", has_text="greedy").first.wait_for()
+    page.locator("text=2 of 2 runs are done.").wait_for()
+    assert page.locator(".anonflow-view tr").count() >= 3
+    page.locator(".jupyter-widgets svg[aria-label='Information loss against k']").wait_for()
+    page.wait_for_timeout(500)
+    page.screenshot(path=OUT / f"jupyterlab-{name}.png")
+
+    page.get_by_role("tab", name="loss by column").click()
+    page.locator(".jupyter-widgets svg[aria-label='Information loss by column']").wait_for()
+    page.screenshot(path=OUT / f"jupyterlab-{name}-columns.png")
+
+    # the next cell reads what was chosen by hand
+    page.locator(".jp-Cell .jp-InputArea-editor").last.click()
+    page.keyboard.press("Shift+Enter")
+    page.get_by_text("read: 7 [7, 7] ('mondrian', 'greedy') greedy").wait_for()
+
+
+def test_the_explorer_cancels(page: Any, lab: Lab) -> None:
+    lab.theme("JupyterLab Light")
+    run_all(page, lab.notebook("cancel", START.format(n=20_000, size=1_000)))
+    run = page.get_by_role("button", name="Run", exact=True).and_(page.locator(".jupyter-button"))
+    run.wait_for()
+    page.get_by_label("hungarian").check()
+    click_until(page, run, page.get_by_role("progressbar"))
+    stop = page.get_by_role("button", name="Cancel", exact=True)
+    click_until(page, stop, page.get_by_text("Cancelled; "))
+    page.screenshot(path=OUT / "jupyterlab-cancelled.png")
+
+
+def test_views_are_drawn_in_light_and_dark(page: Any, lab: Lab) -> None:
+    cells = (
+        START.format(n=600, size=200).rpartition("\n")[0] + "\ntable",
+        "af.Hierarchy.from_nested(af.datasets.nursery_hierarchies()['has_nurs'])",
+        "made = af.anonymize(table, 'mondrian', k=10)\nmade",
+        "af.verify(table, made)",
+        "made.release(seed=2**127)",
+    )
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        lab.theme(theme)
+        name = "views-" + theme.split()[1].lower()
+        run_all(page, lab.notebook(name, *cells))
+        page.locator(".anonflow-view").nth(4).wait_for()
+        colours = page.evaluate(
+            """() => [...document.querySelectorAll('.anonflow-view svg text')].map(
+                text => getComputedStyle(text).fill)"""
+        )
+        assert len(set(colours)) == 1
+        red, green, blue = (int(part) for part in re.findall(r"\d+", colours[0])[:3])
+        bright = (red + green + blue) / 3 > 127
+        assert bright == (theme == "JupyterLab Dark")
+        page.set_viewport_size({"width": 1400, "height": 2600})
+        page.wait_for_timeout(800)
+        page.screenshot(path=OUT / f"jupyterlab-{name}.png")
