@@ -19,7 +19,7 @@ from anonflow.engine.flow import Flow
 from anonflow.engine.result import RunReport, RunResult
 from anonflow.table import Table
 
-__all__ = ["LIMITS", "PROMISES", "page", "render"]
+__all__ = ["LIMITS", "PROMISES", "limits_of", "page", "render"]
 
 PROMISES = {
     "k-regular": (
@@ -56,6 +56,17 @@ _BY_GUARANTEE = {
     "record are not equally likely, and who could count all complete matchings would know how likely each is.",
     **dict.fromkeys(("(1,k)", "(k,1)", "(k,k)"), _NO_MATCHES),
 }
+
+
+def limits_of(*guarantees: str) -> list[str]:
+    """What releases with these guarantees do not protect from, a sentence each.
+
+    Raises
+    ------
+    None
+    """
+    return [*LIMITS, *dict.fromkeys(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)]
+
 
 PATTERNS = 60
 """Patterns of suppression that a report shows."""
@@ -170,7 +181,7 @@ def page(
         warnings=warnings,
         promise=" ".join(PROMISES[one] for one in guarantees if one in PROMISES)
         or "What each method promises is named above, among what was checked.",
-        limits=[*LIMITS, *dict.fromkeys(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)],
+        limits=limits_of(*guarantees),
         version=__version__,
         flow=name,
     )
