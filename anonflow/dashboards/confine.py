@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from anonflow.errors import FlowError
 
-__all__ = ["check_confined", "safe_name"]
+__all__ = ["check_confined", "paths_in", "safe_name"]
 
 
 def check_confined(document: Any, folder: Path) -> None:
@@ -29,8 +29,8 @@ def check_confined(document: Any, folder: Path) -> None:
     home = folder.resolve()
     problems = [
         f"{place}: names a file outside the folder of the flow; upload the file and name it without its folder"
-        for place, given in _paths(document)
-        if not _inside(given, home)
+        for place, holder, key in paths_in(document)
+        if not _inside(holder[key], home)
     ]
     if problems:
         raise FlowError.collected("this flow names files that it may not", problems)
@@ -62,32 +62,44 @@ def _inside(given: str, home: Path) -> bool:
         return False
 
 
-def _paths(document: Any) -> Iterator[tuple[str, str]]:
-    """Every text of a flow that is taken for a path, and where it stands."""
-    if not isinstance(document, Mapping):
+def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Every text of a flow that is taken for a path.
+
+    Parameters
+    ----------
+    document : object
+        The flow as its file has it.
+
+    Yields
+    ------
+    (str, dict, str)
+        Where it stands; the mapping that holds it, and its key there.
+
+    Raises
+    ------
+    None
+    """
+    if not isinstance(document, dict):
         return
     table = document.get("table")
-    if isinstance(table, Mapping):
+    if isinstance(table, dict):
         yield from _texts("table.source", table.get("source"), ("csv", "parquet"))
         columns = table.get("columns")
-        for name, entry in columns.items() if isinstance(columns, Mapping) else ():
-            if not isinstance(entry, Mapping):
-                continue
-            given = entry.get("hierarchy")
-            if isinstance(given, str):
-                yield f"table.columns.{name}.hierarchy", given
-            yield from _texts(f"table.columns.{name}.hierarchy", given, ("csv",))
+        for name, entry in columns.items() if isinstance(columns, dict) else ():
+            yield from _texts(f"table.columns.{name}", entry, ("hierarchy",))
+            if isinstance(entry, dict):
+                yield from _texts(f"table.columns.{name}.hierarchy", entry.get("hierarchy"), ("csv",))
     steps = document.get("steps")
     for step in steps if isinstance(steps, list) else ():
-        attackers = step.get("attack") if isinstance(step, Mapping) else None
+        attackers = step.get("attack") if isinstance(step, dict) else None
         for one in attackers if isinstance(attackers, list) else ():
-            if isinstance(one, Mapping):
+            if isinstance(one, dict):
                 yield from _texts("steps.attack", one.get("journalist"), ("population",))
     yield from _texts("publish", document.get("publish"), ("table", "report"))
 
 
-def _texts(place: str, holder: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    if isinstance(holder, Mapping):
+def _texts(place: str, holder: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    if isinstance(holder, dict):
         for key in keys:
             if isinstance(holder.get(key), str):
-                yield f"{place}.{key}", holder[key]
+                yield f"{place}.{key}", holder, key

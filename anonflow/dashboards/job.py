@@ -185,6 +185,11 @@ class Job:
             handle.cancel()
         return self.ticket is not None and self.ticket.leave()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it was ended from outside: a partition of it may still be computed somewhere."""
+        return self.begun and (self.cancelled or self._late)
+
     def final_document(self, result: engine.RunResult) -> dict[str, Any]:
         """The flow that repeats a result: a partition size that a budget left open is the one that was chosen.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import os
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import datasets
-from anonflow.dashboards.confine import safe_name
+from anonflow.dashboards.confine import paths_in, safe_name
 from anonflow.dashboards.limits import Limits
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.infer import infer_columns
@@ -20,7 +21,16 @@ from anonflow.table.read import read_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["edited_column", "first_columns", "load_dataset", "read_upload", "take_upload"]
+__all__ = [
+    "bring",
+    "edited_column",
+    "first_columns",
+    "flow_name",
+    "load_dataset",
+    "read_upload",
+    "take_upload",
+    "write_frame",
+]
 
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
 DELIMITERS = (",", ";", "\t", "|")
@@ -215,3 +225,69 @@ def _check_parquet(path: Path, name: str, limits: Limits) -> None:
     if limits.upload_bytes is not None:
         unpacked = sum(about.row_group(at).total_byte_size for at in range(about.num_row_groups))
         limits.check_upload(unpacked // 4)  # repeated values are packed once: four to one is nothing unusual
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """A frame as a Parquet file that only its owner can read.
+
+    Raises
+    ------
+    DataError
+        If it holds values that are no plain ones, or columns without a name.
+    """
+    import pyarrow as pa
+
+    named = frame.reset_index(drop=True)
+    named.columns = [str(name) for name in named.columns]
+    try:
+        named.to_parquet(path, index=False)
+    except (pa.ArrowException, ValueError, TypeError):
+        raise DataError(
+            "the frame has columns that are no plain values; convert them to text or numbers"
+        ) from None
+    os.chmod(path, 0o600)
+
+
+def bring(document: Any, home: Path, folder: Path) -> Any:
+    """A flow of one's own with the files that it names copied to a folder, and named there.
+
+    Parameters
+    ----------
+    document : object
+        The flow as its file has it; it is not changed.
+    home : pathlib.Path
+        What its paths are relative to.
+    folder : pathlib.Path
+
+    Raises
+    ------
+    DataError
+        If a file that it names cannot be read.
+    """
+    made = copy.deepcopy(document)
+    if isinstance(made, dict):
+        made.pop("publish", None)
+    for number, (_, holder, key) in enumerate(paths_in(made)):
+        given, name = holder[key], safe_name(holder[key])
+        if (folder / name).exists():
+            name = f"{number}-{name}"
+        try:
+            shutil.copyfile(home / given, folder / name)
+            os.chmod(folder / name, 0o600)
+        except (OSError, ValueError):
+            raise DataError(f"{home / given}: cannot be read; the flow names it") from None
+        holder[key] = name
+    return made
+
+
+def flow_name(name: str) -> str:
+    """A name that a flow can have.
+
+    Raises
+    ------
+    None
+    """
+    kept = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name
+    )
+    return kept.strip("._-")[:64] or "draft"

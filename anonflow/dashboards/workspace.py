@@ -17,27 +17,22 @@ from typing import Any
 import param
 
 from anonflow import engine
-from anonflow.dashboards.confine import safe_name
 from anonflow.dashboards.draft import Draft
 from anonflow.dashboards.job import Job, Run, sentence, summary
-from anonflow.dashboards.limits import Limits
 from anonflow.dashboards.line import Line, local_line
-from anonflow.dashboards.opening import edited_column, first_columns, load_dataset, read_upload, take_upload
+from anonflow.dashboards.links import link
 from anonflow.dashboards.problems import code, problems_of, running_flow, single_document
 from anonflow.dashboards.publication import Publication, publication
-from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
-from anonflow.table import Schema
+from anonflow.dashboards.tables import Tables
+from anonflow.errors import FlowError, ParameterError
 
 __all__ = ["Run", "Workspace"]
 
 PAUSE = 0.1
 """Seconds between two looks at the progress."""
 
-PARTITION = 250
-"""Records in a partition of a first draft, where the table has more."""
 
-
-class Workspace(param.Parameterized):
+class Workspace(Tables):
     """All of one user's state.
 
     Parameters
@@ -48,6 +43,8 @@ class Workspace(param.Parameterized):
         Where runs wait for their turn; that of the process without it.
     scheduler : str
         What runs run on, as :func:`anonflow.engine.start` takes it.
+    freed : callable, optional
+        Called when a run was cancelled or ran too long, and may still occupy a worker.
     limits : Limits, optional
 
     Notes
@@ -57,9 +54,6 @@ class Workspace(param.Parameterized):
     params through `schedule` alone.
     """
 
-    draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
-    frame = param.Parameter(None, doc="The table as it was read (the owner's), or None.")
-    source = param.Dict(default={}, doc="As under table.source of a flow; empty before a table is opened.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
     problems = param.Parameter((), doc="What cannot work, one sentence each.")
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
@@ -67,10 +61,7 @@ class Workspace(param.Parameterized):
     runs = param.List(default=[], doc="Finished runs, oldest first.")
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
     running = param.Boolean(default=False)
-    status = param.String(default="Open a table to begin.", doc="One plain sentence.")
     progress = param.Dict(default={}, doc="Run name -> share done, while running.")
-    limits = param.ClassSelector(class_=Limits, default=Limits(), doc="Caps.")
-    folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
     dark = param.Boolean(default=False, doc="Whether the screens are dark.")
 
     def __init__(
@@ -78,6 +69,7 @@ class Workspace(param.Parameterized):
         schedule: Callable[[Callable[[], None]], None] | None = None,
         line: Line | None = None,
         scheduler: str = "threads",
+        freed: Callable[[], None] | None = None,
         **given: Any,
     ) -> None:
         folder = Path(tempfile.mkdtemp(prefix="anonflow-"))  # 0700
@@ -86,6 +78,7 @@ class Workspace(param.Parameterized):
         self._schedule = schedule or (lambda change: change())
         self._line = line or local_line()
         self._scheduler = scheduler
+        self._freed = freed or (lambda: None)
         self._lock = threading.RLock()
         self._jobs: list[Job] = []
         self._over = threading.Event()
@@ -100,86 +93,6 @@ class Workspace(param.Parameterized):
         self.draft.param.watch(self._draft_changed, "document")
 
     # ------------------------------------------------------------------------------------- the table
-
-    def open_dataset(self, name: str, **options: Any) -> None:
-        """Open a built-in table.
-
-        Parameters
-        ----------
-        name : str
-            One of :func:`anonflow.datasets.names`.
-        **options
-            Those of :func:`anonflow.datasets.load`; and ``hierarchies``, as :func:`anonflow.datasets.schema` has it.
-
-        Raises
-        ------
-        ParameterError
-            If the name or an option is unknown.
-        DataError
-            If it cannot be had, or is too large here.
-        """
-        hierarchies = bool(options.pop("hierarchies", False))
-        frame = load_dataset(name, self.limits, **options)
-        self._open(frame, {"dataset": name, **options}, first_columns(name, frame, hierarchies), name)
-
-    def open_file(self, name: str, path: Path, **options: Any) -> None:
-        """Open an uploaded file; it is moved into the workspace's own folder.
-
-        Parameters
-        ----------
-        name : str
-            As the user calls it; it tells CSV from Parquet.
-        path : pathlib.Path
-            Where it was uploaded to.
-        **options
-            ``delimiter``, ``encoding``, ``missing`` of a CSV file.
-
-        Raises
-        ------
-        DataError
-            If it is too large, or no table.
-        """
-        place = take_upload(name, Path(path), self._own_folder(), self.limits)
-        try:
-            frame, source = read_upload(place, self.limits, **options)
-        except AnonflowError:
-            place.unlink(missing_ok=True)
-            raise
-        columns = Schema.infer(frame).to_mapping()
-        self._open(frame, source, columns, safe_name(name).split(".")[0])
-
-    def open_flow(self, text: str) -> None:
-        """Go on with a flow file: its data set is loaded, or the file that it names, uploaded before, is read.
-
-        Parameters
-        ----------
-        text : str
-            Of the flow file.
-
-        Raises
-        ------
-        FlowError
-            If it is no flow, or names files that it may not.
-        DataError, ParameterError
-            If its table cannot be had; of an uploaded file, upload it first.
-        """
-        document = Draft.read(text, folder=self._own_folder(), confined=True).document
-        source = dict(document["table"]["source"])
-        if "dataset" in source:
-            options = {key: value for key, value in source.items() if key != "dataset"}
-            frame = load_dataset(source["dataset"], self.limits, **options)
-        else:
-            place = self._own_folder() / str(source.get("csv", source.get("parquet")))
-            given = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
-            frame, _ = read_upload(place, self.limits, **given)
-        kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
-        self._take(frame, source, kept)
-
-    def _open(self, frame: Any, source: dict[str, Any], columns: dict[str, Any], name: str) -> None:
-        first = Draft.start(source, columns, name=_flow_name(name), k=max(2, min(10, len(frame) // 3)))
-        if len(frame) > PARTITION:
-            first.set(("partition",), {"order": "lexicographic", "size": PARTITION})
-        self._take(frame, source, first.document)
 
     def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
         self._abandon()
@@ -196,28 +109,6 @@ class Workspace(param.Parameterized):
             self._jobs = []
         self.param.update(running=False, progress={})
         self._over.set()
-
-    def set_column(self, column: str, **declared: Any) -> None:
-        """Say what a column is, as one edit that can be undone.
-
-        Parameters
-        ----------
-        column : str
-        **declared
-            ``role``, ``kind``, ``hierarchy``, ``boundary``, ``weight``, ...: as under ``columns`` of a flow; None takes
-            away. What does not go with the new role or kind is taken away, too.
-
-        Raises
-        ------
-        ParameterError
-            If the table has no such column.
-        """
-        if self.frame is None or column not in self.frame.columns:
-            raise ParameterError("the table has no such column; name one of its header")
-        entry = edited_column(
-            self.draft.get(("table", "columns", column), {}), declared, self.frame[[column]]
-        )
-        self.draft.set(("table", "columns", column), entry or None)
 
     # ------------------------------------------------------------------------------------- the draft
 
@@ -315,6 +206,8 @@ class Workspace(param.Parameterized):
     def _work(self, job: Job) -> Callable[[], None]:
         def work() -> None:
             result = job.work(self._tell)
+            if job.stopped:
+                self._freed()
             self._schedule(partial(self._end, job, result))
 
         return work
@@ -414,6 +307,15 @@ class Workspace(param.Parameterized):
                 return run
         raise ParameterError(f"there is no run {id}; choose one of the table of runs")
 
+    def link(self) -> str:
+        """The configuration as the query of a link (:func:`anonflow.dashboards.links.link`): no data in it.
+
+        Raises
+        ------
+        None
+        """
+        return link(self.draft.document)
+
     def publish(self, id: int) -> Publication:
         """The release of a run, and all that goes with it; verified again, and empty if a check fails.
 
@@ -462,18 +364,6 @@ class Workspace(param.Parameterized):
         self._line.forget(id(self))
         self._delete()
         self.param.update(frame=None, table=None, runs=[], chosen=None)
-
-    def _own_folder(self) -> Path:
-        if self.folder is None or not self.folder.exists():
-            raise DataError("this session is over; reload the page")
-        return self.folder
-
-
-def _flow_name(name: str) -> str:
-    kept = "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name
-    )
-    return kept.strip("._-")[:64] or "draft"
 
 
 def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:
