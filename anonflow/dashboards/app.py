@@ -28,7 +28,7 @@ def extension() -> None:
     ------
     None
     """
-    pn.extension("tabulator", notifications=True, exception_handler=_told)
+    pn.extension("tabulator", "filedropper", notifications=True, exception_handler=_told)
     pn.config.design = Look
 
 

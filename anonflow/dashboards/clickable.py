@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import panel as pn
 import param
 
-__all__ = ["Clickable"]
+__all__ = ["PARTS", "Clickable"]
+
+PARTS = (Path(__file__).parent / "style" / "parts.css").read_text(encoding="utf-8")
+"""The style of what is drawn as markup."""
 
 _RENDER = """
 export function render({ model }) {
@@ -94,6 +98,7 @@ class Clickable(pn.custom.JSComponent):
     html = param.String(default="", doc="The markup.")
 
     _esm = _RENDER
+    _stylesheets: ClassVar[list[str]] = [PARTS]
 
     def __init__(self, on_click: Callable[[str], None] | None = None, **given: Any) -> None:
         super().__init__(**given)

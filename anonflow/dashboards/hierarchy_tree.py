@@ -9,7 +9,7 @@ import numpy as np
 
 from anonflow.hierarchy import Hierarchy
 
-__all__ = ["STYLE", "TreeDrawing"]
+__all__ = ["TreeDrawing"]
 
 ROWS = 120
 """A level is drawn where the picture stays within so many rows; beyond, a node is opened by a click."""
@@ -25,31 +25,6 @@ FITS = 24
 
 SHOWN = 22
 """Characters of a label; the whole label is its tooltip."""
-
-STYLE = """
-.clickable { font-family: inherit; }
-.tree { overflow: auto; max-height: 560px; border-radius: 10px; padding: 8px;
-  border: 1px solid var(--af-line, #d7dce2); background: var(--af-surface, #fff); }
-.tree svg { display: block; font-family: inherit; }
-.tree .edge { fill: none; stroke: var(--af-line-strong, #b6bfca); stroke-width: 1.4; }
-.tree .edge.beyond { stroke-dasharray: 3 4; opacity: .7; }
-.tree rect { fill: var(--af-surface-2, #eef2f6); stroke: var(--af-line-strong, #aab4c0); stroke-width: 1; }
-.tree text { fill: var(--af-text, #1d2733); dominant-baseline: central; }
-.tree .small { fill: var(--af-muted, #5b6876); }
-.tree .bar { fill: var(--af-accent, #0072b2); opacity: .35; stroke: none; }
-.tree .leaf rect { fill: transparent; stroke: transparent; }
-.tree .beyond rect { fill: transparent; stroke-dasharray: 3 3; }
-.tree .beyond text { fill: var(--af-muted, #5b6876); }
-.tree .limit rect, .tree .limit.leaf rect { fill: var(--af-accent, #0072b2); stroke: var(--af-accent, #0072b2); }
-.tree .limit text { fill: var(--af-on-accent, #fff); font-weight: 600; }
-.tree .picked rect, .tree .picked.leaf rect { fill: var(--af-accent-soft, #d6eaf7);
-  stroke: var(--af-accent, #0072b2); stroke-width: 2; }
-.tree .more rect { fill: transparent; stroke-dasharray: 2 3; }
-.tree .more text { fill: var(--af-muted, #5b6876); font-style: italic; }
-.tree [data-key] { cursor: pointer; outline: none; }
-.tree [data-key]:hover rect { stroke: var(--af-accent, #0072b2); stroke-width: 2; }
-.tree [data-key]:focus-visible rect { stroke: var(--af-focus, #d55e00); stroke-width: 2.5; }
-"""
 
 
 class TreeDrawing:

@@ -48,6 +48,10 @@ _RECIPROCAL = (
 _LIMIT = ("Time limit (seconds)", "For each partition; when it is over, the best result found is kept.")
 _TOLD: dict[str, tuple[str, str]] = {
     "greedy.reciprocal": _RECIPROCAL,
+    "greedy.visit": (
+        "Who chooses first",
+        "Spread: records far apart take turns, and less is lost. Lexicographic: as in the paper.",
+    ),
     "hungarian.reciprocal": _RECIPROCAL,
     "sort-greedy.reciprocal": _RECIPROCAL,
     "k-concealment.target": (
@@ -97,6 +101,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "k-concealment.target": (
         "concealment", "(k,1)", "(1,k)", "(k,k)", "(k,1)-concealment", "(k,k)-concealment",
     ),
+    "greedy.visit": ("spread", "lexicographic"),
     "mondrian.mode": ("strict", "relaxed"),
     "agglomerative.dist": ("log", "plain", "weighted", "ratio"),
     "two-phase.start": ("auto", "dense", "sparse"),

@@ -174,7 +174,8 @@ class PatternChoice(Choices):
 
     def _read(self) -> None:
         step = self.workspace.draft.get(("steps", "anonymize"), {})
-        given, weights = "all", {}
+        given: Any = "all"
+        weights: dict[str, Any] = {}
         own = step.get("options") or {}
         for place in (step, *(own.get(name) or {} for name in reversed(METHODS))):
             given = place.get("patterns", given)
