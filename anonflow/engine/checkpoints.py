@@ -60,7 +60,9 @@ class Checkpoints:
         self._waiting: dict[str, PartitionResult] = {}
         self._work = 0.0
 
-    def names(self, settings: Settings, domains: bytes, parts: Iterable[Records]) -> list[str]:
+    def names(
+        self, settings: Settings, domains: bytes, parts: Iterable[Records], first: int = 0
+    ) -> list[str]:
         """The name of each partition of a run.
 
         Parameters
@@ -71,6 +73,8 @@ class Checkpoints:
             :func:`domains_digest` of the table.
         parts : iterable of Records
             The partitions in order; O(n q) time for all of them.
+        first : int
+            Number of the first.
 
         Returns
         -------
@@ -92,7 +96,7 @@ class Checkpoints:
         for text in (__version__.encode(), domains, told.encode()):
             start.update(hashlib.sha256(text).digest())
         names = []
-        for number, records in enumerate(parts):
+        for number, records in enumerate(parts, first):
             one = start.copy()
             one.update(number.to_bytes(8, "big"))
             one.update(hashlib.sha256(records.codes.tobytes()).digest())
@@ -125,10 +129,32 @@ class Checkpoints:
         """
         waiting, self._waiting = self._waiting, {}
         if waiting:
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-            target = self.folder / f"{next(iter(waiting))}.npz"
-            write_whole(target, lambda path: _write(path, waiting), mode=0o600)
+            self.write(self.folder / f"{next(iter(waiting))}.npz", waiting)
         self._work = 0.0
+
+    def write(self, path: Path, results: Mapping[str, PartitionResult]) -> None:
+        """Write results to a file of the folder, which is made if it is not there.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        write_whole(path, lambda part: _write(part, results), mode=0o600)
+
+    def read(self, path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
+        """The results of one file that are wanted.
+
+        Raises
+        ------
+        None
+            What is damaged is as if it were not there.
+        """
+        try:
+            return _read(path, wanted)
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+            return {}
 
     def find(self, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
         """The results that are there.
@@ -150,10 +176,7 @@ class Checkpoints:
         """
         found: dict[str, PartitionResult] = {}
         for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
-            try:
-                found |= _read(path, wanted)
-            except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
-                continue
+            found |= self.read(path, wanted)
         return found
 
     def tidy(self, seconds: float) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from anonflow import utility
-from anonflow.algorithms.anonymize import Anonymization, assemble
+from anonflow.algorithms.anonymize import assemble
 from anonflow.algorithms.contract import Outcome
 from anonflow.algorithms.diversify import check_diversity, diversify
 from anonflow.algorithms.reciprocal import even_size
@@ -22,10 +23,19 @@ from anonflow.engine.graph import Plan, RunPlan
 from anonflow.engine.result import ColumnLoss, RunResult
 from anonflow.engine.tasks import OF_THE_WHOLE, Failed, Matched, Measured, PartitionResult, measure
 from anonflow.errors import InfeasibleError
+from anonflow.generalization import Generalization
 from anonflow.loss import measure_named, record_costs
-from anonflow.table import Table
+from anonflow.table import Domain, Table
 
-__all__ = ["combine", "infeasible", "refuse_early", "with_findings"]
+__all__ = [
+    "column_losses",
+    "combine",
+    "infeasible",
+    "merged",
+    "refuse_early",
+    "spread_of",
+    "with_findings",
+]
 
 
 def combine(
@@ -75,7 +85,7 @@ def combine(
         anonymization = assemble(table, method, spec.k, plan.index(one), outcomes, parameters, plan.left(one))
     except InfeasibleError as error:
         return infeasible(one.run, error.message, table.n)
-    findings = _merged([part.findings for part in parts])
+    findings = merged([part.findings for part in parts])
     seconds = sum(each.seconds for each in matched)
     columns = _columns(table, parts)
     more = flow.spec.steps.diversify
@@ -112,7 +122,7 @@ def combine(
         findings=findings,
         columns=columns,
         sizes=sizes_of(anonymization),
-        spread=_spread(anonymization),
+        spread=tuple(enumerate(spread_of(anonymization.generalization).tolist())),
         values=dict(one.run.values),
         anonymization=anonymization,
     )
@@ -160,8 +170,13 @@ def _measured(table: Table, outcome: Outcome) -> Measured:
     return found
 
 
-def _merged(findings: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """What was found in the partitions, as one finding for each criterion."""
+def merged(findings: Sequence[tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """What was found in the partitions, as one finding for each criterion.
+
+    Raises
+    ------
+    None
+    """
     merged = []
     for same in zip(*findings, strict=True):
         failed = [finding for finding in same if not finding.holds]
@@ -191,19 +206,34 @@ def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult
 
 
 def _columns(table: Table, parts: list[PartitionResult]) -> tuple[ColumnLoss, ...]:
-    """Mean loss of each published column; positions of a code are one column."""
-    measured = [part.measured for part in parts if part.measured is not None]
-    costs = np.sum([one.costs for one in measured], axis=0) / table.n
-    exact = np.sum([one.exact for one in measured], axis=0) / table.n
-    whole = np.sum([one.whole for one in measured], axis=0) / table.n
+    """Mean loss of each published column, over all records: also those that are in no partition."""
+    return column_losses(
+        table.domains, [part.measured for part in parts if part.measured is not None], table.n
+    )
+
+
+def column_losses(domains: Sequence[Domain], measured: Sequence[Measured], n: int) -> tuple[ColumnLoss, ...]:
+    """Mean loss of each published column over n records; positions of a code are one column.
+
+    Raises
+    ------
+    None
+    """
+    costs, exact, whole = (
+        np.sum([getattr(one, what) for one in measured], axis=0) / n for what in ("costs", "exact", "whole")
+    )
     found = []
-    for name in table.qi_columns:
-        at = [a for a, domain in enumerate(table.domains) if domain.column == name]
+    for name in dict.fromkeys(domain.column for domain in domains):
+        at = [a for a, domain in enumerate(domains) if domain.column == name]
         found.append(ColumnLoss(name, *(float(np.mean(values[at])) for values in (costs, exact, whole))))
     return tuple(found)
 
 
-def _spread(anonymization: Anonymization) -> tuple[tuple[int, int], ...]:
-    """How many generalized records lose how many percent; every percent up to the highest."""
-    percent = np.floor(100 * record_costs(anonymization.generalization, "ncp") + 1e-9).astype(np.int64)
-    return tuple(enumerate(np.bincount(percent).tolist()))
+def spread_of(made: Generalization) -> np.ndarray:
+    """How many generalized records lose 0, 1, 2, ... percent, up to the highest; shape (percents,), int64.
+
+    Raises
+    ------
+    None
+    """
+    return np.bincount(np.floor(100 * record_costs(made, "ncp") + 1e-9).astype(np.int64))

@@ -50,6 +50,10 @@ def flow_schema() -> dict[str, Any]:
         "description": _told(spec.PartitionSpec)["size"],
         "anyOf": [{"type": "integer", "minimum": 2}, {"const": "auto"}, {"type": "null"}],
     }
+    parts["SourceSpec"]["properties"]["pieces"] = {
+        "description": _told(spec.SourceSpec)["pieces"],
+        "anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 2}, {"type": "null"}],
+    }
     parts["SourceSpec"]["properties"]["dataset"] = {
         "anyOf": [{"enum": list(datasets.names())}, {"type": "null"}],
         "description": _told(spec.SourceSpec)["dataset"],

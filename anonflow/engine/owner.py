@@ -131,15 +131,15 @@ class OwnerFolder:
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8"))
 
-    def write_certificate(self, certificate: Any) -> None:
-        """Keep the certificate.
+    def write_certificate(self, release: Any) -> None:
+        """Keep the certificate of a release, which writes it itself.
 
         Raises
         ------
         AnonflowError
             If it cannot be written.
         """
-        self._write(CERTIFICATE, certificate.save)
+        self._write(CERTIFICATE, release.write_certificate)
 
     def seed(self) -> int:
         """The seed of the last run.
@@ -171,7 +171,7 @@ class OwnerFolder:
         return record
 
     def digest(self, path: Path | None) -> str | None:
-        """A keyed hash of a file: without the owner's key it confirms no guess.
+        """A keyed hash of a file, or of a folder's files: without the owner's key it confirms no guess.
 
         Raises
         ------
@@ -183,8 +183,7 @@ class OwnerFolder:
         key = self.key()
         self.keep_key()
         try:
-            with path.open("rb") as stream:
-                return hmac.new(key, hashlib.file_digest(stream, "sha256").digest(), "sha256").hexdigest()
+            return hmac.new(key, _digest(path), "sha256").hexdigest()
         except OSError as error:
             raise FlowError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -339,6 +338,16 @@ def check_target(target: Path) -> None:
     finally:
         for folder in made:
             _remove_empty(folder)
+
+
+def _digest(path: Path) -> bytes:
+    if not path.is_dir():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").digest()
+    whole = hashlib.sha256()
+    for file in sorted(one for one in path.iterdir() if one.is_file()):
+        whole.update(hashlib.sha256(file.name.encode()).digest() + _digest(file))
+    return whole.digest()
 
 
 def _missing_folders(path: Path) -> list[Path]:

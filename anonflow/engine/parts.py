@@ -132,8 +132,8 @@ class Parts:
             return
         form = given[0]
         about = {
-            "csv": {"csv", "delimiter", "encoding", "missing"},
-            "parquet": {"parquet"},
+            "csv": {"csv", "delimiter", "encoding", "missing", "pieces"},
+            "parquet": {"parquet", "pieces"},
             "dataset": {"dataset", "part", "complete", "n", "q", "sd", "seed"},
         }[form]
         for key in source.model_fields_set - about:
@@ -148,7 +148,7 @@ class Parts:
         file = self.folder / str(getattr(source, form))
         if not file.exists():
             self.problems.add((*path, form), "no such file; the path is relative to the flow", value=True)
-        elif not file.is_file():
+        elif not file.is_file() and not (form == "parquet" and file.is_dir()):
             self.problems.add((*path, form), "is no file", value=True)
 
     def _steps(self) -> tuple[dict[str, Any], dict[str, int]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.criteria.asked import read_criteria
@@ -22,7 +23,9 @@ from anonflow.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["attack", "release_of", "write_all"]
+    from anonflow.engine.report import Described
+
+__all__ = ["Written", "attack", "release_of", "warn_of_earlier", "write_all"]
 
 
 def release_of(
@@ -56,11 +59,7 @@ def release_of(
     result = results[picked.number]
     anonymization = result.anonymization
     assert anonymization is not None
-    if session.owner is not None and session.owner.has_release and not session.replayed:
-        session.warn(
-            "this flow has been released before: who has two draws of one table can intersect them; "
-            "publish one of them only"
-        )
+    warn_of_earlier(session)
     release = session.step("draw", lambda: _draw(session, anonymization), picked.number)
     promised = result.guarantee if release.certificate is None else release.certificate.criterion
     asked = read_criteria(session.flow.criteria, promised)
@@ -71,6 +70,20 @@ def release_of(
     )
     results[picked.number] = with_findings(result, checked.findings)
     return results, release
+
+
+def warn_of_earlier(session: Session) -> None:
+    """Warn of a second draw of one table.
+
+    Raises
+    ------
+    None
+    """
+    if session.owner is not None and session.owner.has_release and not session.replayed:
+        session.warn(
+            "this flow has been released before: who has two draws of one table can intersect them; "
+            "publish one of them only"
+        )
 
 
 def _draw(session: Session, anonymization: Anonymization) -> Release:
@@ -97,8 +110,42 @@ def attack(session: Session, table: Table, release: Release, results: list[RunRe
     )
 
 
-def write_all(session: Session, table: Table, report: RunReport) -> RunReport:
+class Written(Protocol):
+    """A release that can be written, with its certificate."""
+
+    def write_release(self, path: Path) -> None:
+        """Write the published table."""
+
+    def write_certificate(self, path: Path) -> None:
+        """Write the owner's proof."""
+
+
+class _InMemory:
+    """A release in memory, to be written."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+
+    def write_release(self, path: Path) -> None:
+        write_release(self.release, path)
+
+    def write_certificate(self, path: Path) -> None:
+        if self.release.certificate is not None:
+            self.release.certificate.save(path)
+
+
+def write_all(
+    session: Session, table: Described, report: RunReport, release: Written | None = None
+) -> RunReport:
     """Write the owner's things first, then what is published: each file whole, by rename.
+
+    Parameters
+    ----------
+    session : Session
+    table : Table, or what describes one
+    report : RunReport
+    release : object, optional
+        Writes what is published, where the report has no release in memory.
 
     Returns
     -------
@@ -111,6 +158,8 @@ def write_all(session: Session, table: Table, report: RunReport) -> RunReport:
         If something cannot be written.
     """
     flow, published = session.flow, []
+    if report.release is not None:
+        release = _InMemory(report.release)
     html = None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
@@ -122,12 +171,11 @@ def write_all(session: Session, table: Table, report: RunReport) -> RunReport:
         if not session.replayed:
             session.owner.set_earlier_aside()
         session.owner.write_seed(session.seed)
-        if report.release is not None and report.release.certificate is not None:
-            session.owner.write_certificate(report.release.certificate)
-    if flow.table_path is not None and report.release is not None:
-        release = report.release
+        if release is not None:
+            session.owner.write_certificate(release)
+    if flow.table_path is not None and release is not None:
         flow.table_path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(flow.table_path, lambda path: write_release(release, path))
+        write_whole(flow.table_path, release.write_release)
         published.append(flow.table_path)
     if flow.report_path is not None and html is not None:
         flow.report_path.parent.mkdir(parents=True, exist_ok=True)

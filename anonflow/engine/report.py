@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,7 +17,10 @@ from anonflow.drawing import plots
 from anonflow.engine.attacks import publishable
 from anonflow.engine.flow import Flow
 from anonflow.engine.result import RunReport, RunResult
-from anonflow.table import Table
+from anonflow.table import Domain, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["LIMITS", "PROMISES", "limits_of", "page", "render"]
 
@@ -74,13 +77,37 @@ PATTERNS = 60
 HEADER = ("run", "records", "GCP", "usefulness", "suppressed", "seconds", "checks")
 
 
-def render(flow: Flow, table: Table, report: RunReport, seconds: float) -> str:
+class Described(Protocol):
+    """What a report says of a table: a table, or what is known of one that is not in memory."""
+
+    @property
+    def n(self) -> int:
+        """Records."""
+
+    @property
+    def dropped(self) -> int:
+        """Records left out for a missing value."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Its published columns; rows are not looked at."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema."""
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The domains of the coded QIs."""
+
+
+def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> str:
     """The report of a flow as an HTML page.
 
     Parameters
     ----------
     flow : Flow
-    table : Table
+    table : Table, or what describes one
     report : RunReport
     seconds : float
         What the run took.

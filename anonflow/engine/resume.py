@@ -156,6 +156,26 @@ class Keeper:
         if self._noted:
             self._write(seed)
 
+    def begin(self, seed: int) -> tuple[str, bytes]:
+        """Workers are about to write results themselves: where, and the secret that they are named by.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written down that a run has begun.
+        """
+        if self.fresh:
+            self._store.tidy(0.0)
+        self._owner.make()
+        self._owner.write_unfinished(self._note(seed, publishing=False))
+        self._noted = True
+        return str(self._store.folder), self._owner.key()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether what is there is not used."""
+        return self._fresh
+
     def publishing(self, seed: int) -> None:
         """From here on, the seed is this flow's alone.
 

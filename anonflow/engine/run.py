@@ -15,6 +15,7 @@ from anonflow.engine.events import Event, EventStream, FlowDone, FlowStarted
 from anonflow.engine.fitting import fit_flow, is_fitted, sizes_of
 from anonflow.engine.flow import Flow
 from anonflow.engine.graph import Plan, first_of_each_method, plan_flow, why_not
+from anonflow.engine.large import pieces_of, run_large
 from anonflow.engine.loader import load_flow
 from anonflow.engine.owner import check_target
 from anonflow.engine.result import RunReport, RunResult
@@ -129,8 +130,10 @@ class _Runner:
         )
         self._check_targets()
         jit.announce(self._announce)
+        if pieces_of(flow) is not None:
+            return run_large(session)
         table = session.step("load", lambda: source.read(flow))
-        self._tell_about(table)
+        session.tell_about(table.unnamed, table.dropped)
         refuse_early(flow, table)
         if is_fitted(flow):
             session.step("fit", lambda: self._fit(table))
@@ -178,16 +181,6 @@ class _Runner:
                 check_target(target)
         if self.session.owner is not None:
             self.session.owner.check()
-
-    def _tell_about(self, table: Table) -> None:
-        if table.unnamed:
-            self.session.warn(
-                f"{len(table.unnamed)} columns are not named by the flow and not published: "
-                + ", ".join(table.unnamed[:10])
-                + (", ..." if len(table.unnamed) > 10 else "")
-            )
-        if table.dropped:
-            self.session.warn(f"{table.dropped} records with a missing value are left out, as the flow says")
 
     def _announce(self) -> None:
         self.compiles = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import TypeVar
 
@@ -49,6 +49,8 @@ class Session:
         Of the partitions' results; None where nothing is kept.
     seconds : dict
         Step -> how long it took.
+    memory : int
+        The most bytes that a worker used, as far as workers said.
     warnings : list of str
 
     Raises
@@ -108,6 +110,7 @@ class Session:
         self.fitted: dict[int, Fitted] = {}
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
         self.seconds: dict[str, float] = {}
+        self.memory = 0
 
     def step(self, name: str, work: Callable[[], Result], run: int | None = None) -> Result:
         """Do a step of the run: it is announced, and its time is taken.
@@ -132,6 +135,44 @@ class Session:
         self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         self.events.emit(StepDone(step=name, seconds=seconds, run=run))
         return result
+
+    def timed(self, name: str, work: Callable[[], object]) -> float:
+        """Take the time of a part of the run that is announced elsewhere; seconds.
+
+        Raises
+        ------
+        None
+        """
+        begin = time.perf_counter()
+        work()
+        seconds = time.perf_counter() - begin
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        return seconds
+
+    def used(self, memory: int) -> None:
+        """A worker has used so many bytes at the most.
+
+        Raises
+        ------
+        None
+        """
+        self.memory = max(self.memory, memory)
+
+    def tell_about(self, unnamed: Sequence[str], dropped: int) -> None:
+        """Say what of the table is not published.
+
+        Raises
+        ------
+        None
+        """
+        if unnamed:
+            self.warn(
+                f"{len(unnamed)} columns are not named by the flow and not published: "
+                + ", ".join(unnamed[:10])
+                + (", ..." if len(unnamed) > 10 else "")
+            )
+        if dropped:
+            self.warn(f"{dropped} records with a missing value are left out, as the flow says")
 
     def warn(self, message: str) -> None:
         """Say something that stays with the report.

@@ -28,11 +28,20 @@ VERSION = 1
 
 SCHEDULER = r"^(threads|processes|(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}/?)$"
 
+MEMORY = r"^\d{1,6}(\.\d{1,3})?[KMGT]i?B$"
+
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class _Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def _pieces(value: Any) -> Any:
+    """One problem for each wrong value, where a union of types would make several."""
+    if value is not None and (not isinstance(value, int) or (not isinstance(value, bool) and value < 2)):
+        raise PydanticCustomError("pieces", "true, false, or a number of rows of at least 2")
+    return value
 
 
 class SourceSpec(_Spec):
@@ -42,7 +51,7 @@ class SourceSpec(_Spec):
     """A CSV file with a header, relative to the flow file."""
 
     parquet: StrictStr | None = None
-    """A Parquet file, relative to the flow file."""
+    """A Parquet file, or a folder of Parquet files, relative to the flow file."""
 
     dataset: StrictStr | None = None
     """The name of a built-in or fetched table (`anonflow datasets`)."""
@@ -73,6 +82,10 @@ class SourceSpec(_Spec):
 
     seed: Annotated[StrictInt, Field(ge=0)] | None = None
     """Of a generated data set: what it is generated from (no secret: nothing of a person is in it)."""
+
+    pieces: Annotated[bool | int | None, PlainValidator(_pieces)] = None
+    """Of a file: true to work on it in pieces on disk, or how many rows a piece has; false never to. Without
+    it, a table that would take more memory than there is, is worked on in pieces."""
 
 
 class TableSpec(_Spec):
@@ -126,6 +139,24 @@ class RunSpec(_Spec):
 
     workers: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
     """Threads or processes; as many as there are processors without it."""
+
+    memory: Annotated[StrictStr, Field(pattern=MEMORY)] | None = None
+    """What each worker may use, such as 4GiB: a process that uses more is ended; a table that would take
+    more is worked on in pieces."""
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The memory as a number of bytes.
+
+        Raises
+        ------
+        None
+        """
+        if self.memory is None:
+            return None
+        number = self.memory.rstrip("KMGTiB")
+        unit = self.memory[len(number) :]
+        return int(float(number) * (1024 if "i" in unit else 1000) ** (1 + "KMGT".index(unit[0])))
 
 
 class AnonymizeSpec(BaseModel):

@@ -29,6 +29,8 @@ __all__ = [
     "Measured",
     "PartitionResult",
     "Settings",
+    "bug",
+    "check",
     "finish",
     "given_up",
     "match",
@@ -165,7 +167,7 @@ def match(settings: Settings, records: Records, partition: int) -> Matched | Fai
     except AnonflowError as error:
         return Failed(error, error.message)
     except Exception as error:
-        return _bug(error)
+        return bug(error)
     return Matched(outcome, time.perf_counter() - start)
 
 
@@ -192,7 +194,7 @@ def check(settings: Settings, records: Records, matched: Matched | Failed) -> tu
     except AnonflowError as error:
         return Failed(error, error.message)
     except Exception as error:
-        return _bug(error)
+        return bug(error)
 
 
 def measure(records: Records, matched: Matched | Failed) -> Measured | Failed | None:
@@ -218,7 +220,7 @@ def measure(records: Records, matched: Matched | Failed) -> Measured | Failed | 
             exact[a] = counts[t] == 1
         return Measured(records.n, costs, exact.sum(axis=1), (whole & ~exact).sum(axis=1))
     except Exception as error:
-        return _bug(error)
+        return bug(error)
 
 
 def finish(
@@ -271,8 +273,13 @@ def given_up(workers: int) -> PartitionResult:
 _SMALLER = "use smaller partitions, fewer workers, or workers with more memory"
 
 
-def _bug(error: Exception) -> Failed:
-    """Type and place of an error that nobody meant; its own words may hold a value, so they stay here."""
+def bug(error: Exception) -> Failed:
+    """Type and place of an error that nobody meant; its own words may hold a value, so they stay here.
+
+    Raises
+    ------
+    None
+    """
     if isinstance(error, MemoryError):
         why = "there is not enough memory"
         return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import platform
 import zipfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -129,6 +130,45 @@ class Certificate:
         AnonflowError
             If the disk is full.
         """
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        if self.row_marks is not None:
+            arrays[_MARKS] = self.row_marks
+        text = self._about(self.row_marks is not None)
+        write_whole(path, OWNER_ONLY, lambda stream: np.savez(stream, about=text, **arrays))
+
+    def save_in_parts(
+        self, path: str | PathLike[str], parts: Mapping[str, tuple[int, Iterable[np.ndarray]]]
+    ) -> None:
+        """Write the certificate of a release that is not in memory: its arrays come part by part.
+
+        Parameters
+        ----------
+        path : path
+        parts : mapping
+            ``row_list``, ``list_offsets``, ``list_originals``, ``row_marks`` -> their length, and their parts in
+            order. The certificate's own arrays are not looked at.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            As :meth:`save`.
+        """
+        kinds = {**_ARRAYS, _MARKS: np.uint32}
+        text = self._about(True)
+
+        def write(stream: BinaryIO) -> None:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+                for name, (count, chunks) in {"about": (len(text), [text]), **parts}.items():
+                    kind = np.dtype(kinds.get(name, np.uint8))
+                    head = {"descr": kind.str, "fortran_order": False, "shape": (count,)}
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                        np.lib.format.write_array_header_1_0(member, head)
+                        for chunk in chunks:
+                            member.write(np.ascontiguousarray(chunk, kind).tobytes())
+
+        write_whole(path, OWNER_ONLY, write)
+
+    def _about(self, marked: bool) -> np.ndarray:
         about = {
             "format": FORMAT,
             "k": self.k,
@@ -136,13 +176,9 @@ class Certificate:
             "algorithm": self.algorithm,
             "versions": self.versions,
             **({"extra-covers": True} if self.extra_covers else {}),
-            **({"key": self.key} if self.row_marks is not None else {}),
+            **({"key": self.key} if marked else {}),
         }
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
-        if self.row_marks is not None:
-            arrays[_MARKS] = self.row_marks
-        text = np.frombuffer(json.dumps(about).encode(), np.uint8)
-        write_whole(path, OWNER_ONLY, lambda stream: np.savez(stream, about=text, **arrays))
+        return np.frombuffer(json.dumps(about).encode(), np.uint8)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Certificate:

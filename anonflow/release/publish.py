@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anonflow.generalization import Generalization
     from anonflow.table import Table
 
-__all__ = ["Publishable", "Release", "ReleaseWarning", "plain_values", "publish"]
+__all__ = ["Publishable", "Release", "ReleaseWarning", "plain_values", "publish", "telling"]
 
 _OWN_VALUE = 0.5
 _CHANCE = math.log(1000)
@@ -237,7 +237,12 @@ def _certificate(source: Publishable, suppressed: np.ndarray, order: np.ndarray)
 
 
 def plain_values(
-    cells: pd.Series, order: np.ndarray, *, hidden: np.ndarray | None = None, name: str = ""
+    cells: pd.Series,
+    order: np.ndarray,
+    *,
+    hidden: np.ndarray | None = None,
+    name: str = "",
+    text: bool = False,
 ) -> Any:
     """A column's values in another order, rebuilt so that nothing of the original column comes along.
 
@@ -250,6 +255,8 @@ def plain_values(
         Rows that get ``*`` instead; the column is text then.
     name : str
         The column, for messages.
+    text : bool
+        Whether to make it text also where all values are numbers: of a part of a column, others may be none.
 
     Returns
     -------
@@ -270,7 +277,7 @@ def plain_values(
     at = at[order]
     values = [value.item() if isinstance(value, np.generic) else value for value in list(distinct)]
     missing = at < 0
-    if hidden is None:
+    if hidden is None and not text:
         numbers = _numbers(values, bool(missing.any()))
         if numbers is not None:
             return numbers[at]  # a missing one, -1, is the NaN at the end
@@ -332,27 +339,45 @@ def _warn_of_telling_column(name: str, cells: pd.Series) -> None:
     except TypeError:
         return  # refused when the column is rebuilt
     counts = np.bincount(at[at >= 0], minlength=len(distinct))
+    given = at[at >= 0]
+    in_runs = int((given[1:] != given[:-1]).sum()) == len(counts) - 1
+    told = telling(name, counts, in_runs)
+    if told:
+        warnings.warn(told, ReleaseWarning, stacklevel=4)
+
+
+def telling(name: str, counts: np.ndarray, in_runs: bool, share: int = 1) -> str | None:
+    """What a column that is no quasi-identifier tells of who is who, in spite of the shuffle; None if nothing.
+
+    Parameters
+    ----------
+    name : str
+    counts : numpy.ndarray, shape (v,), int64
+        How often each of its values occurs.
+    in_runs : bool
+        Whether every value stands in one run of the table.
+    share : int
+        Of how many values one was looked at.
+
+    Raises
+    ------
+    None
+    """
     own = int((counts == 1).sum())
     if len(counts) > 1 and own >= _OWN_VALUE * counts.sum():
-        warnings.warn(
-            f"column {name!r} is nearly unique: {own} records have a value that nobody else has, "
-            "which undoes the shuffle; leave it out or make it coarser",
-            ReleaseWarning,
-            stacklevel=4,
+        return (
+            f"column {name!r} is nearly unique: {'about ' if share > 1 else ''}{own * share} records have a value "
+            "that nobody else has, which undoes the shuffle; leave it out or make it coarser"
         )
-    elif _monotone(at, counts):
-        warnings.warn(
-            f"column {name!r} is monotone: its {len(counts)} values stand in the table's order, "
-            "which undoes the shuffle; leave it out or put the table in another order",
-            ReleaseWarning,
-            stacklevel=4,
+    if in_runs and len(counts) > 1 and _beyond_chance(counts):
+        return (
+            f"column {name!r} is monotone: its {len(counts) * share} values stand in the table's order, "
+            "which undoes the shuffle; leave it out or put the table in another order"
         )
+    return None
 
 
-def _monotone(at: np.ndarray, counts: np.ndarray) -> bool:
-    """Whether every value stands in one run of the table, and not by chance."""
-    given = at[at >= 0]
-    if len(counts) < 2 or int((given[1:] != given[:-1]).sum()) != len(counts) - 1:
-        return False
-    orders = math.lgamma(len(given) + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
+def _beyond_chance(counts: np.ndarray) -> bool:
+    """Whether it is no chance that every value stands in one run."""
+    orders = math.lgamma(int(counts.sum()) + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
     return orders - math.lgamma(len(counts) + 1) > _CHANCE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,11 +19,15 @@ from anonflow.table.read import read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
-__all__ = ["read_release", "write_release"]
+__all__ = ["read_release", "write_parts", "write_release"]
 
 _CSV = ".csv"
 _PARQUET = (".parquet", ".pq")
+
+# statistics and the stored Arrow schema would say more than the rows do
+_PLAINLY: dict[str, Any] = {"compression": "zstd", "write_statistics": False, "store_schema": False}
 
 
 def write_release(release: Release, path: str | PathLike[str]) -> None:
@@ -58,12 +62,52 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
         )
 
 
-def _write_csv(frame: pd.DataFrame, stream: BinaryIO) -> None:
+def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
+    """Write a published table that is not in memory: its rows come part by part, as :func:`write_release` writes them.
+
+    Parameters
+    ----------
+    path : path
+    parts : iterable of pyarrow.Table
+        All with the same columns of plain values; at least one.
+
+    Raises
+    ------
+    ParameterError, DataError, AnonflowError
+        As :func:`write_release`.
+    """
+    import pyarrow.parquet as pq
+
+    suffix = Path(path).suffix.lower()
+
+    def write_csv(stream: BinaryIO) -> None:
+        for number, part in enumerate(parts):
+            _write_csv(part.to_pandas(), stream, header=not number)
+
+    def write_parquet(stream: BinaryIO) -> None:
+        writer = None
+        for part in parts:
+            writer = writer or pq.ParquetWriter(stream, part.schema, **_PLAINLY)
+            writer.write_table(part)
+        if writer is not None:
+            writer.close()
+
+    if suffix == _CSV:
+        write_whole(path, PUBLIC, write_csv)
+    elif suffix in _PARQUET:
+        write_whole(path, PUBLIC, write_parquet)
+    else:
+        raise ParameterError(
+            f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"
+        )
+
+
+def _write_csv(frame: pd.DataFrame, stream: BinaryIO, header: bool = True) -> None:
     import pandas as pd
 
     columns = {name: _csv_cells(frame[name]) for name in frame.columns}
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    pd.DataFrame(columns).to_csv(text, index=False, lineterminator="\n")
+    pd.DataFrame(columns).to_csv(text, index=False, header=header, lineterminator="\n")
     text.detach()
 
 
@@ -88,8 +132,7 @@ def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:
         for field in table.schema
     ]
     table = table.cast(pa.schema(plain)).replace_schema_metadata(None)
-    # statistics and the stored Arrow schema would say more than the rows do
-    pq.write_table(table, stream, compression="zstd", write_statistics=False, store_schema=False)
+    pq.write_table(table, stream, **_PLAINLY)
 
 
 def read_release(

@@ -19,7 +19,7 @@ from anonflow.table.schema import Schema, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Table"]
+__all__ = ["Table", "check_columns"]
 
 
 class Table:
@@ -104,6 +104,41 @@ class Table:
         """
         schema = Schema.of(schema)
         return cls(read_frame(path, delimiter=delimiter, encoding=encoding, missing=missing), schema)
+
+    @classmethod
+    def coded(
+        cls, records: Records, schema: Schema, columns: Sequence[str], others: Mapping[str, Any]
+    ) -> Table:
+        """A part of a table whose quasi-identifiers are known as codes only.
+
+        Parameters
+        ----------
+        records : Records
+            m records.
+        schema : Schema
+        columns : sequence of str
+            The published ones, in the table's order.
+        others : mapping
+            The cells of those that are no quasi-identifiers, m each.
+
+        Returns
+        -------
+        Table
+            In its frame, quasi-identifiers are empty.
+
+        Raises
+        ------
+        None
+        """
+        import pandas as pd
+
+        part = object.__new__(cls)
+        part.schema, part.dropped, part.records = schema, 0, records
+        part.unpublished = part.unnamed = ()
+        nothing = np.full(records.n, np.nan)
+        cells = {name: others.get(name, nothing) for name in columns}
+        part.frame = pd.DataFrame(cells, index=pd.RangeIndex(records.n))
+        return part
 
     def _coded(self) -> Records:
         domains: list[Domain] = []
@@ -202,7 +237,21 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
 
     if not isinstance(frame, pd.DataFrame):
         raise DataError("a table is made of a pandas DataFrame; read files with Table.read")
-    names = list(frame.columns)
+    check_columns(list(frame.columns), schema)
+    if not len(frame):
+        raise DataError("the table has no rows")
+
+
+def check_columns(names: list[Any], schema: Schema) -> None:
+    """See that a table with some columns goes with a schema.
+
+    Raises
+    ------
+    DataError
+        If names are no text, or stand twice.
+    SchemaError
+        If the schema names columns that the table does not have.
+    """
     if any(not isinstance(name, str) for name in names):
         raise DataError("some column names are not text; rename them")
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -220,5 +269,3 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
         )
     if absent:
         raise SchemaError.collected("the schema names columns that the table does not have", absent)
-    if not len(frame):
-        raise DataError("the table has no rows")

@@ -1,0 +1,119 @@
+"""Whether a flow's table is worked on in pieces, and whether the flow can be."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anonflow.criteria.asked import read_criteria
+from anonflow.engine.flow import Flow
+from anonflow.engine.tasks import OF_THE_WHOLE
+from anonflow.errors import DataError, FlowError
+from anonflow.table.read import csv_batches, parquet_fields, parquet_files
+
+__all__ = ["ADDED_UP", "ROWS", "fields_of", "pieces_of"]
+
+ROWS = 1 << 18
+"""Rows of a piece, where the flow does not say."""
+
+ADDED_UP = (
+    "gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions", "suppressed", "stars", "violations",
+)  # fmt: skip
+"""Measures of which partitions give a number each."""
+
+_CELL = 100
+"""Bytes that a cell takes, from the file to the release, where a table is in memory."""
+
+_TEXT = 30
+"""How many times its size a CSV file takes there."""
+
+
+def pieces_of(flow: Flow) -> int | None:
+    """The rows of a piece, if the flow's table is worked on in pieces; else None.
+
+    It is where the source says ``pieces: N``, or where the table would take more memory than ``run: memory`` allows,
+    half of the machine's without it; never with ``pieces: false``.
+
+    Raises
+    ------
+    FlowError
+        If the source asks for pieces and the flow asks for what needs the whole table.
+    DataError
+        If the source cannot be read.
+    """
+    source = flow.spec.table.source
+    if source.pieces is False or source.dataset is not None:
+        return None
+    problems = _problems(flow)
+    if source.pieces is not None:
+        if problems:
+            raise FlowError.collected(f"{flow.path or flow.name}: cannot be run in pieces", problems)
+        return ROWS if source.pieces is True else source.pieces
+    if problems or flow.source_path is None:
+        return None
+    allowed = flow.spec.run.memory_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
+
+
+def _need(path: Path, text: bool) -> int:
+    """About how many bytes a table would take in memory."""
+    if text:
+        try:
+            return path.stat().st_size * _TEXT
+        except OSError:
+            return 0  # it is said where it is read
+    try:
+        about = [pq.ParquetFile(file).metadata for file in parquet_files(path)]
+    except (pa.ArrowException, OSError, DataError):
+        return 0
+    return sum(one.num_rows * one.num_columns for one in about) * _CELL
+
+
+def _problems(flow: Flow) -> list[str]:
+    problems = []
+    if flow.path is None:
+        problems.append(
+            "a flow that is no file has no owner's folder to put pieces aside in; write it to a file"
+        )
+    for step in ("diversify", "attack"):
+        if getattr(flow.spec.steps, step):
+            problems.append(f"the step {step} needs the whole table; leave it out")
+    for name in flow.spec.steps.measure:
+        if name not in ADDED_UP:
+            problems.append(f"the measure {name!r} needs the whole table; without it: {', '.join(ADDED_UP)}")
+    for one in read_criteria(flow.criteria, "covers"):
+        if one.name in OF_THE_WHOLE:
+            problems.append(f"the criterion {one.name!r} needs the whole table; leave it out")
+    bounded = [name for name in flow.schema.quasi_identifiers if flow.schema[name].boundary is not None]
+    for run in flow.runs:
+        if run.partition.order == "random":
+            problems.append("partitions in random order need the whole table; use lexicographic or input")
+        if run.partition.size == "auto":
+            problems.append("partition size auto needs the whole table; name a size")
+        if bounded and run.anonymize.boundaries:
+            problems.append(
+                f"the boundary of {bounded[0]!r} is kept by sorting the whole table; "
+                "say boundaries: false, or leave the boundary out"
+            )
+    return list(dict.fromkeys(problems))
+
+
+def fields_of(flow: Flow) -> pa.Schema:
+    """The columns of a flow's source, seen without reading its rows.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    source, path = flow.spec.table.source, flow.source_path
+    assert path is not None
+    if source.parquet is not None:
+        return parquet_fields(path)
+    first = next(
+        csv_batches(path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing)
+    )
+    return first.schema

@@ -1,0 +1,231 @@
+"""A lexicographic order of a table that is in pieces: sort each, cut all at sampled rows, merge the cuts.
+
+The order is that of :func:`anonflow.partition.lexicographic_order`, ties included: equal records stand in the order of
+the table. A row is compared by its codes, the QI with the fewest values first, and at last by its position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from anonflow.engine.large.reading import Piece, kept_rows, read_piece
+from anonflow.engine.large.scan import Coder
+from anonflow.engine.large.spill import as_numpy, read_batch, write_batches
+from anonflow.partition import first_to_last
+from anonflow.table import Domain, Schema
+
+__all__ = [
+    "OTHER",
+    "POSITION",
+    "Ordered",
+    "codes_of",
+    "merge_range",
+    "order_columns",
+    "sort_piece",
+    "splitters",
+]
+
+SAMPLE = 256
+"""Rows of each piece that the cuts are chosen from."""
+
+POSITION = "position"
+_CODE = "code:"
+OTHER = "other:"
+
+
+def order_columns(order: str, domains: Sequence[Domain]) -> tuple[str, ...]:
+    """The columns that rows are compared by, the first first.
+
+    Raises
+    ------
+    None
+    """
+    compared = [f"{_CODE}{a}" for a in first_to_last(domains)] if order == "lexicographic" else []
+    return (*compared, POSITION)
+
+
+def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
+    """The codes of some rows, shape (m, q), int32, C-contiguous.
+
+    Raises
+    ------
+    None
+    """
+    q = sum(name.startswith(_CODE) for name in rows.schema.names)
+    codes = np.empty((rows.num_rows, q), np.int32)
+    for a in range(q):
+        codes[:, a] = rows.column(f"{_CODE}{a}").to_numpy()
+    return codes
+
+
+def sort_piece(
+    made: Sequence[Coder], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
+    compared: Sequence[str], into: str,
+) -> np.ndarray:  # fmt: skip
+    """Code a piece, sort it, and put it aside.
+
+    Parameters
+    ----------
+    made : sequence of Coder
+    piece : Piece
+    start : int
+        Position of its first kept row in the table.
+    schema : Schema
+    columns : sequence of str
+        Those that are published.
+    compared : sequence of str
+        As :func:`order_columns` gives them.
+    into : str
+        The file that is written.
+
+    Returns
+    -------
+    numpy.ndarray, shape (s, len(compared)), int64
+        A sample of its rows.
+
+    Raises
+    ------
+    DataError, OSError
+        If it cannot be read, or the file cannot be written.
+    """
+    table = read_piece(piece, columns)
+    qis = {coder.name for coder in made}
+    frame = table.select(
+        [name for name in columns if schema[name].missing == "drop" or name in qis]
+    ).to_pandas()
+    kept = kept_rows(frame, schema)
+    if not kept.all():
+        frame, table = frame[kept], table.filter(pa.array(kept))
+    codes = np.concatenate([coder.code(frame[coder.name]) for coder in made], axis=1)
+    rows = {f"{_CODE}{a}": np.ascontiguousarray(codes[:, a]) for a in range(codes.shape[1])}
+    rows[POSITION] = np.arange(start, start + len(codes), dtype=np.int64)
+    keys = [rows[name] for name in compared[:-1]]
+    order = np.lexsort(keys[::-1]) if keys else np.arange(len(codes))
+    others = {
+        f"{OTHER}{name}": table.column(name).take(pa.array(order)) for name in columns if name not in qis
+    }
+    written = pa.table({**{name: pa.array(cells[order]) for name, cells in rows.items()}, **others})
+    write_batches(into, written.combine_chunks().to_batches() or [_empty(written)])
+    at = (
+        order[np.linspace(0, len(order) - 1, min(SAMPLE, len(order))).astype(np.int64)]
+        if len(order)
+        else order
+    )
+    return np.stack([rows[name][at].astype(np.int64) for name in compared], axis=1)
+
+
+def _empty(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def splitters(samples: Sequence[np.ndarray], ranges: int) -> np.ndarray:
+    """Rows to cut at, so that about equally many rows lie between two.
+
+    Parameters
+    ----------
+    samples : sequence of numpy.ndarray
+        As :func:`sort_piece` gives them.
+    ranges : int
+        Number of ranges wanted.
+
+    Returns
+    -------
+    numpy.ndarray, shape (at most ranges - 1, c), int64, ascending
+
+    Raises
+    ------
+    None
+    """
+    rows = np.concatenate(samples)
+    rows = rows[np.lexsort(rows.T[::-1])]
+    at = np.unique(np.arange(1, ranges) * len(rows) // ranges)
+    found: np.ndarray = rows[at[at > 0]]
+    return found
+
+
+def merge_range(
+    files: Sequence[str], compared: Sequence[str], low: np.ndarray | None, high: np.ndarray | None, into: str
+) -> int:
+    """Put the rows of one range together, in order.
+
+    Parameters
+    ----------
+    files : sequence of str
+        Sorted pieces, in the table's order.
+    compared : sequence of str
+    low, high : numpy.ndarray, shape (c,), int64, or None
+        The first row of the range, and the first of the next; None at the ends.
+    into : str
+        The file that is written.
+
+    Returns
+    -------
+    int
+        Its number of rows.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read or written.
+    """
+    parts: list[pa.RecordBatch] = []
+    for file in files:
+        rows = read_batch(file)
+        keys = [as_numpy(rows.column(name)) for name in compared]
+        start = 0 if low is None else _place(keys, low)
+        stop = rows.num_rows if high is None else _place(keys, high)
+        if stop > start or not parts:
+            parts.append(rows.slice(start, stop - start))
+    table = pa.Table.from_batches(parts).combine_chunks()
+    order = np.lexsort([table.column(name).to_numpy() for name in reversed(compared)])
+    table = table.take(pa.array(order)).combine_chunks()
+    write_batches(into, table.to_batches() or [_empty(table)])
+    return table.num_rows
+
+
+def _place(keys: Sequence[np.ndarray], row: np.ndarray) -> int:
+    """How many rows of a sorted piece come before a row; O(c log m)."""
+    low, high = 0, len(keys[0])
+    for key, value in zip(keys, row.tolist(), strict=True):
+        part = key[low:high]
+        low, high = (
+            low + int(np.searchsorted(part, value, "left")),
+            low + int(np.searchsorted(part, value, "right")),
+        )
+    return low
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """A table in order, in files one after the other.
+
+    Attributes
+    ----------
+    files : tuple of str
+    ends : tuple of int
+        How many rows there are up to the end of each.
+    """
+
+    files: tuple[str, ...]
+    ends: tuple[int, ...]
+
+    def rows(self, start: int, stop: int) -> pa.Table:
+        """The rows of that many places.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        parts = []
+        begin = 0
+        for file, end in zip(self.files, self.ends, strict=True):
+            if begin < stop and end > start:
+                low, high = max(start, begin) - begin, min(stop, end) - begin
+                parts.append(read_batch(file).slice(low, high - low))
+            begin = end
+        return pa.Table.from_batches(parts).combine_chunks()
