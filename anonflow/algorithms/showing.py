@@ -96,7 +96,7 @@ def _changes(made: Anonymization) -> Markup:
         cells = []
         for name in made.table.qi_columns:
             old, new = str(before[name].iloc[at]), str(after[name].iloc[at])
-            cells.append(new if old == new else Markup("{} → <b>{}</b>").format(_cut(old), _cut(new)))
+            cells.append(new if old == new else Markup("<i>{}</i>{}").format(_cut(old), _cut(new)))
         rows.append([at, *cells])
     return grid(["", *made.table.qi_columns], rows)
 

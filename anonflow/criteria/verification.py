@@ -214,28 +214,24 @@ class Verification:
     def _repr_html_(self) -> str:
         from anonflow.drawing import grid, view
 
+        head = f"Verification of {self.records:,} records" + (f", k = {self.k}" if self.k else "")
+        if self:
+            good = [(one.criterion, "✓ holds", one.detail) for one in self]
+            return view(f"{head}: all hold", grid(["criterion", "verdict", "how"], good))
         rows = [
-            (
-                one.criterion,
-                "✓ holds" if one.holds else "✗ fails",
-                f"{one.failed:,}" if one.failed else "",
-                *_how(one),
-            )
+            (one.criterion, "✓ holds" if one.holds else "✗ fails", str(one.failed or ""), _where(one), one.detail)
             for one in self
         ]
-        head = f"Verification of {self.records:,} records" + (f", k = {self.k}" if self.k else "")
-        verdict = "all hold" if self else "NOT all hold"
-        return view(
-            f"{head}: {verdict}",
-            grid(["criterion", "verdict", "records that fail", "where", "how"], rows, [2]),
-        )
+        header = ["criterion", "verdict", "records that fail", "where", "how"]
+        return view(f"{head}: NOT all hold", grid(header, rows, numbers=[2]))
 
 
-def _how(finding: Finding) -> tuple[str, str]:
-    """The failing records and how it was checked, for a table."""
+def _where(finding: Finding) -> str:
+    """The failing records that are named."""
+    if not finding.positions:
+        return ""
     more = ", ..." if finding.failed > len(finding.positions) else ""
-    where = f"{finding.side}: {', '.join(map(str, finding.positions))}{more}" if finding.positions else ""
-    return where, finding.detail
+    return f"{finding.side}: {', '.join(map(str, finding.positions))}{more}"
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """Pictures and tables for notebooks and reports: plain values in, escaped HTML and inline SVG out."""
 
-from anonflow.drawing.fragments import Fragment, facts, grid, heading, note, view
+from anonflow.drawing.fragments import Fragment, facts, grid, heading, note, share, view
 from anonflow.drawing.graphs import generalization_graph, points_and_matches
 from anonflow.drawing.trees import tree
 
@@ -12,6 +12,7 @@ __all__ = [
     "heading",
     "note",
     "points_and_matches",
+    "share",
     "tree",
     "view",
 ]

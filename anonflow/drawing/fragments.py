@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-__all__ = ["Fragment", "facts", "grid", "heading", "note", "shortened", "view"]
+__all__ = ["Fragment", "facts", "grid", "heading", "note", "share", "shortened", "view"]
 
 LONGEST = 60
 """Characters of a cell that are shown."""
@@ -28,20 +28,24 @@ _STYLE = Markup(
     "margin-left:.8em;font-weight:400;font-size:.85em;opacity:.85}"
     ".anonflow-view .scroll{overflow-x:auto}"
     ".anonflow-view table{border-collapse:collapse;margin:.3em 0;font-size:.95em;font-variant-numeric:tabular-nums}"
-    ".anonflow-view th,.anonflow-view td{text-align:left;padding:.15em 1.1em .15em 0;vertical-align:top;"
-    "background:none;border:0;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent)}"
+    ".anonflow-view table th,.anonflow-view table td{text-align:left !important;padding:.15em 1.1em .15em 0;"
+    "vertical-align:top;background:none;border:0;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent)}"
     ".anonflow-view th{font-weight:600;white-space:nowrap}"
-    ".anonflow-view .n{text-align:right}"
+    ".anonflow-view table .n{text-align:right !important}"
+    ".anonflow-view i{display:block;font-style:normal;opacity:.7}"
     ".anonflow-view svg{max-width:100%;height:auto;display:block;margin:.3em 0}"
     "</style>"
 )
 
 
-class Fragment(str):
+class Fragment(Markup):
     """HTML that a notebook shows as it is: an SVG, or a whole view."""
 
     def _repr_html_(self) -> str:
         return str(self)
+
+    def __repr__(self) -> str:
+        return f"<Fragment: {len(self):,} characters of HTML>"
 
 
 def shortened(value: Any, longest: int = LONGEST) -> str:
@@ -53,6 +57,17 @@ def shortened(value: Any, longest: int = LONGEST) -> str:
     """
     text = str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def share(part: int, whole: int) -> str:
+    """A share in percent; never 0% of something, never 100% of less than all.
+
+    Raises
+    ------
+    None
+    """
+    percent = 100 * part / whole if whole else 0.0
+    return f"{percent:.0f}%" if part in (0, whole) or 1 <= percent <= 99 else f"{percent:.1f}%"
 
 
 def view(title: str, *parts: str, owner: bool = False) -> Fragment:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from anonflow.drawing.fragments import shortened
+from anonflow.drawing.fragments import Fragment, shortened
 from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, frame_of, svg
 
 __all__ = ["generalization_graph", "points_and_matches"]
@@ -23,7 +23,7 @@ def points_and_matches(
     across: str,
     up: str,
     boxes: Sequence[int] = (),
-) -> Markup:
+) -> Fragment:
     """Records as points over two numeric quasi-identifiers, and an arrow to each generalized record they match.
 
     Parameters
@@ -96,7 +96,7 @@ def generalization_graph(
     matches: Iterable[Sequence[int]],
     covers: Iterable[tuple[int, int]] = (),
     assignment: Sequence[int] | None = None,
-) -> Markup:
+) -> Fragment:
     """The graph between originals (left) and generalized records (right).
 
     Parameters

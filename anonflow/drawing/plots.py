@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
-from markupsafe import Markup
+from anonflow.drawing.fragments import Fragment
 
 __all__ = ["BLUE", "COLOURS", "bars", "columns", "frame_of", "lines", "scatter", "stacked", "svg"]
 
@@ -27,7 +27,7 @@ def _short(label: str) -> str:
     return label if len(label) <= 28 else label[:27] + "…"
 
 
-def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Markup:
+def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Fragment:
     """An SVG of escaped pieces; it takes the colour of the text around it.
 
     Colours are attributes, which the style sheet of a page overrides.
@@ -36,7 +36,7 @@ def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Marku
     ------
     None
     """
-    return Markup(
+    return Fragment(
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
         f'aria-label="{escape(title)}" fill="currentColor" font-size="13" '
         'font-family="system-ui, -apple-system, Segoe UI, Roboto, DejaVu Sans, sans-serif" '
@@ -44,11 +44,11 @@ def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Marku
     )
 
 
-def _svg(height: float, title: str, inside: Sequence[str]) -> Markup:
+def _svg(height: float, title: str, inside: Sequence[str]) -> Fragment:
     return svg(WIDTH, height, title, inside)
 
 
-def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Markup:
+def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment:
     """Horizontal bars for shares between 0 and 1.
 
     Raises
@@ -69,7 +69,7 @@ def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Markup:
     return _svg(max(1, len(labels)) * _ROW, title, inside)
 
 
-def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]], title: str) -> Markup:
+def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]], title: str) -> Fragment:
     """Horizontal bars, each of three parts that add up to 1.
 
     Raises
@@ -92,7 +92,7 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
     return _svg(max(1, len(labels)) * _ROW, title, inside)
 
 
-def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Markup:
+def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Fragment:
     """A histogram: upright bars for (value, count).
 
     Raises
@@ -208,7 +208,7 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(step * at, 12) + 0.0 for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str) -> Markup:
+def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, across: str, up: str) -> Fragment:
     """Lines through points, each with a colour, a mark and its name; both axes from 0.
 
     Parameters
@@ -261,7 +261,7 @@ def _mark(at: int, x: float, y: float, colour: str, title: str) -> str:
     )
 
 
-def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str, up: str) -> Markup:
+def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str, up: str) -> Fragment:
     """Labelled points, both axes from 0.
 
     Raises

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
-from anonflow.drawing.fragments import shortened
+from anonflow.drawing.fragments import Fragment, shortened
 from anonflow.drawing.plots import BLUE, svg
 
 __all__ = ["Drawn", "arranged", "tree"]
@@ -126,7 +126,7 @@ def _place(one: Drawn, row: int) -> int:
     return row
 
 
-def tree(hierarchy: Tree, title: str = "hierarchy", marked: Sequence[str] = ()) -> Markup:
+def tree(hierarchy: Tree, title: str = "hierarchy", marked: Sequence[str] = ()) -> Fragment:
     """A hierarchy as SVG.
 
     Parameters

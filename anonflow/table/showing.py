@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from anonflow.drawing import facts, grid, heading, view
+from anonflow.drawing import facts, grid, heading, share, view
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.table.schema import MISSING_RULES, Column
 
@@ -52,7 +52,7 @@ def table_view(table: Table) -> str:
         from anonflow.table.uniqueness import Uniqueness
 
         unique = Uniqueness(table.frame, table.qi_columns).unique
-        numbers.append(("unique on the quasi-identifiers", f"{unique:,} ({unique / table.n:.0%})"))
+        numbers.append(("unique on the quasi-identifiers", f"{unique:,} ({share(unique, table.n)})"))
     rows = []
     for name in map(str, table.frame.columns):
         column = table.schema[name]

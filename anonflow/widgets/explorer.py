@@ -11,7 +11,7 @@ import ipywidgets as w
 from markupsafe import Markup
 
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.drawing import facts, grid, note, plots, view
+from anonflow.drawing import facts, grid, note, plots, share, view
 from anonflow.table.schema import ROLES
 from anonflow.widgets.exploration import PARTITION, Exploration, Finished
 
@@ -317,8 +317,8 @@ class Explorer:
                 for name in model.progress
             }
             self.bars.children = tuple(self._bars.values())
-        for name, share in model.progress.items():
-            self._bars[name].value = share
+        for name, done in model.progress.items():
+            self._bars[name].value = done
 
     def _hint(self) -> str:
         model = self.exploration
@@ -327,8 +327,8 @@ class Explorer:
             return ""
         risk = unique.at_risk(model.k)
         return _said(
-            f"{unique.unique:,} of {unique.n:,} records ({_percent(unique.unique, unique.n)}) are unique on these "
-            f"quasi-identifiers; {risk:,} ({_percent(risk, unique.n)}) share theirs with fewer than k - 1 others."
+            f"{unique.unique:,} of {unique.n:,} records ({share(unique.unique, unique.n)}) are unique on these "
+            f"quasi-identifiers; {risk:,} ({share(risk, unique.n)}) share theirs with fewer than k - 1 others."
         )
 
     def _show_results(self) -> None:
@@ -419,12 +419,6 @@ def _said(*sentences: str) -> str:
     """Sentences with lines as far apart as those of a text, which those of widgets are not."""
     made = Markup("").join(Markup('<div class="anonflow-said">{}</div>').format(one) for one in sentences)
     return Markup('<div style="line-height:1.4;padding:.3em 0">{}</div>').format(made)
-
-
-def _percent(part: int, whole: int) -> str:
-    """Never 0% of something, never 100% of less than all."""
-    share = 100 * part / whole
-    return f"{share:.0f}%" if part in (0, whole) or 1 <= share <= 99 else f"{share:.1f}%"
 
 
 def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:

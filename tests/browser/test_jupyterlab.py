@@ -211,7 +211,8 @@ def test_the_explorer_cancels(page: Any, lab: Lab) -> None:
     page.screenshot(path=OUT / "jupyterlab-cancelled.png")
 
 
-def test_views_are_drawn_in_light_and_dark(page: Any, lab: Lab) -> None:
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_views_are_drawn_in_light_and_dark(page: Any, lab: Lab, theme: str) -> None:
     cells = (
         START.format(n=600, size=200).rpartition("\n")[0] + "\ntable",
         "af.Hierarchy.from_nested(af.datasets.nursery_hierarchies()['has_nurs'])",
@@ -219,19 +220,18 @@ def test_views_are_drawn_in_light_and_dark(page: Any, lab: Lab) -> None:
         "af.verify(table, made)",
         "made.release(seed=2**127)",
     )
-    for theme in ("JupyterLab Light", "JupyterLab Dark"):
-        lab.theme(theme)
-        name = "views-" + theme.split()[1].lower()
-        run_all(page, lab.notebook(name, *cells))
-        page.locator(".anonflow-view").nth(4).wait_for()
-        colours = page.evaluate(
-            """() => [...document.querySelectorAll('.anonflow-view svg text')].map(
-                text => getComputedStyle(text).fill)"""
-        )
-        assert len(set(colours)) == 1
-        red, green, blue = (int(part) for part in re.findall(r"\d+", colours[0])[:3])
-        bright = (red + green + blue) / 3 > 127
-        assert bright == (theme == "JupyterLab Dark")
-        page.set_viewport_size({"width": 1400, "height": 2600})
-        page.wait_for_timeout(800)
-        page.screenshot(path=OUT / f"jupyterlab-{name}.png")
+    lab.theme(theme)
+    name = "views-" + theme.split()[1].lower()
+    run_all(page, lab.notebook(name, *cells))
+    page.locator(".anonflow-view").nth(4).wait_for()
+    colours = page.evaluate(
+        """() => [...document.querySelectorAll('.anonflow-view svg text')].map(
+            text => getComputedStyle(text).fill)"""
+    )
+    assert len(set(colours)) == 1
+    red, green, blue = (int(part) for part in re.findall(r"\d+", colours[0])[:3])
+    bright = (red + green + blue) / 3 > 127
+    assert bright == (theme == "JupyterLab Dark")
+    page.set_viewport_size({"width": 1400, "height": 2600})
+    page.wait_for_timeout(800)
+    page.screenshot(path=OUT / f"jupyterlab-{name}.png")
