@@ -15,6 +15,7 @@ from anonflow.datasets.generated import (
     random_normal,
     theorem4,
     theorem4_patterns,
+    write_random_normal,
 )
 from anonflow.datasets.printed import (
     concealment_examples,
@@ -73,6 +74,7 @@ __all__ = [
     "schema",
     "theorem4",
     "theorem4_patterns",
+    "write_random_normal",
     "zip_example",
     "zip_example_global",
     "zip_example_heterogeneous",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.errors import ParameterError
+from anonflow.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +19,7 @@ __all__ = [
     "random_normal",
     "theorem4",
     "theorem4_patterns",
+    "write_random_normal",
 ]
 
 _ARTIFICIAL = (
@@ -123,15 +126,68 @@ def random_normal(n: int = 100_000, q: int = 10, sd: float = 1.0, seed: int = 0)
     """
     import pandas as pd
 
+    (values,) = _normal_blocks(n, q, sd, seed, n)
+    return pd.DataFrame(values, columns=pd.Index(_normal_names(q), dtype="str"))
+
+
+def write_random_normal(
+    path: str | PathLike[str],
+    n: int = 100_000,
+    q: int = 10,
+    sd: float = 1.0,
+    seed: int = 0,
+    rows: int = 1 << 17,
+) -> None:
+    """Write the table of :func:`random_normal` as a Parquet file, block by block.
+
+    Parameters
+    ----------
+    path : path
+    n, q, sd, seed
+        As :func:`random_normal` takes them: the file has the same rows.
+    rows : int
+        Of a block, which is a row group of the file; O(rows q) memory, whatever n.
+
+    Raises
+    ------
+    ParameterError
+        As :func:`random_normal`, or if `rows` is no positive whole number.
+    DataError
+        If the file cannot be written.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        raise ParameterError("rows must be a whole number of at least 1")
+    blocks = _normal_blocks(n, q, sd, seed, rows)
+    fields = pa.schema([(name, pa.int64()) for name in _normal_names(q)])
+    try:
+        with pq.ParquetWriter(fspath(path), fields) as writer:
+            for block in blocks:
+                writer.write_batch(pa.RecordBatch.from_arrays(list(block.T.copy()), schema=fields))
+    except OSError as error:
+        raise DataError(f"{fspath(path)}: cannot be written: {error.strerror or 'no room'}") from None
+
+
+def _normal_names(q: int) -> list[str]:
+    return [f"q{column}" for column in range(1, q + 1)]
+
+
+def _normal_blocks(n: int, q: int, sd: float, seed: int, rows: int) -> Iterator[np.ndarray]:
+    """The rows in blocks; the generator's numbers come row after row, so blocks make no difference."""
     rng = generator(n, seed)
     if isinstance(q, bool) or not isinstance(q, int | np.integer) or q < 1:
         raise ParameterError("q must be a whole number of at least 1")
     if isinstance(sd, bool) or not isinstance(sd, int | float | np.number) or not 0 < sd < np.inf:
         raise ParameterError("sd must be a positive number")
-    numbers = rng.standard_normal((n, q))
-    numbers *= sd
-    values = np.rint(numbers, out=numbers).astype(np.int64)
-    return pd.DataFrame(values, columns=pd.Index([f"q{column}" for column in range(1, q + 1)], dtype="str"))
+
+    def block(count: int) -> np.ndarray:
+        numbers = rng.standard_normal((count, q))
+        numbers *= sd
+        return np.rint(numbers, out=numbers).astype(np.int64)
+
+    return (block(min(rows, n - start)) for start in range(0, n, rows))
 
 
 def theorem4(m: int) -> pd.DataFrame:

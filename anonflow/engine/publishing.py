@@ -195,6 +195,7 @@ def write_all(
                 session.scheduler,
                 session.workers,
                 session.fitted,
+                session.memory,
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)

@@ -54,6 +54,7 @@ def of_run(
     scheduler: str,
     workers: int | None,
     fitted: Mapping[int, Fitted] | None = None,
+    memory: int = 0,
 ) -> dict[str, Any]:
     """The record of a run, as plain data.
 
@@ -73,6 +74,8 @@ def of_run(
     workers : int, optional
     fitted : mapping, optional
         Run -> what its partition size was found by, where a budget left it open.
+    memory : int
+        The most bytes that a worker used; 0 where workers did not say.
 
     Returns
     -------
@@ -92,6 +95,7 @@ def of_run(
         "seconds": round(seconds, 3),
         "steps": {name: round(value, 4) for name, value in steps.items()},
         "peak-memory-bytes": peak,
+        "peak-memory-of-a-worker-bytes": memory or None,
         "scheduler": scheduler,
         "workers": workers,
         "versions": versions(),

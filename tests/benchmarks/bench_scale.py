@@ -1,0 +1,128 @@
+"""Ten thousand to ten million records on two worker processes of 4 GiB each: time, memory, loss, growth.
+
+``ANONFLOW_SCALE`` names the largest number of records, 1,000,000 without it; ten million take some minutes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from anonflow import datasets
+from tests.benchmarks.measuring import row
+
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+COLUMNS = 10
+MEMORY = "4GiB"
+LIMIT = 4 * 1024**3
+GIB = 1024**3
+HOURS = 2 * 3600
+
+METHODS = {
+    "greedy(250)": ("numeric", "{size: 250}", "{algorithm: greedy, k: 10}"),
+    "nh(250)": ("numeric", "{size: 250}", "{algorithm: nh, k: 10}"),
+    "two-phase(100,000), suppression": ("suppression", "{size: 100000}", "{algorithm: two-phase, k: 10}"),
+}
+
+
+def measured(
+    folder: Path, source: Path, kind: str, partition: str, anonymize: str, pieces: str
+) -> dict[str, Any]:
+    """Run a flow over a Parquet file from the shell, and read its record."""
+    columns = "".join(
+        f"    q{column}: {{role: quasi-identifier, kind: {kind}}}\n" for column in range(1, COLUMNS + 1)
+    )
+    folder.mkdir()
+    flow = folder / "flow.yaml"
+    flow.write_text(
+        f"flow: scale\nversion: 1\ntable:\n  source: {{parquet: {source}, pieces: {pieces}}}\n"
+        f"  columns:\n{columns}partition: {partition}\nsteps:\n  - anonymize: {anonymize}\n"
+        "  - draw: {}\n  - verify: [covers, guarantee]\n  - measure: [gcp]\n"
+        "publish: {table: out/release.parquet, report: out/report.html}\n"
+        f"run: {{scheduler: processes, workers: 2, memory: {MEMORY}}}\n",
+        encoding="utf-8",
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "anonflow", "run", str(flow), "--json"],
+        capture_output=True, text=True, check=False, timeout=HOURS,
+    )  # fmt: skip
+    taken = time.perf_counter() - start
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    record = json.loads((folder / "owner" / "scale" / "record.json").read_text(encoding="utf-8"))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {**record, "wall": taken, "processor": used}
+
+
+def run(small: bool) -> list[dict[str, Any]]:
+    """Seconds, memory and loss for each size, and how the time of a record grows."""
+    most = int(os.environ.get("ANONFLOW_SCALE", "1000000"))
+    sizes = (2_000, 4_000) if small else tuple(n for n in SIZES if n <= most)
+    methods = ("greedy(250)",) if small else tuple(METHODS)
+    rows = []
+    with tempfile.TemporaryDirectory() as home:
+        times: dict[str, list[tuple[int, float]]] = {name: [] for name in methods}
+        for n in sizes:
+            source = Path(home) / f"{n}.parquet"
+            datasets.write_random_normal(source, n, COLUMNS, rows=1_000 if small else 1 << 17)
+            for number, name in enumerate(methods):
+                if "two-phase" in name and n not in (1_000_000, 10_000_000):
+                    continue
+                kind, partition, anonymize = METHODS[name]
+                folder = Path(home) / f"{number}-{n}"
+                found = measured(folder, source, kind, partition, anonymize, "1000" if small else "true")
+                rows += figures(f"{name}, {n:,} x {COLUMNS}", name, n, found, small)
+                times[name].append((n, found["wall"]))
+            source.unlink()
+        for name, points in times.items():
+            if len(points) > 1 and not small:
+                rows += growth(name, points)
+    return rows
+
+
+def figures(title: str, name: str, n: int, found: dict[str, Any], small: bool) -> list[dict[str, Any]]:
+    """The figures of one run."""
+    goal = None
+    if not small and n == SIZES[-1]:
+        goal = 90 * 60 if "two-phase" in name else 20 * 60 if "greedy" in name else None
+    (result,) = found["runs"]
+    return [
+        row(f"{title}: whole run", found["wall"], "s", most=goal),
+        row(f"{title}: processor time, all processes", found["processor"], "s"),
+        row(f"{title}: step anonymize", found["steps"]["anonymize"], "s"),
+        row(f"{title}: time for a record", 1e6 * found["wall"] / n, "us"),
+        row(f"{title}: GCP", result["gcp"], ""),
+        row(f"{title}: client's peak memory", found["peak-memory-bytes"] / GIB, "GiB"),
+        row(
+            f"{title}: a worker's peak memory",
+            found["peak-memory-of-a-worker-bytes"] / GIB,
+            "GiB",
+            most=None if small else LIMIT / GIB,
+        ),
+    ]
+
+
+def growth(name: str, points: list[tuple[int, float]]) -> list[dict[str, Any]]:
+    """The exponent of n between neighbouring sizes; what starts the processes weighs on the small ones."""
+    rows = []
+    pairs = (
+        [*itertools.pairwise(points), (points[0], points[-1])]
+        if len(points) > 2
+        else [(points[0], points[-1])]
+    )
+    for (n, first), (m, second) in pairs:
+        exponent = math.log(second / first) / math.log(m / n)
+        rows.append(row(f"{name}: time grows from {n:,} to {m:,} as n to the", exponent, "", most=1.05))
+    return rows
