@@ -13,6 +13,7 @@ from typing import NoReturn
 import typer
 from typer.exceptions import TyperException
 
+import anonflow.cli.dashboard  # noqa: F401  (the command puts itself among the others)
 from anonflow.cli.commands import app
 from anonflow.errors import AnonflowError
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["SharedCluster"]
+
+LOG = logging.getLogger("anonflow.dashboards")
 
 GRACE = 2.0
 """Seconds that a cancelled partition has to end by itself."""
@@ -68,7 +71,7 @@ class SharedCluster:
         ------
         None
         """
-        self._client.run(_import_all, wait=False)
+        threading.Thread(target=self._quietly, args=(self._import,), daemon=True).start()
 
     def sweep(self) -> None:
         """Somebody cancelled, or ran too long: in a moment, end the workers that still compute it.
@@ -80,19 +83,25 @@ class SharedCluster:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = threading.Timer(GRACE, self._sweep)
+            self._timer = threading.Timer(GRACE, self._quietly, (self._sweep,))
             self._timer.daemon = True
             self._timer.start()
 
+    def _import(self) -> None:
+        self._client.run(_import_all)
+
     def _sweep(self) -> None:
+        stuck = [address for address, busy in self._client.run(_unwanted).items() if busy]
+        if stuck:
+            self._client.restart_workers(stuck, timeout=30, raise_for_error=False)
+
+    def _quietly(self, work: Callable[[], None]) -> None:
+        """What fails here is tried again by whoever needs it; a closed server needs nothing any more."""
         try:
-            stuck = [address for address, busy in self._client.run(_unwanted).items() if busy]
-            if stuck:
-                self._client.restart_workers(stuck, timeout=30, raise_for_error=False)
+            work()
         except Exception as error:
-            logging.getLogger("anonflow.dashboards").warning(
-                "%s while workers were swept", type(error).__name__
-            )
+            if self._client.status == "running":
+                LOG.warning("%s in the care of the workers", type(error).__name__)
 
     def close(self) -> None:
         """End the workers.

@@ -138,13 +138,14 @@ class Server:
 
     def _listen(self, accounts: Accounts | None) -> Any:
         settings = self.settings
-        names = [settings.address, *settings.hosts]
+        logging.getLogger("bokeh.server.util").setLevel(logging.ERROR)
         try:
             server = pn.io.server.get_server(
                 {"/": self._session},
                 port=settings.port,
                 address=settings.address,
-                websocket_origin=[*names, *(f"{name}:*" for name in (*names, "localhost", "127.0.0.1"))],
+                # who may open a websocket is the wall's to say: Bokeh lets in whoever repeats the Host as Origin
+                websocket_origin="*",
                 title="anonflow",
                 start=False,
                 show=False,
@@ -160,7 +161,13 @@ class Server:
             raise ParameterError(
                 f"cannot listen on {settings.address}:{settings.port}: {why}; choose another --port"
             ) from None
-        self._wall = Wall(server._tornado, [*names], accounts, lambda: self.healthy, secure=settings.https)
+        self._wall = Wall(
+            server._tornado,
+            [settings.address, *settings.hosts],
+            accounts,
+            lambda: self.healthy,
+            secure=settings.https,
+        )
         server._http.request_callback = self._wall
         return server
 

@@ -1,0 +1,108 @@
+"""``anonflow dashboard``: the screens in a browser, for oneself or for others."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anonflow.cli.commands import app
+from anonflow.errors import ParameterError
+
+__all__: list[str] = []
+
+
+@app.command()
+def dashboard(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A table or a flow to begin with.", metavar="[FILE]", show_default=False),
+    ] = None,
+    port: Annotated[int, typer.Option(help="0 takes a free one.", min=0, max=65535)] = 5006,
+    address: Annotated[str, typer.Option(help="Of the interface to listen on.")] = "127.0.0.1",
+    host_name: Annotated[
+        list[str] | None,
+        typer.Option(help="A name that browsers reach the server by; may repeat.", metavar="NAME"),
+    ] = None,
+    users: Annotated[
+        Path | None, typer.Option(help="The file of those who may sign in.", metavar="FILE")
+    ] = None,
+    add_user: Annotated[
+        str | None,
+        typer.Option(help="Ask for a password, put this user into --users FILE, and end.", metavar="NAME"),
+    ] = None,
+    open_to_all: Annotated[bool, typer.Option("--open", help="Let others in without signing in.")] = False,
+    max_sessions: Annotated[int | None, typer.Option(help="Users at the same time.", min=1)] = None,
+    max_upload_mb: Annotated[float | None, typer.Option(help="Of an uploaded file.", min=0.001)] = None,
+    max_rows: Annotated[int | None, typer.Option(help="Records of a table.", min=2)] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Of one run.", min=0.1)] = None,
+    max_running: Annotated[
+        int | None, typer.Option(help="Runs at the same time, of all users.", min=1)
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Worker processes that all users share; 0 is threads.", min=0, max=1024),
+    ] = None,
+    https: Annotated[
+        bool, typer.Option("--https", help="A proxy in front speaks https: cookies are for https only.")
+    ] = False,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy in front says who asks, in X-Real-IP.")
+    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
+) -> int:
+    """Open the dashboards in a browser; with --users, --host-name or --address, serve them to others."""
+    try:
+        from dataclasses import replace
+
+        from anonflow.dashboards.accounts import add_account
+        from anonflow.dashboards.limits import HOSTED, MEGABYTE, Limits
+        from anonflow.dashboards.serving import Server, Settings
+    except ModuleNotFoundError as error:
+        raise ParameterError(
+            f"the dashboards need the package {error.name}; install them with: pip install 'anonflow[app]'"
+        ) from None
+    if add_user is not None:
+        if users is None:
+            raise ParameterError("--add-user needs --users FILE, the file to put the user into")
+        add_account(users, add_user, _password(add_user))
+        typer.echo(f"{add_user} may sign in; restart the server if it runs", err=True)
+        return 0
+    settings = Settings(
+        start=file,
+        address=address,
+        port=port,
+        hosts=tuple(host_name or ()),
+        users=users,
+        workers=workers,
+        https=https,
+        proxied=behind_proxy,
+        open_to_all=open_to_all,
+    )
+    given: dict[str, Any] = {
+        "sessions": max_sessions,
+        "upload_bytes": None if max_upload_mb is None else int(max_upload_mb * MEGABYTE),
+        "rows": max_rows,
+        "seconds": max_seconds,
+        "running": max_running,
+    }
+    base = HOSTED if settings.hosted else Limits()
+    limits = replace(base, **{name: value for name, value in given.items() if value is not None})
+    server = Server(replace(settings, limits=limits))
+
+    def ready() -> None:
+        typer.echo(f"anonflow: the dashboards are at {server.url}", err=True)
+        if not settings.hosted and not no_browser:
+            typer.launch(server.url)
+
+    server.run(ready)
+    return 0
+
+
+def _password(name: str) -> str:
+    """From the terminal, or a line of the standard input; never from the command line, which others can see."""
+    if sys.stdin.isatty():
+        return str(typer.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True, err=True))
+    return sys.stdin.readline().rstrip("\r\n")
