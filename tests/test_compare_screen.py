@@ -9,10 +9,16 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
+from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.compare_model import CompareModel, column_losses
+from anonflow.dashboards.compare_screen import FIVE, CompareScreen
 from anonflow.dashboards.differences import changes, differences
 from anonflow.dashboards.limits import Limits
+from anonflow.dashboards.plots import DARK, LIGHT, Point, against_k, risk_and_loss
 from anonflow.dashboards.workspace import Workspace
+from anonflow.drawing.marks import SHAPES, mark_of, sparkline
+from anonflow.drawing.neighbours import around_one
+from anonflow.drawing.tables import heat, intervals, pairs
 from anonflow.loss import cell_costs
 from anonflow.utility.frontier import frontier
 
@@ -193,3 +199,108 @@ def test_a_new_table_forgets_what_was_measured(small: Workspace) -> None:
     assert model.measured == {}
     assert (model.first, model.second) == (None, None)
     assert af.datasets.freeform_example().shape[0] == len(small.frame)
+
+
+# ------------------------------------------------------------------------------------- the screen
+
+
+def test_the_screen_without_a_table_says_what_to_do() -> None:
+    workspace = Workspace()
+    screen = CompareScreen(workspace=workspace)
+    assert screen.nothing.visible
+    assert not screen.results.visible
+    assert screen.run.disabled
+    assert screen.cancel.disabled
+    assert "Data" in screen.said.object
+    workspace.close()
+
+
+def test_controls_and_workspace_say_the_same(small: Workspace) -> None:
+    screen = CompareScreen(workspace=small)
+    assert screen.methods.value == ["greedy"]
+    screen.methods.value = ["greedy", "nh"]
+    screen.ks.value = "5, 3"
+    assert (small.algorithms, small.ks) == (["greedy", "nh"], [3, 5])
+    assert screen.run.label == "Run 4"
+    screen.ks.value = "three"
+    assert "whole number" in screen.said.object
+    assert small.ks == [3, 5]
+    screen.methods.value = []
+    assert screen.methods.value == ["greedy", "nh"], "a flow without a method is none"
+    screen.five.clicks += 1
+    assert small.algorithms == FIVE
+    small.draft.undo()
+    assert screen.methods.value == ["greedy", "nh"]
+    screen.ks.value = "61"
+    assert screen.run.disabled
+    assert "This cannot run yet" in screen.said.object
+
+
+def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
+    screen = CompareScreen(workspace=small)
+    screen.methods.value = ["greedy", "mondrian"]
+    screen.ks.value = "3, 4"
+    seen: list[int] = []
+    small.param.watch(lambda event: seen.append(len(screen.table.value)), "runs", precedence=1)
+    screen.run.clicks += 1
+    small.wait(60)
+    assert seen == [1, 2, 3, 4], "results arrive one by one"
+    assert screen.results.visible
+    assert screen.pair.visible
+    figure = screen.frontier.object
+    source = next(
+        one.data_source for one in figure.renderers if "id" in one.data_source.data and one.glyph.size == 13
+    )
+    other = int(source.data["id"][-1])
+    source.selected.indices = [len(source.data["id"]) - 1]
+    assert small.chosen == other
+    assert screen.table.selection == [screen.table.value["id"].tolist().index(other)]
+    assert screen.shown.value == other
+    screen.table.selection = [0]
+    assert small.chosen == screen.table.value["id"].iloc[0]
+    screen.shown.value = other
+    assert small.chosen == other
+
+
+def test_figures_differ_by_shape_and_survive_the_dark(done: Workspace) -> None:
+    screen = CompareScreen(workspace=done)
+    before = screen.figures["gcp"].object
+    markers = {one.glyph.marker for one in before.renderers if hasattr(one.glyph, "marker")}
+    assert len(markers - {"circle"}) >= 1
+    done.dark = True
+    after = screen.figures["gcp"].object
+    assert after.xaxis[0].major_label_text_color == DARK.ink
+    done.dark = False
+    assert screen.figures["gcp"].object.xaxis[0].major_label_text_color == LIGHT.ink
+
+
+def test_a_single_k_is_drawn_by_method() -> None:
+    points = [Point(1, "a", "greedy", 5.0, 0.1), Point(2, "b", "mondrian", 5.0, 0.2)]
+    made = against_k(points, "GCP", LIGHT)
+    assert list(made.x_range.factors) == ["greedy", "mondrian"]
+    several = against_k([*points, Point(3, "c", "greedy", 9.0, 0.3)], "GCP", LIGHT)
+    assert several.xaxis[0].ticker.ticks == [5.0, 9.0]
+    assert against_k([], "GCP", LIGHT) is not None
+    assert risk_and_loss([], "risk", LIGHT) is not None
+
+
+def test_the_look_of_methods_differs() -> None:
+    names = list(REGISTRY)
+    looks = [(mark_of(name).colour, mark_of(name).shape) for name in names]
+    assert len(set(looks)) == len(names)
+    five = [mark_of(name) for name in FIVE]
+    assert len({mark.colour for mark in five}) == len({mark.shape for mark in five}) == 5
+    assert {mark.shape for mark in map(mark_of, names)} <= set(SHAPES)
+
+
+def test_drawings_escape_what_they_are_given() -> None:
+    bad = "<script>alert(1)</script>"
+    for markup in (
+        heat([bad], [bad], [[0.5]]),
+        pairs([bad], [0.1], [0.2], (bad, bad), bad),
+        intervals([(bad, 0.1, 0.0, 0.2, 0.1)], bad),
+        around_one([bad], [bad], [(0, 0)], left=bad, right=bad),
+        sparkline([0.0, 1.0], bad),
+    ):
+        assert "<script" not in markup
+        assert "&lt;script" in markup

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow.dashboards.explore_model import ATTACKERS, ExploreModel, in_plain_words
+from anonflow.dashboards.explore_screen import ExploreScreen
 from anonflow.dashboards.workspace import Workspace
+from anonflow.drawing.neighbours import around_one
+from anonflow.utility.distributions import distribution
+from anonflow.utility.neighbourhood import neighbourhood
 
 
 @pytest.fixture(scope="module")
@@ -141,3 +146,87 @@ def test_a_new_table_ends_what_was_explored() -> None:
     assert (model.record, model.column, model.attacks) == (0, "", None)
     assert len(workspace.frame) == len(af.datasets.freeform_example())
     workspace.close()
+
+
+# ------------------------------------------------------------------------------------- the screen
+
+
+def test_the_screen_without_a_run_says_how_to_get_one() -> None:
+    workspace = Workspace()
+    screen = ExploreScreen(workspace=workspace)
+    assert screen.nothing.visible
+    assert not screen.inside.visible
+    assert "Compare" in screen.nothing.object
+    workspace.close()
+
+
+def test_the_screen_follows_the_chosen_run(done: Workspace) -> None:
+    by_name = {run.result.algorithm: run.id for run in done.runs}
+    done.choose(by_name["greedy"])
+    screen = ExploreScreen(workspace=done)
+    assert screen.inside.visible
+    assert "k-regular" in screen.facts.object
+    assert "Each of the 120 published rows: 4 originals" in screen.sizes.object
+    first = screen.overlay.object
+    screen.column.value = "Education"
+    assert screen.model.column == "Education"
+    assert screen.overlay.object is not first
+    screen.record.value = 17
+    assert screen.model.record == 17
+    assert "#17: " in screen.graph.object
+    assert screen.graph.object.count("<circle") == 8
+    screen.chosen.value = by_name["mondrian"]
+    assert done.chosen == by_name["mondrian"]
+    assert "class of" in screen.graph.object
+    done.choose(by_name["k-concealment"])
+    assert "not that each is equally likely" in screen.graph.object
+    assert "owner" in str(screen.__panel__()[0].object).lower()
+
+
+def test_changed_cells_are_marked_and_searched(done: Workspace) -> None:
+    done.choose(done.runs[0].id)
+    screen = ExploreScreen(workspace=done)
+    records = screen.model.records()
+    table = screen.table.value
+    for number, name in enumerate(records.after.columns):
+        marked = table[f"{name} · published"].str.startswith("✎ ").to_numpy()
+        assert (marked == records.changed[:, number]).all()
+    screen.search.value = "female"
+    assert 0 < len(screen.table.value) < 120
+    assert screen.table.value["record"].tolist() == records.found("female").tolist()
+    screen.search.value = "no such value"
+    assert len(screen.table.value) == 0
+    assert "0 of 120 records" in screen.found.object
+    screen.search.value = ""
+    screen.only_changed.value = True
+    assert len(screen.table.value) == int(records.changed.any(axis=1).sum())
+
+
+def test_a_value_with_markup_stays_text() -> None:
+    bad = "<img src=x onerror=alert(1)>"
+    frame = pd.DataFrame({"name": [bad, "b"] * 6, "age": range(12)})
+    table = af.Table(
+        frame,
+        {
+            "name": {"role": "quasi-identifier", "kind": "categorical"},
+            "age": {"role": "quasi-identifier", "kind": "numeric"},
+        },
+    )
+    made = af.anonymize(table, "greedy", 3)
+    around = neighbourhood(made, 0)
+    before, _ = around.texts(made)
+    drawn = around_one([", ".join(row) for row in before.to_numpy().tolist()], ["x"] * len(around.rows), [])
+    assert "<img" not in drawn
+    overlay_labels = distribution(table.records, made.generalization, "name").labels
+    assert bad in overlay_labels  # bokeh draws text on a canvas, and escapes it in what floats over it
+
+
+def test_attack_on_the_screen(done: Workspace) -> None:
+    done.choose(next(run.id for run in done.runs if run.result.algorithm == "mondrian"))
+    screen = ExploreScreen(workspace=done)
+    assert "Nobody has attacked" in screen.attacked.object
+    screen.attack.clicks += 1
+    screen.model.background.wait(60)
+    assert "as promised" in screen.attacked.object
+    assert "confidence 95 %" in screen.attacked.object
+    assert not screen.attack.disabled

@@ -90,16 +90,14 @@ class CompareScreen(pn.viewable.Viewer):
         self.methods = pn.widgets.CheckBoxGroup(
             options=list(REGISTRY),
             inline=True,
-            name="Methods",
+            label="Methods",
             css_classes=["af-methods"],
             stylesheets=[sheet()],
         )
-        self.ks = pn.widgets.TextInput(name="k, one or several", placeholder="5, 10, 25", width=220)
-        self.five = pn.widgets.Button(name="The five of the papers", width=190, align="end")
-        self.run = pn.widgets.Button(name="Run", button_type="primary", width=120, css_classes=["af-run"])
-        self.cancel = pn.widgets.Button(
-            name="Cancel", button_type="danger", width=120, css_classes=["af-cancel"]
-        )
+        self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
+        self.five = pn.widgets.Button(label="The five of the papers", width=190, align="end")
+        self.run = pn.widgets.Button(label="Run", color="primary", width=120, css_classes=["af-run"])
+        self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
         self.said = html("", "af-said")
         self.progress = html("", "af-progress")
         self.methods.param.watch(self._methods_changed, "value")
@@ -154,7 +152,7 @@ class CompareScreen(pn.viewable.Viewer):
         can = opened and not workspace.running and not workspace.problems
         number = len(workspace.algorithms) * len(workspace.ks)
         self.run.disabled = not can
-        self.run.name = f"Run {number}" if number > 1 else "Run"
+        self.run.label = f"Run {number}" if number > 1 else "Run"
         self.cancel.disabled = not workspace.running
         self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.running
         if workspace.running or not opened:
@@ -204,15 +202,15 @@ class CompareScreen(pn.viewable.Viewer):
             margin=(6, 0),
         )
         self.table.param.watch(self._row_chosen, "selection")
-        self.shown = pn.widgets.Select(name="Run on the screens Explore and Publish", options={}, width=320)
+        self.shown = pn.widgets.Select(label="Run on the screens Explore and Publish", options={}, width=320)
         self.shown.param.watch(self._shown_changed, "value")
-        self.take_up = pn.widgets.Button(name="Take up its settings", width=180, align="end")
+        self.take_up = pn.widgets.Button(label="Take up its settings", width=180, align="end")
         self.take_up.on_click(self._take_up)
         self.failures = html("", "af-bad", visible=False)
         self.legend = html("")
         self.figures = {name: figure_pane(css_classes=[f"af-{name}"]) for name in MEASURES}
         self.risk = pn.widgets.RadioButtonGroup(
-            name="Risk", options={text: name for name, text in RISKS.items()}, value=self.model.risk
+            label="Risk", options={text: name for name, text in RISKS.items()}, value=self.model.risk
         )
         self.risk.link(self.model, value="risk", bidirectional=True)
         self.risk_said = html("")
@@ -348,8 +346,8 @@ class CompareScreen(pn.viewable.Viewer):
     # --------------------------------------------------------------------------------- two of them
 
     def _make_pair(self) -> None:
-        self.one = pn.widgets.Select(name="First run", options={}, width=280)
-        self.other = pn.widgets.Select(name="Second run", options={}, width=280)
+        self.one = pn.widgets.Select(label="First run", options={}, width=280)
+        self.other = pn.widgets.Select(label="Second run", options={}, width=280)
         self.one.link(self.model, value="first")
         self.other.link(self.model, value="second")
         self.differing = html("")
@@ -390,8 +388,8 @@ class CompareScreen(pn.viewable.Viewer):
     # -------------------------------------------------------------------------------------- history
 
     def _make_history(self) -> None:
-        self.undo = pn.widgets.Button(name="Undo", width=100)
-        self.redo = pn.widgets.Button(name="Redo", width=100)
+        self.undo = pn.widgets.Button(label="Undo", width=100)
+        self.redo = pn.widgets.Button(label="Redo", width=100)
         self.undo.on_click(lambda _: self.workspace.draft.undo())
         self.redo.on_click(lambda _: self.workspace.draft.redo())
         self.edits = html("")

@@ -22,6 +22,8 @@ from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
 if TYPE_CHECKING:
     import pandas as pd
 
+    from anonflow.algorithms.anonymize import Anonymization
+
 __all__ = ["ATTACKERS", "Attacks", "BeforeAfter", "ExploreModel", "in_plain_words"]
 
 HEAT = 30
@@ -126,10 +128,15 @@ class ExploreModel(param.Parameterized):
         return None
 
     @property
+    def made(self) -> Anonymization | None:
+        """What the chosen run made of the table: the owner's."""
+        return None if self.run is None else self.run.result.anonymization
+
+    @property
     def columns(self) -> list[str]:
         """Names of the run's coded quasi-identifiers."""
-        run = self.run
-        return [] if run is None else [domain.name for domain in run.result.anonymization.table.domains]
+        made = self.made
+        return [] if made is None else [domain.name for domain in made.table.domains]
 
     def heat(self) -> tuple[list[str], list[str], list[list[float | None]]]:
         """Loss by attribute and run: columns, runs, and the losses between 0 and 1.
@@ -158,10 +165,9 @@ class ExploreModel(param.Parameterized):
         ------
         None
         """
-        run = self.run
-        if run is None or self.column not in self.columns:
+        made = self.made
+        if made is None or self.column not in self.columns:
             return None
-        made = run.result.anonymization
         return distribution(made.table.records, made.generalization, self.column)
 
     def records(self) -> BeforeAfter | None:
@@ -171,11 +177,10 @@ class ExploreModel(param.Parameterized):
         ------
         None
         """
-        run = self.run
-        if run is None:
+        run, made = self.run, self.made
+        if run is None or made is None:
             return None
         if self._records is None or self._records[0] != run.id:
-            made = run.result.anonymization
             before = Generalization.of(made.table.records).decode()
             after = made.generalization.decode(suppressed=made.suppressed)
             self._records = run.id, BeforeAfter(before, after, (before != after).to_numpy())
@@ -188,8 +193,8 @@ class ExploreModel(param.Parameterized):
         ------
         None
         """
-        run = self.run
-        return None if run is None else neighbourhood(run.result.anonymization, self.record)
+        made = self.made
+        return None if made is None else neighbourhood(made, self.record)
 
     def worst_record(self) -> int:
         """The first of the records that lose most.
@@ -198,8 +203,8 @@ class ExploreModel(param.Parameterized):
         ------
         None
         """
-        run = self.run
-        return 0 if run is None else int(np.argmax(record_costs(run.result.anonymization.generalization)))
+        made = self.made
+        return 0 if made is None else int(np.argmax(record_costs(made.generalization)))
 
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """How many generalized records (second) stand for, or share a class with, how many originals (first).
@@ -208,8 +213,8 @@ class ExploreModel(param.Parameterized):
         ------
         None
         """
-        run = self.run
-        return () if run is None else tuple(sizes_of(run.result.anonymization))
+        made = self.made
+        return () if made is None else tuple(sizes_of(made))
 
     # ------------------------------------------------------------------------------------ attackers
 
@@ -220,11 +225,9 @@ class ExploreModel(param.Parameterized):
         ------
         None
         """
-        run = self.run
-        if run is None or self.attacking:
+        run, made = self.run, self.made
+        if run is None or made is None or self.attacking:
             return
-        made = run.result.anonymization
-        assert made is not None
         self.param.update(attacking=True, problem="")
 
         def work() -> Attacks:
@@ -248,17 +251,17 @@ class ExploreModel(param.Parameterized):
     def _chosen_changed(self, *events: Any) -> None:
         known = {run.id for run in self.workspace.runs}
         self._attacked = {id: found for id, found in self._attacked.items() if id in known}
-        run = self.run
+        run, made = self.run, self.made
         if self._records is not None and self._records[0] not in known:
             self._records = None
-        if run is None:
+        if run is None or made is None:
             self.background.forget()
             self.param.update(column="", record=0, attacks=None, attacking=False, problem="")
             return
         columns = self.columns
         self.param.update(
             column=self.column if self.column in columns else columns[0],
-            record=min(self.record, run.result.anonymization.n - 1),
+            record=min(self.record, made.n - 1),
             attacks=self._attacked.get(run.id),
             problem="",
         )
