@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.sort_greedy import sort_greedy_matches
+from anonflow import loss as losses
+from anonflow.algorithms.sort_greedy import sort_greedy_matches, unusual
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
 from anonflow.kernels.sort_greedy import sorted_assignment, sorted_assignment_jit
 from anonflow.table import Table
+from tests.benchmarks.bench_greedy import adult
 from tests.checks import check_result
 from tests.strategies import tables
 from tests.test_hungarian_nh import MEASURES, assert_regular, part_of, total
@@ -48,6 +54,66 @@ def test_cheapest_free_edges_come_first(n: int, seed: int, values: int) -> None:
     assert facts.sum() == n - len(took)
     if len(took) == n:
         assert dict(enumerate(chosen.tolist())) == took
+
+
+@settings(deadline=None, max_examples=40)
+@given(tables(min_n=2, max_n=8), st.data(), st.sampled_from(MEASURES), st.booleans())
+def test_as_spelled_out(table: Table, data: st.DataObject, measure: str, relative: bool) -> None:
+    """The second assignment, from the definition, where no dead end comes up."""
+    n, part = table.n, part_of(table, measure)
+    pairs = np.array([[[j, i] for j in range(n)] for i in range(n)]).reshape(-1, 2)
+    joint = losses.record_costs(Generalization.join_of(table.records, pairs), measure).reshape(n, n)
+    own = losses.record_costs(Generalization.of(table.records), measure)
+    weight = {(i, j): joint[i, j] - own[j] for i in range(n) for j in range(n) if i != j}
+    if relative:
+        weight = {
+            (i, j): value
+            - np.mean([w for (a, _), w in weight.items() if a == i])
+            - np.mean([w for (_, b), w in weight.items() if b == j])
+            for (i, j), value in weight.items()
+        }
+    found, facts = sort_greedy_matches(part, 2, relative=relative)
+    if facts.any():
+        return
+    took = {int(found[j, 1]): j for j in range(n)}
+    # whatever was left out has a dearer or equally dear edge at none of its ends
+    for (i, j), value in weight.items():
+        before = min(weight[i, took[i]], weight[int(found[j, 1]), j])
+        assert before <= value + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 7), st.integers(0, 10_000))
+def test_unusual_weights(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    costs = rng.random((n, n))
+    costs[np.arange(n), rng.permutation(n)] = np.inf
+    found = unusual(costs)
+    for i in range(n):
+        for j in range(n):
+            if costs[i, j] == np.inf:
+                assert found[i, j] == np.inf
+                continue
+            row = [c for c in costs[i] if c < np.inf]
+            column = [c for c in costs[:, j] if c < np.inf]
+            assert found[i, j] == pytest.approx(costs[i, j] - np.mean(row) - np.mean(column), abs=1e-9)
+
+
+@pytest.mark.data
+def test_relative_weights_lose_less(data_folder: Path) -> None:
+    table = adult(data_folder)
+    few = Table(table.frame.iloc[:9_000], table.schema)
+    relative, plain = (
+        af.anonymize(few, "sort-greedy", k=10, partition_size=150, edges=edges).loss("gcp")
+        for edges in ("relative", "weight")
+    )
+    assert relative < 0.95 * plain
+
+
+def test_edges_are_checked() -> None:
+    table = Table(pd.DataFrame({"a": [7] * 6}), {"a": {"role": "quasi-identifier", "kind": "numeric"}})
+    with pytest.raises(ParameterError, match="edges"):
+        af.anonymize(table, "sort-greedy", k=2, edges="cheapest")
 
 
 @pytest.mark.parametrize("kernel", [sorted_assignment, sorted_assignment_jit])

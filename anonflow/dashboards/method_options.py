@@ -54,6 +54,10 @@ _TOLD: dict[str, tuple[str, str]] = {
     ),
     "hungarian.reciprocal": _RECIPROCAL,
     "sort-greedy.reciprocal": _RECIPROCAL,
+    "sort-greedy.edges": (
+        "What edges are sorted by",
+        "Relative: their weight against what is usual for both ends, and less is lost. Weight: as in the paper.",
+    ),
     "k-concealment.target": (
         "Stop at",
         "What every record must have; all but k-concealment are for study, and weaker.",
@@ -103,6 +107,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     ),
     "greedy.visit": ("spread", "lexicographic"),
     "mondrian.mode": ("strict", "relaxed"),
+    "sort-greedy.edges": ("relative", "weight"),
     "agglomerative.dist": ("log", "plain", "weighted", "ratio"),
     "two-phase.start": ("auto", "dense", "sparse"),
     "two-phase.improve": ("reassign", "cycles", "both"),
