@@ -30,8 +30,6 @@ extensions = [
     "from_the_code",  # docs/extensions: tables that are read off the package
 ]
 exclude_patterns = ["build", "extensions", "style", "**/.ipynb_checkpoints"]
-# A folder without notebooks is fine while they are written; tests/test_docs_build.py counts them.
-suppress_warnings = ["toc.empty_glob"]
 
 # ---------------------------------------------------------------------------------------- Markdown
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]

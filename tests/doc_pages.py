@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RUN = ("python", "bash", "yaml")
 """Languages that are run, or checked by the package."""
 
-SHOWN = ("text", "csv", "json", "ini", "nginx", "bibtex", "toml")
+SHOWN = ("text", "json", "ini", "nginx", "bibtex", "toml")
 """Languages of what is shown only, unless it is saved for a later block or is the output of an earlier one."""
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")

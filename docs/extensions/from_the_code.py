@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -211,17 +212,12 @@ def cli_commands() -> Lines:
         for one in command.params:
             if one.name == "help":
                 continue
-            spelled = (
-                ", ".join(one.opts) if one.param_type_name == "option" else (one.metavar or one.name.upper())
-            )
+            option = one.param_type_name == "option"
+            spelled = ", ".join(map(_code, one.opts if option else [one.metavar or one.name.upper()]))
             default = one.default
-            shown = (
-                "needed"
-                if one.required
-                else ""
-                if default in (None, False, ()) or callable(default)
-                else _code(default)
-            )
+            shown = "" if default in (None, False, ()) or callable(default) else _code(default)
+            if one.required:
+                shown = "needed"
             rows.append([spelled, str(getattr(one, "help", "") or ""), shown])
         lines += [*(_table(["argument", "meaning", "default"], rows) if rows else ["No arguments."]), ""]
     return lines
@@ -255,6 +251,21 @@ class FromTheCode(SphinxDirective):
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
+class Notebooks(SphinxDirective):
+    """A table of contents of the notebooks that lie beside the page, in the order of their names."""
+
+    has_content = False
+
+    def run(self) -> list[nodes.Node]:
+        """The parsed nodes."""
+        folder = Path(str(self.env.doc2path(self.env.docname))).parent
+        self.env.note_dependency(str(folder))  # a new notebook is a new line
+        names = [path.stem for path in sorted(folder.glob("*.ipynb"))]
+        if not names:
+            return []
+        return self.parse_text_to_nodes("\n".join(["```{toctree}", ":maxdepth: 1", *names, "```"]))
+
+
 def without_empty_raises(app: Any, what: str, name: str, item: Any, options: Any, lines: Lines) -> None:
     """Leave out "Raises: None", which the house rules ask of the source and no reader needs."""
     text = "\n".join(lines)
@@ -273,6 +284,7 @@ def setup(app: Any) -> dict[str, bool]:
     """Register the directives."""
     for name in DIRECTIVES:
         app.add_directive(name, FromTheCode)
+    app.add_directive("notebooks", Notebooks)
     app.connect("autodoc-process-docstring", without_empty_raises, priority=100)
     app.connect("autodoc-process-docstring", types_are_text, priority=900)  # after napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}
