@@ -1,0 +1,96 @@
+"""The page itself in a real browser: how soon it is there, what it asks of whom, light and dark, keyboard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import outside, ready, shot
+
+pytestmark = pytest.mark.browser
+
+STEPS = ["Data", "Protect", "Compare", "Explore", "Publish"]
+
+
+def step(page: Any, name: str) -> Any:
+    return page.locator("nav li button", has_text=name)
+
+
+def test_the_first_page_is_there_within_four_seconds(new_page: Callable[..., Any], serve: Any) -> None:
+    served = serve()
+    took = []
+    for _ in range(3):
+        page = new_page()
+        start = time.monotonic()
+        page.goto(served.url)
+        ready(page)
+        step(page, "Protect").wait_for()
+        took.append(time.monotonic() - start)
+        assert not page.errors, page.errors
+    print(f"\nfirst page interactive after {', '.join(f'{one:.2f}' for one in took)} s")
+    assert min(took) < 4.0
+
+
+def test_every_screen_in_light_and_dark_and_on_a_tablet_asks_nobody_else(
+    new_page: Callable[..., Any], serve: Any
+) -> None:
+    served = serve("flows/freeform.yaml")
+    for name, size, scheme in (
+        ("light", (1280, 800), "light"),
+        ("dark", (1280, 800), "dark"),
+        ("tablet", (820, 1180), "light"),
+    ):
+        page = new_page(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
+        page.goto(served.url)
+        ready(page)
+        theme = page.evaluate("document.documentElement.dataset.theme")
+        assert theme == ("dark" if scheme == "dark" else "light")
+        for label in STEPS:
+            step(page, label).click()
+            page.wait_for_function(
+                "name => [...document.querySelectorAll('*')].length && true", arg=label
+            )
+            page.locator("nav li button[aria-current=step]", has_text=label).wait_for()
+            page.wait_for_timeout(700)
+            ready(page)
+            # nothing is wider than the page
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            shot(page, f"dashboard-{label.lower()}-{name}", full_page=True)
+            assert wide <= 2, (label, name, wide)
+        assert outside(page.asked) == []
+        assert not page.errors, page.errors
+
+
+def test_dark_mode_is_switched_and_remembered(new_page: Callable[..., Any], serve: Any) -> None:
+    page = new_page(color_scheme="light")
+    page.goto(serve().url)
+    ready(page)
+    background = "getComputedStyle(document.documentElement).backgroundColor"
+    light = page.evaluate(background)
+    page.get_by_role("button", name="Dark mode").click()
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    assert page.evaluate(background) != light
+    page.reload()
+    ready(page)
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+
+
+def test_the_keyboard_reaches_the_steps_and_skips_them(page: Any, serve: Any) -> None:
+    page.goto(serve().url)
+    ready(page)
+    page.keyboard.press("Tab")
+    active = """() => { let at = document.activeElement; while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement; return at ? (at.innerText || at.className || at.tagName) : null }"""
+    assert page.evaluate(active) == "Skip to the screen"
+    page.keyboard.press("Tab")
+    assert "Data" in page.evaluate(active)
+    page.keyboard.press("Tab")
+    assert "Protect" in page.evaluate(active)
+    page.keyboard.press("Enter")
+    page.locator("nav li button[aria-current=step]", has_text="Protect").wait_for()
+    assert page.locator("[role=main]").count() == 1
+    page.locator("a.skip").focus()
+    page.keyboard.press("Enter")
+    assert "af-main" in page.evaluate("""() => { let at = document.activeElement; while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement; return at.className }""")
