@@ -48,14 +48,7 @@ class Choices(param.Parameterized):
         ------
         None
         """
-        workspace = self.workspace
-        self._read_from = (
-            workspace.draft.document,
-            workspace.frame,
-            workspace.table,
-            workspace.algorithms,
-            workspace.ks,
-        )
+        self._read_from = self._now()
         with self.quietly():
             self._read()
 
@@ -75,12 +68,25 @@ class Choices(param.Parameterized):
 
     def _followed(self, *events: param.parameterized.Event) -> None:
         workspace = self.workspace
-        now = (workspace.draft.document, workspace.frame, workspace.table, workspace.algorithms, workspace.ks)
+        if workspace.frame is not None and workspace.draft.get(("table", "source")) != workspace.source:
+            return  # another table is being opened: its draft follows
+        now = self._now()
         # the draft and what follows from it are told one after the other: once is enough
         if len(self._read_from) != len(now) or any(
             a is not b for a, b in zip(self._read_from, now, strict=True)
         ):
             self.renew()
+
+    def _now(self) -> tuple[Any, ...]:
+        """What the params are read from."""
+        workspace = self.workspace
+        return (
+            workspace.draft.document,
+            workspace.frame,
+            workspace.table,
+            workspace.algorithms,
+            workspace.ks,
+        )
 
     def _edited(self, *events: param.parameterized.Event) -> None:
         if not self._reading and self.workspace.frame is not None:

@@ -101,6 +101,7 @@ class Clickable(pn.custom.JSComponent):
     _stylesheets: ClassVar[list[str]] = [PARTS]
 
     def __init__(self, on_click: Callable[[str], None] | None = None, **given: Any) -> None:
+        given.setdefault("margin", (6, 10))
         super().__init__(**given)
         self._on_click = on_click
 

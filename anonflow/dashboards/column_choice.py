@@ -82,7 +82,7 @@ class ColumnChoice(Choices):
             entry = columns.get(name) if isinstance(columns.get(name), dict) else None
             kind = str((entry or {}).get("kind", NO_KIND))
             rule = (entry or {}).get("missing")
-            if rule is None and kind in MISSING_RULES:
+            if rule is None and kind in MISSING_RULES and missing:
                 rule = MISSING_RULES[kind][0]
             role = NOT_PUBLISHED if entry is None else str(entry.get("role", NOT_PUBLISHED))
             rows.append((name, sort, distinct, missing, role, kind, rule or ""))

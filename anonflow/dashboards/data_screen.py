@@ -35,6 +35,15 @@ _ROLES = {
     NOT_PUBLISHED: "color: var(--af-muted); font-style: italic;",
 }
 
+_STEPS = """<ol class="steps">
+<li><b>Data</b>: open a table, and say which columns others may know of a person.
+<div class="told">They are its quasi-identifiers; what is to be protected is sensitive.</div></li>
+<li><b>Protect</b>: choose among how many records each one hides, and by which methods.</li>
+<li><b>Compare</b>: run them, and see what each costs.</li>
+<li><b>Explore</b>: look at a result, column by column and record by record.</li>
+<li><b>Publish</b>: a release with its checks, its report, and the flow that repeats it.</li>
+</ol>"""
+
 _WORDS = {
     "n": "records", "q": "columns", "sd": "standard deviation", "seed": "seed of the generator (no secret)",
     "part": "part", "complete": "only complete rows",
@@ -71,25 +80,25 @@ class DataScreen(pn.viewable.Viewer):
     def _opening(self) -> None:
         self._about = about_datasets()
         self.way = pn.widgets.RadioButtonGroup(
-            name="Where the table comes from",
+            label="Where the table comes from",
             options=[BUILT_IN, OWN],
             value=BUILT_IN,
             sizing_mode="stretch_width",
         )
         first = next(iter(self._about))
         self.dataset = pn.widgets.Select(
-            name="Built-in table", options=list(self._about), value=first, sizing_mode="stretch_width"
+            label="Built-in table", options=list(self._about), value=first, sizing_mode="stretch_width"
         )
         self.about = pn.pane.HTML("", css_classes=["af-muted"], sizing_mode="stretch_width")
         self.asked = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
-        self.hierarchies = pn.widgets.Checkbox(name="with the hierarchies that go with it", value=False)
+        self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
         self.open = pn.widgets.Button(
-            name="Open this table", button_type="primary", on_click=self._open_dataset
+            label="Open this table", color="primary", on_click=self._open_dataset
         )
         limits = self.workspace.limits
         self.dropper = DiskDropper(
-            self._folder, self._open_file, self._refused, most=limits.upload_bytes,
-            name="CSV or Parquet file", sizing_mode="stretch_width", css_classes=["af-dropper"],
+            self._folder, self._open_file, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
+            label="CSV or Parquet file", sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         caps = []
         if limits.upload_bytes is not None:
@@ -103,10 +112,10 @@ class DataScreen(pn.viewable.Viewer):
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
         )
-        self.delimiter = pn.widgets.Select(name="Between cells", options=DELIMITERS, value="", width=180)
-        self.encoding = pn.widgets.TextInput(name="Encoding", value="utf-8", width=120)
+        self.delimiter = pn.widgets.Select(label="Between cells", options=DELIMITERS, value="", width=180)
+        self.encoding = pn.widgets.TextInput(label="Encoding", value="utf-8", width=120)
         self.missing = pn.widgets.TextInput(
-            name="Texts that mean: no value", placeholder="such as NA, ?", width=220
+            label="Texts that mean: no value", placeholder="such as NA, ?", width=220
         )
         written = pn.Card(
             pn.FlexBox(self.delimiter, self.encoding, self.missing, gap="8px"),
@@ -135,22 +144,22 @@ class DataScreen(pn.viewable.Viewer):
         for option, default in datasets.options(name).items():
             words = _WORDS.get(option, option)
             if isinstance(default, bool):
-                widget: Any = pn.widgets.Checkbox(name=words, value=default)
+                widget: Any = pn.widgets.Checkbox(label=words, value=default)
             elif option == "part":
                 widget = pn.widgets.Select(
-                    name=words, options=["train", "test", "all"], value=default, width=140
+                    label=words, options=["train", "test", "all"], value=default, width=140
                 )
             elif isinstance(default, float):
-                widget = pn.widgets.FloatInput(name=words, value=default, start=0.0, width=140)
+                widget = pn.widgets.FloatInput(label=words, value=default, start=0.0, width=140)
             elif isinstance(default, int):
                 least = 0 if option == "seed" else 1
-                widget = pn.widgets.IntInput(name=words, value=default, start=least, width=140)
+                widget = pn.widgets.IntInput(label=words, value=default, start=least, width=140)
             elif default is inspect.Parameter.empty or default is None:
                 widget = pn.widgets.IntInput(
-                    name=words, value=0 if option == "seed" else 1000, start=0, width=140
+                    label=words, value=0 if option == "seed" else 1000, start=0, width=140
                 )
             else:
-                widget = pn.widgets.TextInput(name=words, value=str(default), width=140)
+                widget = pn.widgets.TextInput(label=words, value=str(default), width=140)
             self._options[option] = widget
         self.asked.objects = list(self._options.values())
         self.hierarchies.visible = any(
@@ -217,6 +226,7 @@ class DataScreen(pn.viewable.Viewer):
             layout="fit_columns",
             sortable=False,
             selectable=False,
+            stylesheets=[PARTS],
             titles={"column": "Column", "type": "Type", "distinct": "Distinct", "missing": "Missing",
                     "role": "Role ▾", "kind": "Kind ▾", "no value": "Without a value ▾"},
             header_tooltips={
@@ -233,7 +243,7 @@ class DataScreen(pn.viewable.Viewer):
         self.columns.on_edit(self._edited)
         self.columns.style.map(lambda role: _ROLES.get(role, ""), subset=["role"])
         self.said = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
-        self.guess = pn.widgets.Button(name="First guess again", on_click=lambda event: self.choice.infer())
+        self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
         self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
         self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
         self.first = pn.widgets.Tabulator(
@@ -245,6 +255,7 @@ class DataScreen(pn.viewable.Viewer):
             layout="fit_data_fill",
             sortable=False,
             selectable=False,
+            stylesheets=[PARTS],
             sizing_mode="stretch_width",
         )
         self.counts = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
@@ -257,6 +268,16 @@ class DataScreen(pn.viewable.Viewer):
         )
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
         self._first_card = card("First rows", self.counts, self.first)
+        self._steps_card = card("What happens here", pn.pane.HTML(_STEPS, stylesheets=[PARTS]))
+        self._top = pn.Column(
+            self._source,
+            self._steps_card,
+            self._unique_card,
+            css_classes=["af-two"],
+            stylesheets=[PARTS],
+            sizing_mode="stretch_width",
+        )
+        self._page = pn.Column(self._top, sizing_mode="stretch_width")
 
     def _edited(self, event: Any) -> None:
         rows = self.choice.rows
@@ -293,10 +314,9 @@ class DataScreen(pn.viewable.Viewer):
 
     def _show_frame(self, *events: Any) -> None:
         frame = self.workspace.frame
-        shown = frame is not None
-        for part in (self._columns_card, self._unique_card, self._first_card):
-            part.visible = shown
-        if not shown:
+        if frame is None:
+            self._steps_card.visible, self._unique_card.visible = True, False
+            self._page.objects = [self._top]
             self.first.value = pd.DataFrame()
             return
         missing = sum(missing for _, _, missing in self.choice.about().values())
@@ -304,19 +324,13 @@ class DataScreen(pn.viewable.Viewer):
             f"{len(frame):,} records, {frame.shape[1]:,} columns, {missing:,} cells without a value. "
             "These are your records as they are: nobody else sees them."
         )
-        self.first.value = self.choice.first_rows().reset_index(drop=True)
+        first = self.choice.first_rows().reset_index(drop=True)
+        # a title is markup to the table: names are anybody's
+        self.first.titles = {str(name): escape(str(name)) for name in first.columns}
+        self.first.value = first
+        # a table that is not seen is not drawn right: it is put in place with its rows
+        self._steps_card.visible, self._unique_card.visible = False, True
+        self._page.objects = [self._top, self._columns_card, self._first_card]
 
     def __panel__(self) -> pn.viewable.Viewable:
-        return pn.Column(
-            pn.FlexBox(
-                self._source,
-                self._unique_card,
-                css_classes=["af-two"],
-                stylesheets=[PARTS],
-                sizing_mode="stretch_width",
-                align_items="stretch",
-            ),
-            self._columns_card,
-            self._first_card,
-            sizing_mode="stretch_width",
-        )
+        return self._page

@@ -38,41 +38,41 @@ class HierarchyBuilder(pn.viewable.Viewer):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         choice = self.choice
-        self.column = pn.widgets.Select(name="Column", options=[], width=240)
-        self.way = pn.widgets.Select(name="Hierarchy from", options=[], width=240)
-        self.step = pn.widgets.FloatInput.from_param(choice.param.step, name="Narrowest width", width=130)
-        self.levels = pn.widgets.IntInput.from_param(choice.param.levels, name="Levels", width=100)
+        self.column = pn.widgets.Select(label="Column", options=[], width=240)
+        self.way = pn.widgets.Select(label="Hierarchy from", options=[], width=240)
+        self.step = pn.widgets.FloatInput.from_param(choice.param.step, label="Narrowest width", width=130)
+        self.levels = pn.widgets.IntInput.from_param(choice.param.levels, label="Levels", width=100)
         self.fanout = pn.widgets.IntInput.from_param(
-            choice.param.fanout, name="Joined at each level", width=150
+            choice.param.fanout, label="Joined at each level", width=150
         )
-        self.origin = pn.widgets.FloatInput.from_param(choice.param.origin, name="One begins at", width=120)
+        self.origin = pn.widgets.FloatInput.from_param(choice.param.origin, label="One begins at", width=120)
         self.hide = pn.widgets.RadioButtonGroup.from_param(
-            choice.param.hide, name="Positions are hidden from the", options=["right", "left"]
+            choice.param.hide, label="Positions are hidden from the", options=["right", "left"]
         )
         self.clicks = pn.widgets.RadioButtonGroup.from_param(
             choice.param.clicks,
-            name="Clicks on the tree",
+            label="Clicks on the tree",
             options={"Clicks choose values to group": "group", "Clicks set boundaries": "boundary"},
         )
-        self.label = pn.widgets.TextInput(name="Name of the group", placeholder="such as Europe", width=220)
-        self.group = pn.widgets.Button(name="Put together", button_type="primary", on_click=self._group)
-        self.rename = pn.widgets.Button(name="Rename", on_click=self._rename)
-        self.dissolve = pn.widgets.Button(name="Dissolve", on_click=lambda event: choice.dissolve())
+        self.label = pn.widgets.TextInput(label="Name of the group", placeholder="such as Europe", width=220)
+        self.group = pn.widgets.Button(label="Put together", color="primary", on_click=self._group)
+        self.rename = pn.widgets.Button(label="Rename", on_click=self._rename)
+        self.dissolve = pn.widgets.Button(label="Dissolve", on_click=lambda event: choice.dissolve())
         self.picked = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self.delimiter = pn.widgets.Select(
-            name="Between columns",
+            label="Between columns",
             options={"semicolon": ";", "comma": ",", "tab": "\t", "bar": "|"},
             width=150,
         )
         self.dropper = DiskDropper(
-            lambda: choice.workspace.folder, self._file, self._refused, most=MOST,
-            name="CSV file: no header, a row for each value, from the value to the root",
+            lambda: choice.workspace.folder, self._file, self._refused, most=MOST, stylesheets=[PARTS],
+            label="CSV file: no header, a row for each value, from the value to the root",
             sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         self.use = pn.widgets.Button(
-            name="Use this hierarchy", button_type="primary", on_click=lambda event: choice.use()
+            label="Use this hierarchy", color="primary", on_click=lambda event: choice.use()
         )
-        self.drop = pn.widgets.Button(name="No hierarchy", on_click=lambda event: choice.drop())
+        self.drop = pn.widgets.Button(label="No hierarchy", on_click=lambda event: choice.drop())
         self.state = pn.pane.HTML("", sizing_mode="stretch_width")
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
         self.tree = Clickable(on_click=choice.click, sizing_mode="stretch_width")

@@ -77,27 +77,27 @@ class PatternBoard(pn.viewable.Viewer):
         super().__init__(**given)
         choice = self.choice
         self.form = pn.widgets.RadioButtonGroup.from_param(
-            choice.param.form, name="Patterns", options=FORMS, sizing_mode="stretch_width"
+            choice.param.form, label="Patterns", options=FORMS, sizing_mode="stretch_width"
         )
         self.at_most = pn.widgets.IntInput(
-            name="At most so many hidden (empty: any number)", value=None, start=0, width=250
+            label="At most so many hidden (empty: any number)", value=None, start=0, width=250
         )
-        self.never = pn.widgets.MultiChoice(name="Never hidden", options=[], width=250)
+        self.never = pn.widgets.MultiChoice(label="Never hidden", options=[], width=250)
         self.fallback = pn.widgets.Checkbox.from_param(
-            choice.param.fallback, name="Or the whole row, if no pattern fits (fallback)"
+            choice.param.fallback, label="Or the whole row, if no pattern fits (fallback)"
         )
-        self.pair = pn.widgets.MultiChoice(name="Columns of a rule", options=[], width=330)
-        self.tie = pn.widgets.Button(name="Hide together", on_click=lambda event: self._rule("together"))
+        self.pair = pn.widgets.MultiChoice(label="Columns of a rule", options=[], width=330)
+        self.tie = pn.widgets.Button(label="Hide together", on_click=lambda event: self._rule("together"))
         self.rival = pn.widgets.Button(
-            name="At most one of them", on_click=lambda event: self._rule("at_most_one_of")
+            label="At most one of them", on_click=lambda event: self._rule("at_most_one_of")
         )
         self.rules = Clickable(on_click=self._drop_rule, sizing_mode="stretch_width")
-        self.weighted = pn.widgets.Select(name="Cost of hiding a cell of", options=[], width=220)
-        self.weight = pn.widgets.FloatInput(name="counts as", value=1.0, start=0.001, step=0.5, width=110)
+        self.weighted = pn.widgets.Select(label="Cost of hiding a cell of", options=[], width=220)
+        self.weight = pn.widgets.FloatInput(label="counts as", value=1.0, start=0.001, step=0.5, width=110)
         self.grid = Clickable(on_click=self._click, sizing_mode="stretch_width")
-        self.add = pn.widgets.Button(name="Add a pattern", on_click=lambda event: choice.add())
+        self.add = pn.widgets.Button(label="Add a pattern", on_click=lambda event: choice.add())
         self.fresh = pn.widgets.Button(
-            name="Begin anew: one column at a time", on_click=lambda event: choice.start_list(True)
+            label="Begin anew: one column at a time", on_click=lambda event: choice.start_list(True)
         )
         self.told = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import engine
-from anonflow.algorithms.registry import algorithm_named
+from anonflow.algorithms.patterns import pattern_masks
+from anonflow.algorithms.registry import REGISTRY, algorithm_named
 from anonflow.criteria.asked import DIVERSITY
 from anonflow.dashboards.draft import Draft
 from anonflow.engine.combine import refuse_early
@@ -24,6 +25,9 @@ __all__ = ["code", "problems_of", "running_flow", "single_document"]
 
 _PLACE = re.compile(r"^(this flow:)?(\d+:\d+: )?")
 """Lines of a file that nobody has seen."""
+
+PATTERNS = 16
+"""Quasi-identifiers up to which all patterns are no question."""
 
 MOST = 200
 """Runs that one start may ask for."""
@@ -80,12 +84,29 @@ def problems_of(draft: Draft, table: Table, source: Mapping[str, Any]) -> tuple[
         found[error.message] = None
     for run in flow.runs:
         try:
+            _check_patterns(run, table)
             problem = why_not(run, table.records)
         except AnonflowError as error:
             problem = error.message
         if problem is not None:
             found[problem] = None
     return tuple(found)
+
+
+def _check_patterns(run: engine.Run, table: Table) -> None:
+    """Refuse patterns that name what is no column, or contradict each other.
+
+    Raises
+    ------
+    ParameterError
+        As :func:`anonflow.algorithms.patterns.pattern_masks`.
+    """
+    options = run.anonymize.options
+    if "patterns" not in REGISTRY[run.anonymize.algorithm].options:
+        return
+    patterns, weights = options.get("patterns", "all"), options.get("weights")
+    if patterns != "all" or weights is not None or table.q > PATTERNS:
+        pattern_masks(table.domains, patterns, weights)
 
 
 def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, Any]:

@@ -62,12 +62,12 @@ class ProtectScreen(pn.viewable.Viewer):
     def _k_part(self) -> None:
         choice = self.protection
         self.k = pn.widgets.IntSlider(
-            name="k: among how many records each one hides", start=2, end=choice.largest, value=choice.k,
+            label="k: among how many records each one hides", start=2, end=choice.largest, value=choice.k,
             sizing_mode="stretch_width", css_classes=["af-k"],
         )  # fmt: skip
-        self.exact = pn.widgets.IntInput(name="or type k", value=choice.k, start=2, width=110)
+        self.exact = pn.widgets.IntInput(label="or type k", value=choice.k, start=2, width=110)
         self.more = pn.widgets.MultiChoice(
-            name="Compare with these k, too", options=KS, value=[k for k in choice.more if k in KS],
+            label="Compare with these k, too", options=KS, value=[k for k in choice.more if k in KS],
             sizing_mode="stretch_width",
         )  # fmt: skip
         self.risk = pn.pane.HTML(
@@ -114,21 +114,21 @@ class ProtectScreen(pn.viewable.Viewer):
         self.methods = Clickable(on_click=self._toggle, sizing_mode="stretch_width")
         self.options = pn.FlexBox(sizing_mode="stretch_width", gap="16px")
         self.cut = pn.widgets.Select.from_param(
-            choice.param.cut, name="The method works on", options=CUTS, width=220
+            choice.param.cut, label="The method works on", options=CUTS, width=220
         )
         self.size = pn.widgets.IntInput.from_param(
-            choice.param.size, name="Records in a partition", width=170
+            choice.param.size, label="Records in a partition", width=170
         )
         self.seconds = pn.widgets.FloatInput.from_param(
-            choice.param.seconds, name="Seconds it may take", width=150, step=1.0
+            choice.param.seconds, label="Seconds it may take", width=150, step=1.0
         )
-        self.order = pn.widgets.Select.from_param(choice.param.order, name="Cut along", width=160)
+        self.order = pn.widgets.Select.from_param(choice.param.order, label="Cut along", width=160)
         words = {text: name for name, text in LOSSES.items()}
         self.loss = pn.widgets.Select.from_param(
-            choice.param.loss, name="Information loss to keep low", options=words, width=380
+            choice.param.loss, label="Information loss to keep low", options=words, width=380
         )
         self.boundaries = pn.widgets.Checkbox.from_param(
-            choice.param.boundaries, name="Keep inside boundaries and limits of columns"
+            choice.param.boundaries, label="Keep inside boundaries and limits of columns"
         )
         self.about_cut = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
         choice.param.watch(self._show_methods, ["algorithms", "options"])
@@ -179,23 +179,23 @@ class ProtectScreen(pn.viewable.Viewer):
         value = self._shown(option)
         if option.choices:
             widget: Any = pn.widgets.Select(
-                name=option.label, options=list(option.choices), value=value, width=260
+                label=option.label, options=list(option.choices), value=value, width=260
             )
         elif isinstance(option.default, bool):
-            widget = pn.widgets.Checkbox(name=option.label, value=value)
+            widget = pn.widgets.Checkbox(label=option.label, value=value)
         elif isinstance(option.default, float):
             widget = pn.widgets.FloatInput(
-                name=option.label,
+                label=option.label,
                 value=float(value),
                 start=option.least,
                 step=0.01 if option.name == "gap" else 1.0,
                 width=260,
             )
         elif isinstance(option.default, str):
-            widget = pn.widgets.TextInput(name=option.label, value=value, width=260)
+            widget = pn.widgets.TextInput(label=option.label, value=value, width=260)
         else:
             least = None if option.least is None else int(option.least)
-            widget = pn.widgets.IntInput(name=option.label, value=value, start=least, width=260)
+            widget = pn.widgets.IntInput(label=option.label, value=value, start=least, width=260)
         self._fields[option.method, option.name] = widget
 
         def changed(event: Any, option: Option = option) -> None:
@@ -225,20 +225,20 @@ class ProtectScreen(pn.viewable.Viewer):
         choice = self.diversity
         words = {"none": NONE} | {name: name for name in CRITERIA if name != NONE}
         self.criterion = pn.widgets.Select.from_param(
-            choice.param.criterion, name="Diversity of the sensitive value", options=words, width=260
+            choice.param.criterion, label="Diversity of the sensitive value", options=words, width=260
         )
-        self.sensitive = pn.widgets.Select(name="Sensitive column", options=[], width=220)
+        self.sensitive = pn.widgets.Select(label="Sensitive column", options=[], width=220)
         self.numbers = {
-            "p": pn.widgets.IntInput.from_param(choice.param.p, name="p: distinct values", width=150),
-            "l": pn.widgets.FloatInput.from_param(choice.param.l, name="l", step=0.5, width=110),
-            "c": pn.widgets.FloatInput.from_param(choice.param.c, name="c", step=0.5, width=110),
-            "t": pn.widgets.FloatInput.from_param(choice.param.t, name="t: distance", step=0.05, width=130),
+            "p": pn.widgets.IntInput.from_param(choice.param.p, label="p: distinct values", width=150),
+            "l": pn.widgets.FloatInput.from_param(choice.param.l, label="l", step=0.5, width=110),
+            "c": pn.widgets.FloatInput.from_param(choice.param.c, label="c", step=0.5, width=110),
+            "t": pn.widgets.FloatInput.from_param(choice.param.t, label="t: distance", step=0.05, width=130),
         }
         self.w = pn.widgets.FloatInput.from_param(
-            choice.param.w, name="Loss against diversity (w)", step=0.05, width=210
+            choice.param.w, label="Loss against diversity (w)", step=0.05, width=210
         )
         self.chance = pn.widgets.FloatInput.from_param(
-            choice.param.risk, name="Chance that the draw is refused", step=0.01, width=240
+            choice.param.risk, label="Chance that the draw is refused", step=0.01, width=240
         )
         self.meaning = pn.pane.HTML("", sizing_mode="stretch_width")
         self.feasible = pn.pane.HTML("", sizing_mode="stretch_width")
@@ -306,6 +306,7 @@ class ProtectScreen(pn.viewable.Viewer):
             },
             layout="fit_columns",
             sizing_mode="stretch_width",
+            stylesheets=[PARTS],
         )  # fmt: skip
         self.table.on_edit(self._limited)
         self.limited = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
