@@ -33,6 +33,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOST = 30.0
 """Seconds after which a session ends whose page is closed or lost."""
 
+LOOK = 5.0
+"""Seconds between two looks at lost sessions."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -152,7 +155,7 @@ class Server:
                 verbose=False,
                 xheaders=settings.proxied,
                 unused_session_lifetime_milliseconds=int(LOST * 1000),
-                check_unused_sessions_milliseconds=5000,
+                check_unused_sessions_milliseconds=int(LOOK * 1000),
                 session_token_expiration=3600,
                 keep_alive_milliseconds=15_000,
             )
