@@ -365,6 +365,18 @@ def test_titles_of_the_first_rows_are_no_markup(workspace: Workspace, tmp_path: 
     assert next(iter(screen.first.titles.values())).startswith("&lt;b")
 
 
+def test_a_table_without_a_guess_at_quasi_identifiers_is_opened_to_be_edited(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    choice = opened(workspace, tmp_path, "id,same\n" + "".join(f"{i},x\n" for i in range(30)))
+    assert workspace.table is None
+    assert workspace.problems != ()
+    assert "choose at least one" in choice.sentence()
+    assert choice.choose("id", "role", "quasi-identifier")
+    assert choice.choose("id", "kind", "numeric")
+    assert workspace.problems == ()
+
+
 def test_no_table_no_rows(workspace: Workspace) -> None:
     choice = ColumnChoice(workspace)
     assert choice.sentence() == ""

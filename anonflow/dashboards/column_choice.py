@@ -12,6 +12,7 @@ from anonflow.dashboards.hierarchy_choice import suggested_hierarchy
 from anonflow.dashboards.protection import share
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values, missing_cells, numbers_of
+from anonflow.table.infer import infer_columns
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 from anonflow.table.uniqueness import unique_as_added
 
@@ -213,12 +214,10 @@ class ColumnChoice(Choices):
         """
         if role not in ROLES or self.workspace.frame is None:
             raise ParameterError(f"a role is one of {', '.join(ROLES)}")
-        from anonflow.table import Schema
-
         names = [str(name) for name in self.workspace.frame.columns]
         columns: dict[str, Any] = {name: {"role": role} for name in names}
         if role == "quasi-identifier":
-            guess = Schema.infer(self.workspace.frame).to_mapping()
+            guess = infer_columns(self.workspace.frame)
             for name in names:
                 own = guess.get(name, {})
                 columns[name] = own if own.get("role") == role else {"role": role, "kind": "categorical"}
@@ -231,8 +230,6 @@ class ColumnChoice(Choices):
         ------
         None
         """
-        from anonflow.table import Schema
-
         frame = self.workspace.frame
         if frame is None:
             return
@@ -241,7 +238,7 @@ class ColumnChoice(Choices):
             known = datasets.schema(name)
             columns = {column: entry for column, entry in known.items() if column in frame.columns}
         else:
-            columns = Schema.infer(frame).to_mapping()
+            columns = infer_columns(frame)
         self.workspace.draft.set(("table", "columns"), columns)
 
     def _read(self) -> None:

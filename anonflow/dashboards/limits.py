@@ -27,6 +27,8 @@ class Limits:
         Users at the same time.
     running : int or None
         Runs at the same time, of all users together.
+    columns : int or None
+        Of a table; a page draws a row for each.
     runs : int or None
         Runs of one user that are kept; the oldest go first.
     """
@@ -36,6 +38,7 @@ class Limits:
     seconds: float | None = None
     sessions: int | None = None
     running: int | None = None
+    columns: int | None = 1000
     runs: int | None = 200
 
     def check_rows(self, rows: int) -> None:
@@ -50,6 +53,20 @@ class Limits:
             raise DataError(
                 f"the table has {rows:,} records, and this server takes at most {self.rows:,}; "
                 "take a sample, or run anonflow on your own machine"
+            )
+
+    def check_columns(self, columns: int) -> None:
+        """Refuse a table with too many columns.
+
+        Raises
+        ------
+        DataError
+            If there are more than the cap.
+        """
+        if self.columns is not None and columns > self.columns:
+            raise DataError(
+                f"the table has {columns:,} columns, and at most {self.columns:,} are taken here; "
+                "leave out those that are not to be published"
             )
 
     def check_upload(self, size: int) -> None:

@@ -178,6 +178,9 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             f"{path.name}: cannot be used", [text.replace(str(path), path.name) for text in error.problems]
         ) from None
     limits.check_rows(len(frame))
+    limits.check_columns(frame.shape[1])
+    if not len(frame):
+        raise DataError(f"{path.name}: has a header and no records; upload a table with records")
     return frame, source
 
 
@@ -222,6 +225,7 @@ def _check_parquet(path: Path, name: str, limits: Limits) -> None:
             f"{name}: is no readable Parquet file; write it again, or upload a CSV file"
         ) from None
     limits.check_rows(about.num_rows)
+    limits.check_columns(about.num_columns)
     if limits.upload_bytes is not None:
         unpacked = sum(about.row_group(at).total_byte_size for at in range(about.num_row_groups))
         limits.check_upload(unpacked // 4)  # repeated values are packed once: four to one is nothing unusual

@@ -26,7 +26,8 @@ from anonflow.dashboards.opening import (
 )
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table import Schema, Table
+from anonflow.table import Table
+from anonflow.table.infer import infer_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +99,7 @@ class Tables(param.Parameterized):
         except AnonflowError:
             place.unlink(missing_ok=True)
             raise
-        columns = Schema.infer(frame).to_mapping()
+        columns = infer_columns(frame)
         self._open(frame, source, columns, safe_name(name).split(".")[0])
 
     def open_flow(self, text: str) -> None:
@@ -162,7 +163,7 @@ class Tables(param.Parameterized):
         place = self._own_folder() / f"{flow_name(name)}.parquet"
         write_frame(frame, place)
         read, source = read_upload(place, self.limits)
-        self._open(read, source, dict(columns) if columns else Schema.infer(read).to_mapping(), name)
+        self._open(read, source, dict(columns) if columns else infer_columns(read), name)
 
     def open_table(self, table: Table, name: str = "table") -> None:
         """Open a table with its schema.
