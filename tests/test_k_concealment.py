@@ -21,10 +21,15 @@ from anonflow.algorithms.matching_components import Components
 from anonflow.algorithms.matching_components import _widen as widen
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.concealment import expand, expand_jit, mend, mend_jit, near, near_jit
-from anonflow.kernels.costs import widen_jit
-from anonflow.kernels.rows import join_row_jit
-from anonflow.kernels.state import copy_state, empty_state, take
+from anonflow.kernels.concealment import (
+    expand,
+    expand_jit,
+    mend,
+    mend_jit,
+    near,
+    near_jit,
+)
+from anonflow.kernels.state import empty_state
 from anonflow.loss import measure_named, record_costs
 from anonflow.release import ReleaseWarning
 from tests.naive import concealment as naive
@@ -97,45 +102,6 @@ def costs_of(table: af.Table, sets: list[frozenset[int]], loss: str) -> list[flo
 # ------------------------------------------------------------------------------------- references
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(4))
-def test_expansion_is_algorithm_2(seed: int, loss: str) -> None:
-    table = small(seed, 14)
-    cost, covers = oracle(table, loss)
-    for k in (2, 3, 5):
-        anon = af.anonymize(
-            table, "k-concealment", k=k, target="(k,1)", randomized=False, order="input", loss=loss
-        )
-        wanted = [cost(members) for members in naive.expansion(table.n, k, cost, covers)]
-        np.testing.assert_allclose(record_costs(anon.generalization, loss), wanted, atol=1e-9)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_exact_is_algorithm_1_and_no_worse_than_expansion(loss: str) -> None:
-    table = small(7, 9)
-    cost, _ = oracle(table, loss)
-    for k in (2, 3, 4):
-        best = af.anonymize(
-            table,
-            "k-concealment",
-            k=k,
-            target="(k,1)",
-            exact=True,
-            randomized=False,
-            order="input",
-            loss=loss,
-        )
-        found = record_costs(best.generalization, loss)
-        np.testing.assert_allclose(found, naive.exhaustive(table.n, k, cost), atol=1e-9)
-        greedy = af.anonymize(
-            table, "k-concealment", k=k, target="(k,1)", randomized=False, order="input", loss=loss
-        )
-        if loss == "ncp":
-            assert (found <= record_costs(greedy.generalization, loss) + 1e-12).all()
-            ratio = record_costs(greedy.generalization, loss).sum() / max(found.sum(), 1e-12)
-            assert ratio <= max(k - 1, 1) + 1e-9  # Proposition 13
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_covering_and_concealing_are_algorithms_3_and_5(seed: int) -> None:
     table = small(seed, 12)
@@ -173,22 +139,6 @@ def test_plain_and_compiled_kernels_agree() -> None:
         kinds = [agglomerative_labels(part, 3, DISTANCES["log"], True, compiled=c)[0] for c in (False, True)]
         np.testing.assert_array_equal(*kinds)
         np.testing.assert_array_equal(*(forest_labels(part, 3, compiled=c)[0] for c in (False, True)))
-
-
-@pytest.mark.parametrize("loss", ["ncp", "height"])
-def test_few_neighbours_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Looking at the nearest first is exact: with any number of them the same comes out."""
-    from anonflow.algorithms import expansion
-
-    part = part_of(sampled("nursery", 60), loss)
-    merged = Merged.of(part)
-    made = []
-    for nearest in (4, 16, 60):
-        monkeypatch.setattr(expansion, "NEAREST", nearest)
-        made.append(copy_state(expanded(merged, 7)))
-    for other in made[1:]:
-        np.testing.assert_array_equal(made[0].cost, other.cost)
-        np.testing.assert_array_equal(made[0].lo, other.lo)
 
 
 # ------------------------------------------------------------------------------------- what is promised
@@ -236,7 +186,7 @@ def test_components_are_the_matches_of_the_definition(seed: int, n: int) -> None
 
 
 def _covers(part: Partition, boxes: Any) -> np.ndarray:
-    made = Generalization(part.records.domains, *_codes(part, boxes))
+    made = Generalization(part.records.domains, *codes_of(part, boxes))
     own = Generalization.of(part.records)
     return np.array([made.covers(own.take(np.full(part.n, i))) for i in range(part.n)])
 
@@ -277,24 +227,7 @@ def test_randomness_comes_from_the_seed() -> None:
     pd.testing.assert_frame_equal(*plain)
 
 
-def test_q_is_respected() -> None:
-    """With q = k - 1 + 1 neighbours, a record's random set is among its k nearest."""
-    frame = pd.DataFrame({"x": np.arange(30) ** 2})
-    table = af.Table(frame, {"x": {"role": "quasi-identifier", "kind": "numeric"}})
-    part = part_of(table, seed=4)
-    from anonflow.algorithms.expansion import randomly_expanded
-
-    boxes = randomly_expanded(Merged.of(part), 3, 3, part.rng)
-    made = Generalization(part.records.domains, *_codes(part, boxes))
-    for i in range(30):
-        near_by = np.argsort(np.abs(frame["x"] - frame["x"][i]), kind="stable")[:4]
-        assert made.lo[0, i] >= near_by.min()
-        assert made.hi[0, i] <= near_by.max()
-    wide = af.anonymize(table, "k-concealment", k=3, q=25, seed=1).loss()
-    assert wide > af.anonymize(table, "k-concealment", k=3, q=3, seed=1).loss()
-
-
-def _codes(part: Partition, boxes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def codes_of(part: Partition, boxes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from anonflow.kernels.costs import unload
 
     return unload(part.plan, boxes)
@@ -340,6 +273,7 @@ def test_a_flow_says_it_too(tmp_path: Any) -> None:
     [
         ({"target": "k"}, "target must be one of"),
         ({"target": ["concealment"]}, "target must be one of"),
+        ({"near": "far"}, "near must be expansion or pairs"),
         ({"randomized": 1}, "randomized is True or False"),
         ({"exact": "no"}, "exact is True or False"),
         ({"q": 3}, "greater than k - 1 = 3"),
@@ -362,26 +296,6 @@ def test_one_column_and_as_many_as_there_are(target: str, randomized: bool) -> N
         for k in (2, 7, 8):
             anon = af.anonymize(table, "k-concealment", k=k, target=target, randomized=randomized, seed=k)
             assert af.verify(table, anon, ["covers", "guarantee"], k=k)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_a_floor_is_monotone_and_below(loss: str) -> None:
-    """Widening never lowers a pair's cost under the floor, nor does it ever exceed the loss."""
-    part = part_of(sampled("nursery", 40), loss)
-    merged = Merged.of(part)
-    below, u = floor(part.plan), len(merged.first)
-    for i in range(0, u, 7):
-        box = take(merged.state, np.array([i]))
-        before = np.empty(u)
-        join_row_jit(below, box, 0, merged.state, np.int64(0), np.int64(u), before)
-        for by in range(0, u, 5):
-            widen_jit(part.plan, box, 0, merged.state, by)
-            low, true = np.empty(u), np.empty(u)
-            join_row_jit(below, box, 0, merged.state, np.int64(0), np.int64(u), low)
-            join_row_jit(part.plan, box, 0, merged.state, np.int64(0), np.int64(u), true)
-            assert (before <= low).all()
-            assert (low <= true).all()
-            before = low
 
 
 def test_bad_sizes() -> None:

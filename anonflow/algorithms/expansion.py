@@ -13,12 +13,12 @@ import numpy as np
 from anonflow.algorithms.contract import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.concealment import best_choice_jit, expand_jit, near_jit
+from anonflow.kernels.concealment import best_choice_jit, expand_jit, near_jit, within_jit
 from anonflow.kernels.costs import load, unload
 from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.table.records import Records
 
-__all__ = ["Merged", "expanded", "floor", "nearest", "optimal", "randomly_expanded"]
+__all__ = ["Merged", "expanded", "expanded_among", "floor", "nearest", "optimal", "randomly_expanded"]
 
 BLOCK = 256
 """Records expanded at a time: the lists of their neighbours stay small."""
@@ -168,21 +168,65 @@ def expanded(merged: Merged, k: int) -> State:
     return boxes
 
 
-def nearest(merged: Merged, m: int) -> np.ndarray:
-    """The m nearest different records of each, by the cost of their pair, itself first; (u, m) int32.
+def expanded_among(merged: Merged, k: int, q: int) -> tuple[State, np.ndarray]:
+    """What :func:`expanded` gives, and for each different record the q others that its expansion would go on with.
+
+    Parameters
+    ----------
+    merged : Merged
+    k, q : int
+        k <= q + 1 <= P.
+
+    Returns
+    -------
+    boxes : State
+        u generalized records.
+    ids : numpy.ndarray, shape (u, q + 1), int32
+        Different records, the own one first, with q + 1 copies at least: the nearest ones, by the cost of their pair, of
+        those that the expansion to q + 1 records covers.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    Time as for expansions to k and to q + 1, the neighbours sought once; O(u q) memory for the lists.
+    """
+    plan, u = merged.part.plan, len(merged.first)
+    boxes, wide, below = empty_state(plan, u), empty_state(plan, u), floor(plan)
+    found = np.empty((u, q + 1), np.int32)
+    m = min(u, max(NEAREST, 8 * (q + 1)))
+
+    def expand_block(start: int, stop: int) -> None:
+        ids, costs = np.empty((stop - start, m), np.int32), np.empty((stop - start, m))
+        near_jit(below, merged.state, start, stop, ids, costs)
+        expand_jit(plan, merged.state, merged.count, start, stop, k, ids, costs, boxes)
+        expand_jit(plan, merged.state, merged.count, start, stop, q + 1, ids, costs, wide)
+        within_jit(merged.state, merged.count, wide, start, stop, ids, found)
+
+    _in_blocks(expand_block, u)
+    return boxes, found
+
+
+def nearest(merged: Merged, m: int, rows: np.ndarray | None = None) -> np.ndarray:
+    """The m nearest different records of each, or of some, by the cost of their pair, itself first; int32.
 
     Raises
     ------
     None
     """
     u = len(merged.first)
-    ids = np.empty((u, min(u, m)), np.int32)
+    wanted = np.arange(u) if rows is None else rows
+    ids = np.empty((len(wanted), min(u, m)), np.int32)
 
     def near_block(start: int, stop: int) -> None:
-        costs = np.empty((stop - start, ids.shape[1]))
-        near_jit(merged.part.plan, merged.state, start, stop, ids[start:stop], costs)
+        costs = np.empty((1, ids.shape[1]))
+        for at in range(start, stop):
+            i = int(wanted[at])
+            near_jit(merged.part.plan, merged.state, i, i + 1, ids[at : at + 1], costs)
 
-    _in_blocks(near_block, u)
+    _in_blocks(near_block, len(wanted))
     return ids
 
 
@@ -193,7 +237,7 @@ def _in_blocks(work: Callable[[int, int], None], u: int) -> None:
         list(pool.map(lambda start: work(start, min(u, start + BLOCK)), range(0, u, BLOCK)))
 
 
-def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator) -> State:
+def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator, pairs: bool = False) -> State:
     """A generalized record for each record: that of expansion, or of k - 1 of its q nearest (Algorithm 6).
 
     Parameters
@@ -203,6 +247,8 @@ def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator) 
     k, q : int
         k - 1 <= q < P.
     rng : numpy.random.Generator
+    pairs : bool, optional
+        Whether the nearest are those whose pairs cost least; else those that expansion goes on with.
 
     Returns
     -------
@@ -215,14 +261,17 @@ def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator) 
 
     Notes
     -----
-    Where no random choice gives another generalized record than expansion does, that one is widened by a record
-    drawn from all (the paper leaves it open).
+    Where no random choice gives another generalized record than expansion does, as among many copies, that one is
+    widened by one of the q nearest different records that it does not cover (the paper leaves it open).
     """
     plan, records = merged.part.plan, merged.part.records
     n = records.n
-    boxes = merged.spread(expanded(merged, k))
-    first = _generalization(records, plan, boxes)
-    others = _others(merged, nearest(merged, q + 1), q)
+    if pairs:
+        boxes, ids = expanded(merged, k), nearest(merged, q + 1)
+    else:
+        boxes, ids = expanded_among(merged, k, q)
+    first = _generalization(records, plan, merged.spread(boxes))
+    others = _others(merged, ids, q)
     second = _chosen(records, others, k, rng)
     same = _equal(first, second)
     for _ in range(TRIES):
@@ -233,7 +282,7 @@ def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator) 
         same = _equal(first, second)
     stuck = np.flatnonzero(same)
     if len(stuck):
-        drawn = Generalization.of(records.take(rng.integers(n, size=len(stuck))))
+        drawn = _outside(merged, first, stuck, q, rng)
         second = _replaced(second, stuck, first.take(stuck).join(drawn).closure())
     bit = rng.integers(2, size=n).astype(bool)
     made = _replaced(first, np.flatnonzero(bit), second.take(np.flatnonzero(bit)))
@@ -298,6 +347,26 @@ def _chosen(
     picks = np.argsort(rng.random((len(at), others.shape[1])), axis=1)[:, : k - 1]
     matches = np.concatenate([at[:, None], np.take_along_axis(others[at], picks, axis=1)], axis=1)
     return Generalization.join_of(records, matches)
+
+
+def _outside(
+    merged: Merged, boxes: Generalization, index: np.ndarray, q: int, rng: np.random.Generator
+) -> Generalization:
+    """For some records one of the q nearest different ones that their box does not cover; of all, where none is near."""
+    records = merged.part.records
+    own = Generalization.of(records.take(merged.first))
+    different, place = np.unique(merged.label[index], return_inverse=True)
+    near_by = nearest(merged, max(NEAREST, 2 * q), different)[np.ravel(place)]
+    beyond = np.column_stack([~boxes.take(index).covers(own.take(column)) for column in near_by.T])
+    beyond &= np.cumsum(beyond, axis=1) <= q
+    found = beyond.sum(axis=1)
+    at = np.argmax(
+        np.cumsum(beyond, axis=1) > (rng.random(len(index)) * found).astype(np.int64)[:, None], axis=1
+    )
+    drawn = np.where(
+        found > 0, near_by[np.arange(len(index)), at], rng.integers(len(merged.first), size=len(index))
+    )
+    return own.take(drawn)
 
 
 def _equal(one: Generalization, other: Generalization) -> np.ndarray:

@@ -24,6 +24,8 @@ TARGETS = {
 }
 """What can be asked for, and the criterion that the result is then verified by."""
 
+NEAR = ("expansion", "pairs")
+
 WEAK = (
     "a release that is only {criterion} is for study: who knows everybody's quasi-identifiers can rule out rows "
     "until fewer than k are left; ask for target='concealment'"
@@ -46,6 +48,7 @@ def k_concealment(
     target: str = "concealment",
     randomized: bool = True,
     q: int | None = None,
+    near: str = "expansion",
     exact: bool = False,
 ) -> Outcome:
     """Generalized records such that each original has at least k matches among them.
@@ -67,6 +70,9 @@ def k_concealment(
         originals are visited in random orders. Only that version should be released.
     q : int, optional
         Neighbours to choose from; 2 (k - 1), and at most P - 1, without it.
+    near : str, optional
+        Which neighbours these are: those with which ``expansion`` would go on beyond k records, or, as in the paper,
+        those whose ``pairs`` with the record cost least.
     exact : bool, optional
         Whether each record is first generalized with the best k - 1 others of all (Algorithm 1). Tiny tables only.
 
@@ -91,6 +97,10 @@ def k_concealment(
     k-concealment assumes an attacker whose computations are polynomially bounded: the k matches are not equally
     likely, and who could count all perfect matchings would know how likely each is. A record that is widened may
     cover more originals than the one meant: all these edges count (specifications, section 1).
+
+    Neighbours nearest by pairs lie in all directions, and few of them share a small box: on Adult with hierarchies
+    (k = 100, LM) that loses 0.248 where neighbours by expansion lose 0.197, not randomized 0.174. There are as many
+    choices either way.
     """
     n = part.n
     if not isinstance(target, str) or target not in TARGETS:
@@ -98,6 +108,8 @@ def k_concealment(
     for name, value in (("randomized", randomized), ("exact", exact)):
         if not isinstance(value, bool):
             raise ParameterError(f"{name} is True or False")
+    if near not in NEAR:
+        raise ParameterError(f"near must be {' or '.join(NEAR)}")
     if k > n:
         raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
     merged = Merged.of(part)
@@ -107,7 +119,7 @@ def k_concealment(
     elif exact:
         boxes = optimal(merged, k)
     elif randomized:
-        boxes = randomly_expanded(merged, k, neighbours, part.rng)
+        boxes = randomly_expanded(merged, k, neighbours, part.rng, near == "pairs")
     else:
         boxes = merged.spread(expanded(merged, k))
     facts: dict[str, object] = {"guarantee": TARGETS[target]}

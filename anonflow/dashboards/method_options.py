@@ -70,6 +70,10 @@ _TOLD: dict[str, tuple[str, str]] = {
         "Neighbours to choose from",
         "2 (k - 1) where empty; more hide better and lose more.",
     ),
+    "k-concealment.near": (
+        "Which neighbours",
+        "Expansion: those that share a small box, and less is lost. Pairs: as in the paper.",
+    ),
     "k-concealment.exact": (
         "Best start of all",
         "Tries every k - 1 others for each record: tiny tables only.",
@@ -106,6 +110,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
         "concealment", "(k,1)", "(1,k)", "(k,k)", "(k,1)-concealment", "(k,k)-concealment",
     ),
     "greedy.visit": ("spread", "lexicographic"),
+    "k-concealment.near": ("expansion", "pairs"),
     "mondrian.mode": ("strict", "relaxed"),
     "sort-greedy.edges": ("relative", "weight"),
     "agglomerative.dist": ("log", "plain", "weighted", "ratio"),

@@ -23,6 +23,8 @@ __all__ = [
     "mend_jit",
     "near",
     "near_jit",
+    "within",
+    "within_jit",
 ]
 
 _NONE = np.uint64(0)
@@ -262,6 +264,64 @@ def expand(
 
 
 expand_jit = jit(expand)
+
+
+def within(
+    origin: State, count: np.ndarray, boxes: State, start: int, stop: int, ids: np.ndarray, out: np.ndarray
+) -> None:
+    """Records that boxes cover: those listed first, then by position, until their copies are as many as asked for.
+
+    Parameters
+    ----------
+    origin : State
+        u different records.
+    count : numpy.ndarray, shape (u,), int64
+        Copies of each.
+    boxes : State
+        u generalized records; those of start .. stop - 1 cover at least `need` copies.
+    start, stop : int
+    ids : numpy.ndarray, shape (stop - start, m), int32
+        The order in which records are looked at, each one's own first.
+    out : numpy.ndarray, shape (u, need), int32
+        Rows start .. stop - 1 are written; the own record once more where the others are enough.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    O(m q) for each, and O(u q + need^2) where those listed are not enough.
+    """
+    u = len(count)
+    m = ids.shape[1]
+    need = out.shape[1]
+    for i in range(start, stop):
+        at = 0
+        have = np.int64(0)
+        for s in range(m):
+            j = ids[i - start, s]
+            if have < need and cover(origin, j, boxes, i):
+                out[i, at] = j
+                at += 1
+                have += count[j]
+        listed = at
+        for j in range(u):
+            if have >= need:
+                break
+            if cover(origin, j, boxes, i):
+                new = True
+                for s in range(listed):
+                    new &= out[i, s] != j
+                if new:
+                    out[i, at] = j
+                    at += 1
+                    have += count[j]
+        for s in range(at, need):
+            out[i, s] = i
+
+
+within_jit = jit(within)
 
 
 def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> int:
