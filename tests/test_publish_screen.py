@@ -181,9 +181,9 @@ def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace) 
     assert screen.public.visible
     assert screen.owner.visible
     assert "✓" in screen.said.object
-    assert not screen.buttons["seed"].visible, "the seed is offered apart"
+    assert not screen.seed.visible, "the seed is offered apart"
     screen.show_seed.value = True
-    assert screen.buttons["seed"].visible
+    assert screen.seed.visible
     assert screen.buttons["csv"].callback().read() == screen.model.content("csv")
     assert "intersected" in screen.limits.object
     assert screen.draw.disabled

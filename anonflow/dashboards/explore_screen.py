@@ -275,7 +275,9 @@ class ExploreScreen(pn.viewable.Viewer):
     # -------------------------------------------------------------------------------------- attackers
 
     def _make_attacks(self) -> None:
-        self.attack = pn.widgets.Button(label="Let attackers try", color="primary", width=180)
+        self.attack = pn.widgets.Button(
+            label="Let attackers try", color="primary", width=180, css_classes=["af-attack"]
+        )
         self.attack.on_click(lambda _: self.model.attack())
         self.attacked = html("", "af-attacks")
 

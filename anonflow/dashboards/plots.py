@@ -324,6 +324,7 @@ def overlay(found: Distribution, look: Look, height: int = 330) -> figure:
     legend.background_fill_alpha = legend.border_line_alpha = 0.0
     legend.label_text_color, legend.label_text_font = look.ink, FONT
     legend.orientation, legend.location = "horizontal", "top_right"
+    made.center.remove(legend)
     made.add_layout(legend, "above")
     made.add_tools(
         HoverTool(

@@ -55,7 +55,9 @@ class PublishScreen(pn.viewable.Viewer):
             label="Draw another one all the same: I will publish only one of them", value=False
         )
         self.agree.link(self.model, value="agreed", bidirectional=True)
-        self.draw = pn.widgets.Button(label="Draw the release", color="primary", width=200)
+        self.draw = pn.widgets.Button(
+            label="Draw the release", color="primary", width=200, css_classes=["af-draw"]
+        )
         self.draw.on_click(lambda _: self.model.draw())
         self.said = html("")
 
@@ -167,8 +169,9 @@ class PublishScreen(pn.viewable.Viewer):
         self.show_seed = pn.widgets.Checkbox(
             label="I know that the seed undoes the release: offer it", value=False
         )
-        self.buttons["seed"].visible = False
-        self.show_seed.link(self.buttons["seed"], value="visible")
+        self.seed = self._offer("seed")
+        self.seed.visible = False
+        self.show_seed.link(self.seed, value="visible")
 
     def _offer(self, what: str) -> pn.Row:
         _, _, about = (PUBLIC | OWNER)[what]
@@ -205,7 +208,7 @@ class PublishScreen(pn.viewable.Viewer):
                 "af-warn",
             ),
             self.show_seed,
-            self._offer("seed"),
+            self.seed,
             classes=["af-owner"],
         )
         self.limits = html("")

@@ -11,9 +11,9 @@ from anonflow.drawing.plots import BLUE, ORANGE, svg
 
 __all__ = ["around_one"]
 
-_LETTER = 7.4
+_LETTER = 7.9
 _ROW = 30
-_LONGEST = 46
+_LONGEST = 60
 
 
 def around_one(
@@ -45,7 +45,7 @@ def around_one(
     """
     names = [shortened(one, _LONGEST) for one in originals], [shortened(one, _LONGEST) for one in rows]
     x = 24 + _LETTER * max((len(one) for one in names[0]), default=1)
-    y = x + 240
+    y = x + 220
     width = y + 24 + _LETTER * max((len(one) for one in names[1]), default=1)
     tops = [40.0, 40.0]
     most = max(len(originals), len(rows), 1)
