@@ -96,7 +96,7 @@ def test_slot_costs_are_those_of_the_exchange(table: Table, data: st.DataObject,
 def test_a_pass_never_raises_the_loss_and_keeps_the_degrees() -> None:
     table = random_table(300)
     part = part_of(table)
-    matches = two_phase_matches(part, 4, 40, 16, 0)[0]
+    matches = two_phase_matches(part, 4, 40, 16, 0, start="dense")[0]
     own = Generalization.of(table.records)
     origin = load(part.plan, own.lo, own.hi, own.bits)
     joined = empty_state(part.plan, table.n)

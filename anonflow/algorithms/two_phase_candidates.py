@@ -21,7 +21,7 @@ SCALE = 2**20
 """Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63."""
 
 
-SAMPLE = 64
+SAMPLE = 256
 """Originals whose neighbourhoods are looked at to choose a start."""
 
 
@@ -64,18 +64,19 @@ def nearness(
     """
     n = len(origin.cost)
     sums = []
-    chosen = rng.choice(n, min(SAMPLE, n), replace=False).tolist()
+    chosen = rng.choice(n, min(SAMPLE, n), replace=False)
+    with_record = join_row_jit if compiled else join_row
     for parts in (outer, inner):
         label = np.empty(n, np.int64)
         for number, rows in enumerate(parts):
             label[rows] = number
         found = 0.0
-        for i in chosen:
-            rows = parts[label[i]]
-            costs = np.empty(len(rows))
-            with_record = join_row_jit if compiled else join_row
-            with_record(plan, origin, i, take(origin, rows), 0, len(rows), costs)
-            found += float(np.partition(costs, k - 1)[:k].sum())
+        for number in np.unique(label[chosen]):
+            around = take(origin, parts[number])
+            costs = np.empty(len(around.cost))
+            for i in chosen[label[chosen] == number].tolist():
+                with_record(plan, origin, i, around, 0, len(costs), costs)
+                found += float(np.partition(costs, k - 1)[:k].sum())
         sums.append(found)
     return sums[0] / sums[1] if sums[1] else 1.0
 
