@@ -17,6 +17,7 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms import Anonymization
 from anonflow.table import Table
+from tests.benchmarks.curves import Curve, drawing
 from tests.benchmarks.measuring import data_folder, row
 
 OUT = Path(__file__).resolve().parents[2] / "out"
@@ -27,16 +28,8 @@ METHODS = {
     "agglomerative": ("agglomerative", {}),
     "forest": ("forest", {}),
 }
-COLOURS = {
-    "k-concealment": "#1b6ca8",
-    "agglomerative": "#c1440e",
-    "forest": "#4a7c2a",
-    "randomized": "#8a5aa8",
-}
 DIVERSE = {"adult": ("salary-class", 1.1), "nursery": ("classification", 2.0)}
 NAMES = ("artificial", "cmc", "nursery", "adult")
-
-Curve = dict[int, float]
 
 
 def tables(name: str) -> Table:
@@ -109,7 +102,11 @@ def _figures(name: str, table: Table, ks: tuple[int, ...], plot: bool) -> list[d
 def _compared(where: str, losses: dict[str, float], full: bool) -> list[dict[str, object]]:
     rows = []
     for label, loss in losses.items():
-        bound = {"k-concealment": "agglomerative", "agglomerative": "forest"}.get(label)
+        bound = {
+            "k-concealment": "agglomerative",
+            "randomized": "agglomerative",
+            "agglomerative": "forest",
+        }.get(label)
         rows.append(row(f"{where}, {label}", loss, "loss", most=losses[bound] if bound and full else None))
     return rows
 
@@ -141,49 +138,3 @@ def _diverse(
         )
         rows.append(row(f"{name}, LM, k = {k}, l = {l:g}, agglomerative", most, "loss"))
     return rows, curves
-
-
-def drawing(panels: list[tuple[str, dict[str, Curve]]]) -> str:
-    """The curves of some panels side by side, as SVG."""
-    width, height, left, top = 380, 300, 52, 34
-    parts = []
-    for p, (title, curves) in enumerate(panels):
-        ks = sorted({k for curve in curves.values() for k in curve})
-        most = 1.05 * max(loss for curve in curves.values() for loss in curve.values())
-
-        def at(
-            k: int, loss: float, p: int = p, ks: list[int] = ks, most: float = most
-        ) -> tuple[float, float]:
-            x = p * width + left + (width - left - 20) * (k - ks[0]) / max(1, ks[-1] - ks[0])
-            return x, top + (height - top - 40) * (1 - loss / most)
-
-        x0, y0 = at(ks[0], 0.0)
-        x1, y1 = at(ks[-1], most)
-        parts.append(
-            f'<text x="{(x0 + x1) / 2:.0f}" y="18" text-anchor="middle" font-weight="bold">{title}</text>'
-        )
-        parts.append(f'<path d="M{x0} {y1}V{y0}H{x1}" fill="none" stroke="#444"/>')
-        for k in ks:
-            x, _ = at(k, 0.0)
-            parts.append(f'<text x="{x:.0f}" y="{y0 + 16:.0f}" text-anchor="middle">{k}</text>')
-        for tick in range(1, 5):
-            loss = most * tick / 4
-            _, y = at(ks[0], loss)
-            parts.append(f'<text x="{x0 - 5}" y="{y + 4:.0f}" text-anchor="end">{loss:.2g}</text>')
-            parts.append(f'<path d="M{x0} {y:.0f}H{x1}" stroke="#ddd"/>')
-        for c, (label, curve) in enumerate(curves.items()):
-            points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(k, curve[k]) for k in sorted(curve)))
-            colour = COLOURS[label]
-            parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-            parts += [
-                f'<circle cx="{at(k, loss)[0]:.1f}" cy="{at(k, loss)[1]:.1f}" r="3" fill="{colour}"/>'
-                for k, loss in curve.items()
-            ]
-            x, y = p * width + left + 8, height - 54 - 15 * c
-            parts.append(f'<text x="{x + 90}" y="{y}" fill="{colour}">{label}</text>')
-        parts.append(f'<text x="{(x0 + x1) / 2:.0f}" y="{y0 + 32:.0f}" text-anchor="middle">k</text>')
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width * len(panels)} {height + 10}" '
-        f'width="{width * len(panels)}" font-family="sans-serif" font-size="12">'
-        f'<rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
-    )

@@ -8,7 +8,7 @@ from html import escape
 
 COLOURS = ("#1b6ca8", "#c1440e", "#4a7c2a", "#8a5aa8", "#b8860b", "#008b8b", "#7f7f7f", "#d6457b")
 
-Curve = Mapping[float, float]
+Curve = dict[float, float]
 
 
 def drawing(
@@ -41,6 +41,7 @@ def drawing(
             y0: float = y0,
             ats: list[float] = ats,
             span: tuple[float, float] = (least, most),
+            room: float = room,
         ) -> tuple[float, float]:
             low, high = (math.log(ats[0]), math.log(ats[-1])) if logarithmic else (ats[0], ats[-1])
             own = math.log(at) if logarithmic else at

@@ -155,6 +155,12 @@ def falls(curve: dict[float, float]) -> bool:
     return values == sorted(values, reverse=True)
 
 
+def ends(curve: dict[float, float]) -> dict[float, float]:
+    """The first and the last value of a curve."""
+    ats = list(curve)
+    return {at: curve[at] for at in (*ats[:1], *ats[-1:])}
+
+
 def spread(curve: dict[float, float], digits: int = 4) -> str:
     """The first and the last value of a curve, as text."""
     values = [*curve.values()]

@@ -142,6 +142,8 @@ class Workbook:
     def verdict(self, key: Key) -> str:
         """How near the stored full run is to what is printed; what stands in the way where it is not."""
         number, figure = self.printed.get(key), self.full.by_key.get(key)
+        if figure is None and number is None:
+            return "of the small run alone"
         if figure is None:
             reason = self.paper.why_not(key, None)
             return f"not run: {reason}" if reason else "not run"
@@ -149,7 +151,9 @@ class Workbook:
             return "no number printed"
         if key.quantity in TIMES:
             return "not comparable: another machine, another language"
-        return verdict(number, figure.value, self.paper.why_not(key, figure.records))
+        found = verdict(number, figure.value, self.paper.why_not(key, figure.records))
+        note = self.paper.note(key)
+        return f"{found} ({note})" if note and found != "equal" and ":" not in found else found
 
     def table(self, place: str, times: bool = False) -> Shown:
         """The numbers of a table or figure beside the printed ones."""
@@ -210,7 +214,7 @@ class Workbook:
         """How many rows and claims of each verdict there are, per table or figure."""
         rows = []
         for place in self.paper.PARTS:
-            counts = Counter(row[7].partition(":")[0] for row in self.rows(place))
+            counts = Counter(row[7].partition(":")[0].partition(" (")[0] for row in self.rows(place))
             claims = Counter(_word(claim) for claim in self.claimed() if claim.place == place)
             numbers = ", ".join(f"{count} {word}" for word, count in _near(counts).items())
             said = ", ".join(f"{count} {word}" for word, count in claims.items())
