@@ -40,6 +40,7 @@ whole table 0.0116 with 2,761 joins for each record. Paper 2's relaxation on ran
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -100,10 +101,15 @@ def eight(table: af.Table, samples: int) -> list[dict[str, Any]]:
 
 
 def losses(
-    table: af.Table, numbers: range, ks: Any, limit: float
+    table: af.Table,
+    numbers: range,
+    ks: Any,
+    limit: float,
+    given: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """GCP of every method, (samples, ks); whether optimal has proved it, and its seconds."""
-    methods = ["optimal", *(name for name in FREEFORM + OTHERS if name in REGISTRY)]
+    """GCP of every method, or of those `given` with their options, (samples, ks); optimal's proofs and seconds."""
+    said = given if given is not None else {name: {} for name in FREEFORM + OTHERS if name in REGISTRY}
+    methods = ["optimal", *said]
     shape = (len(numbers), len(ks))
     found = {name: np.empty(shape) for name in methods}
     proved, taken = np.zeros(shape, bool), np.empty(shape)
@@ -111,7 +117,7 @@ def losses(
         one = sample(table, 14, number)
         for b, k in enumerate(ks):
             for name in methods:
-                options = {"time_limit": limit} if name == "optimal" else {}
+                options = {"time_limit": limit} if name == "optimal" else said[name]
                 begin = time.perf_counter()
                 made = af.anonymize(one, name, k=k, seed=number, **options)
                 if name == "optimal":

@@ -56,7 +56,7 @@ def concealed(frame: pd.DataFrame) -> af.Table:
 @cache
 def run_once(method: str, case: str, n: int, k: int) -> tuple[float, float]:
     """GCP and seconds of a method."""
-    options = {"passes": PASSES} if method == "two-phase" else {}
+    options = {"start": "dense", "passes": PASSES} if method == "two-phase" else {}
     anon, taken = made(table(case, n), method, k, **options)
     return anon.loss("gcp"), taken
 
@@ -111,7 +111,9 @@ def unsorted(place: str, run: Run) -> Iterator[Figure]:
         people = table(case, (pieces if run.full else min(pieces, 5)) * size)
         for k in (3, 10) if run.full else (3,):
             along = [
-                made(people, "two-phase", k, partition_size=size, order=order, passes=PASSES)[0].loss("gcp")
+                made(people, "two-phase", k, partition_size=size, order=order, start="dense", passes=PASSES)[
+                    0
+                ].loss("gcp")
                 for order in ("lexicographic", "input")
             ]
             key = Key(place, case, k, "without sorting", "gap, %")
