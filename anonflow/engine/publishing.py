@@ -114,10 +114,22 @@ class Written(Protocol):
     """A release that can be written, with its certificate."""
 
     def write_release(self, path: Path) -> None:
-        """Write the published table."""
+        """Write the published table.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If it cannot be written.
+        """
 
     def write_certificate(self, path: Path) -> None:
-        """Write the owner's proof."""
+        """Write the owner's proof.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If it cannot be written.
+        """
 
 
 class _InMemory:

@@ -16,6 +16,7 @@ from typing import Any
 
 from anonflow.engine import tasks
 from anonflow.engine.events import Cancelled, EventStream
+from anonflow.engine.fusing import fused, is_task
 from anonflow.engine.spec import SCHEDULER
 from anonflow.errors import AnonflowError
 
@@ -151,7 +152,7 @@ class Crew:
             self._thread = threading.Thread(target=self._work, name="anonflow-scheduler", daemon=True)
             self._thread.start()
         self._left = len(leaves)
-        self._jobs.put((graph, tuple(leaves)))
+        self._jobs.put((fused(graph, leaves), tuple(leaves)))
         while self._left:
             try:
                 key, result = self._arrived.get(timeout=0.1)
@@ -275,7 +276,7 @@ def _compute(
     own = _renamed(graph, mark)
     futures = client.get(own, [_own(name, mark) for name in leaves], sync=False, fifo_timeout=TOGETHER)
     names = {future.key: name for future, name in zip(futures, leaves, strict=True)}
-    waiting = as_completed(futures, loop=client.loop)
+    waiting = as_completed(futures, loop=client.loop, with_results=True, raise_errors=False)
     left = len(futures)
     while left:
         if stop.is_set():
@@ -286,13 +287,16 @@ def _compute(
         if not waiting.has_ready():
             stop.wait(0.02)
             continue
-        future = next(waiting)
         try:
-            result = future.result(timeout=READY)
+            future, result = next(waiting)
+            if future.status == "error":
+                future.result(timeout=READY)
         except KilledWorker:
             result = tasks.given_up(LOST)
         except (CancelledError, CommClosedError, TimeoutError, OSError):
             raise _lost(where) from None
+        if isinstance(result, CancelledError):
+            raise _lost(where)
         put((names[future.key], result))
         left -= 1
         future.release()
@@ -309,13 +313,9 @@ def _renamed(graph: Mapping[str, Any], mark: str) -> dict[str, Any]:
         return _own(part, mark) if isinstance(part, str) and part in graph else part
 
     return {
-        _own(name, mark): tuple(told(part) for part in task) if _is_task(task) else task
+        _own(name, mark): tuple(told(part) for part in task) if is_task(task) else task
         for name, task in graph.items()
     }
-
-
-def _is_task(node: Any) -> bool:
-    return isinstance(node, tuple) and bool(node) and callable(node[0])
 
 
 def _lost(where: Any) -> AnonflowError:

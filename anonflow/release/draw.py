@@ -82,8 +82,9 @@ def draw_assignment(
             "every record needs equally many matches on both sides to be drawn from"
         )
     smallest = columns[offsets[:-1]]
-    if order is not None and positions is not None:
-        smallest = np.asarray(positions)[order][smallest]
+    if positions is not None:
+        at = np.asarray(positions)
+        smallest = (at if order is None else at[order])[smallest]
     sizes = np.diff(offsets)
     expected = _lanes_of_draw(sizes, degrees)
     assignment = np.empty(n, np.int64)

@@ -1,0 +1,92 @@
+"""Tasks that are made one give what they gave before, and what is shared is done once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dask.threaded import get
+
+from anonflow import engine
+from anonflow.engine import graph, schedulers, source, tasks
+from anonflow.engine.fusing import fused
+from tests.flow_files import write_flow
+
+
+def added(*numbers: int) -> int:
+    return sum(numbers)
+
+
+GRAPH: dict[str, Any] = {
+    "values": 5,
+    "word": "no key",
+    "shared": (added, "values", 1),
+    "a": (added, "shared", 10),
+    "b1": (added, "a", "values"),
+    "b2": (added, "a", 100),
+    "left": (added, "b1", "b2", "a"),
+    "c": (added, "shared", 20),
+    "right": (added, "c", "c"),
+    "unused": (added, "right", 1),
+    "plain": (added, 1, 2),
+}
+
+
+def test_results_stay_and_private_tasks_go() -> None:
+    leaves = ["left", "right", "plain"]
+    small = fused(GRAPH, leaves)
+    assert set(small) == {"values", "shared", *leaves}
+    assert small["plain"] is GRAPH["plain"]
+    assert get(small, leaves) == get(GRAPH, leaves)
+
+
+def test_a_result_that_another_needs_stays_its_own() -> None:
+    leaves = ["right", "unused"]
+    small = fused(GRAPH, leaves)
+    assert get(small, leaves) == get(GRAPH, leaves)
+
+
+def test_a_flow_is_a_task_for_each_partition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    real = schedulers.fused
+
+    def noted(graph: Any, leaves: Any) -> Any:
+        seen.append(real(graph, leaves))
+        return seen[-1]
+
+    monkeypatch.setattr(schedulers, "fused", noted)
+    assert engine.run(write_flow(tmp_path), fresh=True).ok
+    (built,) = seen
+    kinds = Counter(name.split("-")[0] for name in built)
+    assert kinds == {"records": 1, "order": 1, "settings": 1, "done": 3}
+
+
+def test_a_matrix_shares_load_coding_sort_and_partitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six runs: the table is read and coded once, sorted once, and each partition is cut out once."""
+    counted: Counter[str] = Counter()
+
+    def counting(home: Any, name: str) -> None:
+        real = getattr(home, name)
+
+        def call(*given: Any, **more: Any) -> Any:
+            counted[name] += 1
+            return real(*given, **more)
+
+        monkeypatch.setattr(home, name, call)
+
+    counting(source, "read")
+    counting(tasks, "part")
+    counting(tasks, "match")
+    counting(graph.partitions, "ordered")
+    more = "matrix: {anonymize.algorithm: [greedy, nh, mondrian], anonymize.k: [2, 3]}\n"
+    report = engine.run(write_flow(tmp_path, publish="", more=more))
+    assert report.ok
+    warm = 3  # one small call of each method may compile it
+    assert counted["read"] == 1
+    assert counted["ordered"] == 1
+    assert counted["part"] == 3
+    assert 6 * 3 <= counted["match"] <= 6 * 3 + warm
