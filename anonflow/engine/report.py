@@ -11,18 +11,21 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from markupsafe import Markup
 
 from anonflow import __version__
 from anonflow.drawing import plots
+from anonflow.drawing.frontier import risk_and_loss
 from anonflow.engine.attacks import publishable
 from anonflow.engine.flow import Flow
 from anonflow.engine.result import RunReport, RunResult
 from anonflow.table import Domain, Schema
+from anonflow.utility.frontier import frontier
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LIMITS", "PROMISES", "limits_of", "page", "render"]
+__all__ = ["LIMITS", "PROMISES", "comparison", "limits_of", "page", "render"]
 
 PROMISES = {
     "k-regular": (
@@ -122,17 +125,31 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     """
     published = flow.published
     shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
-    columns = []
-    for name in table.frame.columns:
-        column = table.schema[name]
-        domains = [domain for domain in table.domains if domain.column == name]
-        kind = column.kind or ""
-        distinct = "" if not domains else " / ".join(f"{int((d.counts > 0).sum()):,}" for d in domains)
-        columns.append((str(name), column.role, kind, distinct))
     # of the report's warnings this one only: the others are the owner's, and of use to an attacker
     left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
     attacks = publishable(report.attacks)
-    return page(flow.name, report.results, shown, table.n, columns, left_out, seconds, attacks)
+    return page(flow.name, report.results, shown, table.n, _columns(table), left_out, seconds, attacks)
+
+
+def comparison(table: Described, report: RunReport) -> str:
+    """The page of a comparison: every run, what was checked, GCP against k, the risk-utility frontier.
+
+    Parameters
+    ----------
+    table : Table
+    report : RunReport
+        Of :func:`anonflow.engine.compare.compared`.
+
+    Returns
+    -------
+    str
+        HTML; names and numbers, never a cell's value.
+
+    Raises
+    ------
+    None
+    """
+    return page(report.flow, report.results, [], table.n, _columns(table), (), report.seconds)
 
 
 def page(
@@ -323,10 +340,39 @@ def _sizes_text(result: RunResult, regular: bool) -> str:
     return "How many records are published in classes of each size."
 
 
-def _frontier(results: tuple[RunResult, ...]) -> str:
-    points = [
-        (result.name, float(result.k), float(result.measures["gcp"]))
-        for result in results
-        if result.problem is None
+def _frontier(results: tuple[RunResult, ...]) -> Markup:
+    """GCP against k where there are several, and the risk-utility frontier."""
+    runs = [one for one in results if one.problem is None and one.measures.get("gcp") is not None]
+    if len(runs) < 2:
+        return Markup("")
+    series: dict[str, list[tuple[float, float]]] = {}
+    for one in sorted(runs, key=lambda one: one.k):
+        series.setdefault(one.algorithm, []).append((float(one.k), float(one.measures["gcp"])))
+    parts = []
+    if len({one.k for one in runs}) > 1:
+        parts += [
+            Markup("<h2>Information loss against k</h2>"),
+            plots.lines(series, "GCP against k", "k", "GCP, lower is better"),
+        ]
+    points = [(one.algorithm, one.name, 1 / one.k, float(one.measures["gcp"])) for one in runs]
+    best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
+    parts += [
+        Markup(
+            "<h2>Risk and utility</h2><p>The risk is what is promised, one in k; down and to the left is better. No run "
+            "beats those on the dashed line in both: {}.</p>"
+        ).format(", ".join(points[at][1] for at in best)),
+        risk_and_loss(points, best, "risk, 1/k", "GCP"),
     ]
-    return plots.scatter(points, "Information loss against k", "k", "GCP") if len(points) > 1 else ""
+    return Markup("").join(parts)
+
+
+def _columns(table: Described) -> list[tuple[str, str, str, str]]:
+    """Name, role, kind and number of distinct values of every published column."""
+    columns = []
+    for name in table.frame.columns:
+        column = table.schema[name]
+        domains = [domain for domain in table.domains if domain.column == name]
+        kind = column.kind or ""
+        distinct = "" if not domains else " / ".join(f"{int((d.counts > 0).sum()):,}" for d in domains)
+        columns.append((str(name), column.role, kind, distinct))
+    return columns

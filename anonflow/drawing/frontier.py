@@ -1,0 +1,66 @@
+"""The risk-utility frontier, drawn: every run by its risk and its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from markupsafe import Markup
+
+from anonflow.drawing.fragments import shortened
+from anonflow.drawing.marks import SHAPES, mark_of
+from anonflow.drawing.plots import WIDTH, frame_of, svg
+
+__all__ = ["risk_and_loss"]
+
+_RIGHT = 190
+
+
+def risk_and_loss(
+    points: Sequence[tuple[str, str, float, float]], best: Sequence[int], across: str, up: str
+) -> Markup:
+    """Runs as marks, each method with its own colour and shape, and a line through those that none beats.
+
+    Parameters
+    ----------
+    points : sequence of (str, str, float, float)
+        Method, name of the run, risk and loss; both axes begin at 0.
+    best : sequence of int
+        Positions of the points on the frontier, by increasing risk.
+    across, up : str
+        What the axes are called.
+
+    Raises
+    ------
+    None
+    """
+    height = 360
+    place, inside = frame_of(
+        [x for _, _, x, _ in points], [y for *_, y in points], height, across, up, _RIGHT, zero=True
+    )
+    if len(best):
+        corners = [place(*points[at][2:]) for at in best]
+        path = f"M{corners[0][0]:.1f} 26V{corners[0][1]:.1f}"
+        for px, py in corners[1:]:
+            path += f"H{px:.1f}V{py:.1f}"
+        path += f"H{WIDTH - _RIGHT}"
+        inside.append(
+            f'<path d="{path}" fill="none" stroke="currentColor" stroke-opacity=".55" stroke-width="1.5" '
+            'stroke-dasharray="6 4"/>'
+        )
+    for method, name, x, y in points:
+        px, py = place(x, y)
+        inside.append(_mark(method, px, py, f"{name}: {across} {x:.4g}, {up} {y:.4g}"))
+    for row, method in enumerate(dict.fromkeys(method for method, *_ in points)):
+        y = 40 + 22 * row
+        inside.append(_mark(method, WIDTH - _RIGHT + 20, y, method))
+        inside.append(f'<text x="{WIDTH - _RIGHT + 34}" y="{y + 4}">{escape(shortened(method, 20))}</text>')
+    return svg(WIDTH, height, f"{up} against {across}, {len(points)} runs", inside)
+
+
+def _mark(method: str, x: float, y: float, title: str) -> str:
+    mark = mark_of(method)
+    return (
+        f'<path d="{SHAPES[mark.shape]}" transform="translate({x:.1f} {y:.1f})" fill="{mark.colour}">'
+        f"<title>{escape(title)}</title></path>"
+    )
