@@ -304,6 +304,10 @@ def compare(
     csv: Annotated[
         Path | None, typer.Option(help="Write the table to this CSV file.", metavar="FILE")
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with the risk-utility frontier to this HTML file.", metavar="FILE"),
+    ] = None,
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
@@ -312,6 +316,7 @@ def compare(
     from anonflow.algorithms.budget import AUTO, check_budget
     from anonflow.algorithms.registry import algorithm_named
     from anonflow.engine.owner import check_target, write_whole
+    from anonflow.engine.report import comparison
 
     try:
         ks = [int(one) for one in k.split(",")]
@@ -326,13 +331,17 @@ def compare(
     names = [name.strip() for name in algorithms.split(",")]
     for name in names:
         algorithm_named(name)
-    if csv is not None:
-        check_target(csv)
+    for target in (csv, html):
+        if target is not None:
+            check_target(target)
     table = _table(file, schema, delimiter, encoding)
     report = engine.compared(table, names, ks, partition_size=size, loss=loss, budget=budget, bounds=bounds)
     _show_report(report, several=True)
     if csv is not None:
         write_whole(csv, lambda path: report.runs.to_csv(path, index=False))
+    if html is not None:
+        page = comparison(table, report)
+        write_whole(html, lambda path: path.write_text(page, encoding="utf-8"))
     return 0 if report.ok else 1
 
 
