@@ -67,19 +67,24 @@ def run(
         str, typer.Option(help="How long results stay with the owner, such as 12h or 7d; 0 is not at all.")
     ] = "7d",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    log_level: Annotated[
+        str, typer.Option(help="What is told: debug, info, warning or error, and what is graver.")
+    ] = "info",
     as_json: Annotated[
         bool, typer.Option("--json", help="Progress as lines of JSON, on the standard error.")
     ] = False,
 ) -> int:
     """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
     from anonflow import engine
-    from anonflow.cli.show import JsonLines, Progress
+    from anonflow.cli.show import LEVELS, JsonLines, Progress
     from anonflow.engine.resume import seconds_of
 
+    if log_level not in LEVELS:
+        raise ParameterError(f"--log-level is one of {', '.join(LEVELS)}")
     if seed_file is not None and replay is not None:
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
-    with JsonLines() if as_json else Progress(quiet) as progress:
+    with JsonLines(log_level) if as_json else Progress(quiet, log_level) as progress:
         report = engine.run(
             flow,
             seed=seed,

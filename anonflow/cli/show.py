@@ -23,14 +23,18 @@ from anonflow.engine.events import (
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-__all__ = ["Progress", "number", "table"]
+__all__ = ["LEVELS", "JsonLines", "Progress", "is_told", "number", "table"]
+
+LEVELS = ("debug", "info", "warning", "error")
+"""Of logs, the gravest last."""
 
 _SAID = {
     "load": "reading and coding the table",
     "fit": "timing partitions",
     "cut": "sorting and cutting",
     "compile": "compiling",
-    "draw": "drawing and shuffling",
+    "draw": "drawing",
+    "shuffle": "shuffling",
     "verify": "verifying the release",
     "attack": "trying attackers",
     "publish": "writing",
@@ -80,11 +84,22 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
     return "\n".join(lines)
 
 
+def is_told(level: str, least: str) -> bool:
+    """Whether a log of some level is told to who asked for that level and graver ones.
+
+    Raises
+    ------
+    None
+    """
+    return LEVELS.index(level) >= LEVELS.index(least)
+
+
 class Progress:
     """Follows a run on stderr: a bar on a terminal, a line for each step elsewhere."""
 
-    def __init__(self, quiet: bool = False) -> None:
-        self._quiet = quiet
+    def __init__(self, quiet: bool = False, level: str = "info") -> None:
+        self._quiet = quiet or level in ("warning", "error")
+        self._level = level
         self._bar: Bar | None = None
         self._task: Any = None
         self._left = 0
@@ -118,7 +133,7 @@ class Progress:
         ------
         None
         """
-        if isinstance(event, Log):
+        if isinstance(event, Log) and is_told(event.level, self._level):
             self._say(event.message if event.level == "info" else f"{event.level}: {event.message}")
         if self._quiet:
             return
@@ -132,8 +147,16 @@ class Progress:
                 self._task = self._bar.add_task("anonymizing", total=event.tasks)
             else:
                 self._say(f"anonymizing {event.tasks} partitions")
-        elif isinstance(event, PartitionDone) and self._bar is not None:
-            self._bar.advance(self._task)
+        elif isinstance(event, PartitionDone):
+            if self._bar is not None:
+                self._bar.advance(self._task)
+            if self._level == "debug":
+                self._say(
+                    f"debug: partition {event.partition} of run {event.run}: {event.records} records, "
+                    f"{event.seconds:.3f} s, loss {event.loss:.4f}"
+                )
+        elif isinstance(event, StepDone) and event.step != "anonymize" and self._level == "debug":
+            self._say(f"debug: {event.step}: {event.seconds:.3f} s")
         elif isinstance(event, StepStarted) and event.step in _SAID:
             self._say(_SAID[event.step])
         elif isinstance(event, StepDone) and event.step == "anonymize" and self._bar is None:
@@ -149,6 +172,9 @@ class Progress:
 class JsonLines:
     """Events as lines of JSON on the standard error, for programs that follow a run."""
 
+    def __init__(self, level: str = "info") -> None:
+        self._level = level
+
     def __enter__(self) -> JsonLines:
         return self
 
@@ -162,4 +188,5 @@ class JsonLines:
         ------
         None
         """
-        typer.echo(json.dumps(event.to_mapping(), default=str), err=True)
+        if not isinstance(event, Log) or is_told(event.level, self._level):
+            typer.echo(json.dumps(event.to_mapping(), default=str), err=True)

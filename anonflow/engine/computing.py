@@ -72,6 +72,7 @@ def compute(session: Session, table: Table, plan: Plan) -> list[RunResult]:
         if (number, partition) not in found and session.keeper is not None:
             session.keeper.add(names[number, partition], result, session.seed)
         arrived[number][partition] = result
+        session.used(result.memory)
         _tell_partition(session, plans[number], partition, result, len(arrived[number]))
         if len(arrived[number]) == waiting[number]:
             start = time.perf_counter()

@@ -10,9 +10,9 @@ from typing import Any
 from anonflow import strict_yaml
 from anonflow.engine.combinations import Combinations
 from anonflow.engine.flow import OWNER, Flow, Run
+from anonflow.engine.formats import newest
 from anonflow.engine.spec import (
     NAME_PATTERN,
-    VERSION,
     DiversifySpec,
     DrawSpec,
     FlowSpec,
@@ -68,7 +68,12 @@ def flow_from(document: strict_yaml.Document, path: Path | None = None, folder: 
     FlowError
         With every problem, each with file, line and column.
     """
+    document, problem = newest(document)
     problems = document.problems()
+    if problem is not None:
+        # in another version every key may mean something else: nothing more is said
+        problems.add(("version",), problem, value=True)
+        problems.raise_if_any()
     data = document.data
     if not isinstance(data, dict):
         problems.add((), "a flow is a mapping with flow, version, table and steps", value=True)
@@ -89,10 +94,6 @@ class _Checker(Combinations):
         for key in ("flow", "version", "table", "steps"):
             if key not in self.data:
                 self.problems.add((), f"'{key}' is missing")
-        if "version" in self.data and self.data["version"] != VERSION:
-            self.problems.add(
-                ("version",), f"this anonflow reads version {VERSION} of the format", value=True
-            )
         table = self._model(TableSpec, ("table",))
         schema = self._schema(table)
         if table is not None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -20,6 +18,7 @@ from anonflow.engine.fitting import sizes_in
 from anonflow.engine.flow import Flow, Run
 from anonflow.engine.owner import OwnerFolder
 from anonflow.engine.result import RunReport
+from anonflow.engine.tasks import peak_memory
 from anonflow.errors import FlowError
 
 __all__ = ["of_run", "replayed_seed", "replayed_sizes", "versions"]
@@ -86,7 +85,6 @@ def of_run(
     FlowError
         If the flow or its source cannot be read.
     """
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return {
         "record": 1,
         "flow": flow.name,
@@ -94,7 +92,7 @@ def of_run(
         "began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 3),
         "steps": {name: round(value, 4) for name, value in steps.items()},
-        "peak-memory-bytes": peak,
+        "peak-memory-bytes": peak_memory(),
         "peak-memory-of-a-worker-bytes": memory or None,
         "scheduler": scheduler,
         "workers": workers,

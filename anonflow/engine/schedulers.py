@@ -22,7 +22,7 @@ from anonflow.errors import AnonflowError
 
 __all__ = ["Crew", "is_scheduler", "stream"]
 
-READY = 60
+READY = 180
 """Seconds that worker processes have to start and import the package."""
 
 CONNECT = 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 import time
 import traceback
 from collections.abc import Mapping
@@ -36,6 +38,7 @@ __all__ = [
     "match",
     "measure",
     "part",
+    "peak_memory",
     "ready",
 ]
 
@@ -118,11 +121,12 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class PartitionResult:
-    """All that is known of a partition of a run."""
+    """All that is known of a partition of a run, and the most bytes that its worker has used so far."""
 
     matched: Matched | Failed
     findings: tuple[Finding, ...] = ()
     measured: Measured | None = None
+    memory: int = 0
 
 
 def ready() -> bool:
@@ -237,7 +241,17 @@ def finish(
             return PartitionResult(one)
     assert not isinstance(findings, Failed)
     assert not isinstance(measured, Failed)
-    return PartitionResult(matched, findings, measured)
+    return PartitionResult(matched, findings, measured, peak_memory())
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has used so far.
+
+    Raises
+    ------
+    None
+    """
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 class _Subject:

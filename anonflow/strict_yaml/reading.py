@@ -57,6 +57,15 @@ class Document:
         self.error = error
         self._places = dict(places or {})
 
+    def with_data(self, data: Any) -> Document:
+        """The same document with other data, such as an older version's in newer words; places stay.
+
+        Raises
+        ------
+        None
+        """
+        return Document(data, self.name, self.error, self._places)
+
     def place(self, path: Sequence[str | int], *, value: bool = False) -> Place:
         """Line and column, from 1, of what a path of keys and list positions leads to.
 

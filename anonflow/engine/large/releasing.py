@@ -16,8 +16,8 @@ from anonflow.criteria.verification import Finding
 from anonflow.criteria.verifier import verify
 from anonflow.engine.large.sorting import OTHER, POSITION, Ordered, codes_of
 from anonflow.engine.large.spill import read_batch, write_batches
-from anonflow.engine.large.units import Joined, Keep, Unit, UnitDone, join, peak_memory, results_of, save
-from anonflow.engine.tasks import Matched, Settings
+from anonflow.engine.large.units import Joined, Keep, Unit, UnitDone, join, results_of, save
+from anonflow.engine.tasks import Matched, Settings, peak_memory
 from anonflow.errors import VerificationError
 from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.draw import deal, draw_assignment, permute_classes, permute_shelves, shelf_count

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import resource
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +33,6 @@ __all__ = [
     "UnitDone",
     "added",
     "join",
-    "peak_memory",
     "results_of",
     "save",
     "solve_unit",
@@ -332,7 +329,7 @@ def _told(
         gathered_facts(outcomes),
         "matches" if joined.matches is not None else "classes" if joined.classes is not None else "none",
         found,
-        peak_memory(),
+        tasks.peak_memory(),
     )
 
 
@@ -370,13 +367,3 @@ def save(path: str, **arrays: np.ndarray) -> None:
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
-
-
-def peak_memory() -> int:
-    """The most bytes that this process has used so far.
-
-    Raises
-    ------
-    None
-    """
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
