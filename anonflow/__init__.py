@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from anonflow.algorithms.patterns import pattern_grid
     from anonflow.algorithms.registry import algorithms
     from anonflow.criteria import verify
+    from anonflow.dashboards.app import dashboard
     from anonflow.engine.compare import compare
     from anonflow.engine.run import run
     from anonflow.hierarchy import Hierarchy
@@ -33,6 +34,7 @@ __all__ = [
     "anonymize",
     "attack",
     "compare",
+    "dashboard",
     "datasets",
     "diversify",
     "errors",
@@ -59,6 +61,7 @@ _HOMES = {
     "anonymize": "anonflow.algorithms",
     "attack": "anonflow.risk",
     "compare": "anonflow.engine",
+    "dashboard": "anonflow.dashboards.app",
     "datasets": None,
     "diversify": "anonflow.algorithms",
     "errors": None,

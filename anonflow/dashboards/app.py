@@ -6,19 +6,31 @@ import logging
 import threading
 from collections.abc import Callable
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import panel as pn
 import param
 
+from anonflow.dashboards.compare_screen import CompareScreen
+from anonflow.dashboards.data_screen import DataScreen
+from anonflow.dashboards.explore_screen import ExploreScreen
 from anonflow.dashboards.look import Bar, Look
+from anonflow.dashboards.protect_screen import ProtectScreen
+from anonflow.dashboards.publish_screen import PublishScreen
 from anonflow.dashboards.workspace import Workspace
+from anonflow.errors import ParameterError
+from anonflow.table import Table
 
-__all__ = ["App", "captions", "extension", "scheduler"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["App", "application", "captions", "dashboard", "extension", "scheduler"]
 
 LOG = logging.getLogger("anonflow.dashboards")
 
-STEPS = ("Data", "Protect", "Compare", "Explore", "Publish")
+SCREENS = (DataScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
+
+STEPS = tuple(screen.title for screen in SCREENS)
 
 
 def extension() -> None:
@@ -29,7 +41,6 @@ def extension() -> None:
     None
     """
     pn.extension("tabulator", "filedropper", notifications=True, exception_handler=_told)
-    pn.config.design = Look
 
 
 def _told(error: Exception) -> None:
@@ -133,7 +144,7 @@ class App(pn.viewable.Viewer):
         self.bar.param.watch(lambda event: self.param.update(step=event.new), "step")
         self.bar.param.watch(lambda event: one.param.update(dark=event.new), "dark")
         self.back = pn.widgets.Button(css_classes=["af-back"])
-        self.next = pn.widgets.Button(button_type="primary", css_classes=["af-next"])
+        self.next = pn.widgets.Button(color="primary", css_classes=["af-next"])
         self.back.on_click(lambda event: self.param.update(step=max(0, self.step - 1)))
         self.next.on_click(lambda event: self.param.update(step=min(len(STEPS) - 1, self.step + 1)))
         self._screens: list[Any] = [None] * len(STEPS)
@@ -193,7 +204,8 @@ class App(pn.viewable.Viewer):
         """Show the screen of the step; make it first, if nobody has seen it yet."""
         at = self.step
         if self._screens[at] is None:
-            self._screens[at] = pn.panel(_SCREENS[at](workspace=self.workspace))
+            with pn.config.set(design=Look):
+                self._screens[at] = pn.panel(SCREENS[at](workspace=self.workspace))
             self._main.append(self._screens[at])
         for number, screen in enumerate(self._screens):
             if screen is not None:
@@ -201,28 +213,58 @@ class App(pn.viewable.Viewer):
         self.bar.step = at
         self.back.visible = at > 0
         self.next.visible = at < len(STEPS) - 1
-        self.back.name = f"← {STEPS[at - 1]}" if at else ""
-        self.next.name = f"{STEPS[at + 1]} →" if at < len(STEPS) - 1 else ""
+        self.back.label = f"← {STEPS[at - 1]}" if at else ""
+        self.next.label = f"{STEPS[at + 1]} →" if at < len(STEPS) - 1 else ""
 
 
-def _nothing(workspace: Workspace) -> pn.viewable.Viewable:
-    return pn.pane.Markdown("This screen is not there yet.")
+def application(workspace: Workspace | None = None) -> App:
+    """The app for the session that is being made; the workspace ends with it.
+
+    Raises
+    ------
+    None
+    """
+    one = workspace or Workspace(schedule=scheduler())
+    pn.state.on_session_destroyed(lambda context: one.close())
+    return App(workspace=one)
 
 
-def _screens() -> list[Callable[..., Any]]:
-    import importlib
+def dashboard(table: Table | pd.DataFrame | None = None, *, name: str = "table") -> App:
+    """The dashboards in a notebook's cell.
 
-    found: list[Callable[..., Any]] = []
-    for step in STEPS:
-        try:
-            found.append(
-                getattr(
-                    importlib.import_module(f"anonflow.dashboards.{step.lower()}_screen"), f"{step}Screen"
-                )
-            )
-        except ImportError:
-            found.append(_nothing)
-    return found
+    Parameters
+    ----------
+    table : Table or pandas.DataFrame, optional
+        What they begin with: n records, with its schema; of a frame the schema is guessed, to be edited on the screen.
+    name : str
+        What the table is called in flow files.
 
+    Returns
+    -------
+    App
+        Shown by being a cell's last value; ``app.workspace`` has the draft, the runs, and ``publish(id)``.
 
-_SCREENS = _screens()
+    Raises
+    ------
+    DataError
+        If the frame has columns without a name, or values that are no plain ones.
+    ParameterError
+        If `table` is something else.
+
+    Notes
+    -----
+    Runs go on threads of the notebook's own process. Uploads and the table itself are written to a temporary folder of
+    the notebook's user, which is gone when the app is.
+    """
+    import pandas as pd
+
+    extension()
+    with pn.config.set(design=Look):
+        workspace = Workspace()
+        if isinstance(table, Table):
+            workspace.open_table(table, name)
+        elif isinstance(table, pd.DataFrame):
+            workspace.open_frame(table, name=name)
+        elif table is not None:
+            raise ParameterError("dashboard takes an anonflow.Table or a pandas DataFrame")
+        return App(workspace=workspace, page=False)

@@ -20,6 +20,7 @@ from anonflow.dashboards.app import App, extension, scheduler
 from anonflow.dashboards.cluster import SharedCluster
 from anonflow.dashboards.limits import HOSTED, Limits
 from anonflow.dashboards.line import Line, local_line
+from anonflow.dashboards.look import Look
 from anonflow.dashboards.wall import Wall
 from anonflow.dashboards.workspace import Workspace
 from anonflow.errors import AnonflowError, ParameterError
@@ -125,6 +126,7 @@ class Server:
         self._workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
         self.cluster: SharedCluster | None = None
         extension()
+        pn.config.design = Look
         self._server = self._listen(accounts)
         try:
             self.cluster = SharedCluster(workers) if workers else None

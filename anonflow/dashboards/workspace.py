@@ -360,10 +360,11 @@ class Workspace(Tables):
         ------
         None
         """
-        self._abandon()
+        with param.parameterized.discard_events(self):  # whoever looked is gone
+            self._abandon()
+            self.param.update(frame=None, table=None, runs=[], chosen=None)
         self._line.forget(id(self))
         self._delete()
-        self.param.update(frame=None, table=None, runs=[], chosen=None)
 
 
 def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:

@@ -1,0 +1,11 @@
+"""The app for ``panel serve``: on one's own machine, without the wall and the caps of ``anonflow dashboard``."""
+
+import panel as pn
+
+from anonflow.dashboards.app import application, extension
+from anonflow.dashboards.look import Look
+
+if pn.state.served:
+    extension()
+    pn.config.design = Look
+    application().servable(title="anonflow")
