@@ -355,6 +355,12 @@ def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, 
     assert screen.columns.value["role"].iloc[2] == "sensitive"
     workspace.draft.undo()
     assert screen.columns.value["role"].iloc[2] == "quasi-identifier"
+    assert not screen.trouble.visible
+    screen._edited(SimpleNamespace(row=2, column="kind", value="numeric"))
+    assert screen.trouble.visible
+    assert "city" in screen.trouble.object
+    workspace.draft.undo()
+    assert not screen.trouble.visible
     screen._edited(SimpleNamespace(row=99, column="role", value="sensitive"))  # no such row: nothing
 
 

@@ -313,6 +313,17 @@ def test_cells_are_clicked(workspace: Workspace) -> None:
     assert view.grid.html.count('aria-pressed="true"') == 2
 
 
+def test_a_list_begins_with_each_column_alone(workspace: Workspace) -> None:
+    choice = PatternChoice(workspace)
+    choice.form = "list"
+    assert patterns_of(workspace) == [[], ["age"], ["city"], ["job"]]
+    assert len(choice.grid) == 4
+    choice.form = "all"
+    assert patterns_of(workspace) is None
+    workspace.draft.undo()
+    assert choice.form == "list"
+
+
 def test_a_click_on_predicates_makes_a_list_of_them(workspace: Workspace) -> None:
     choice = PatternChoice(workspace)
     choice.param.update(form="predicates", at_most=1)

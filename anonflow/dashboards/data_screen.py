@@ -71,6 +71,7 @@ class DataScreen(pn.viewable.Viewer):
         self.choice.param.watch(self._show_bars, "bars")
         self.choice.param.watch(self._say, "said")
         self.workspace.param.watch(self._show_frame, "frame")
+        self.workspace.param.watch(self._show_trouble, ["problems", "table", "frame"])
         self._show_frame()
         self._show_columns()
         self._show_bars()
@@ -92,9 +93,7 @@ class DataScreen(pn.viewable.Viewer):
         self.about = pn.pane.HTML("", css_classes=["af-muted"], sizing_mode="stretch_width")
         self.asked = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
         self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
-        self.open = pn.widgets.Button(
-            label="Open this table", color="primary", on_click=self._open_dataset
-        )
+        self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             self._folder, self._open_file, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
@@ -119,7 +118,7 @@ class DataScreen(pn.viewable.Viewer):
         )
         written = pn.Card(
             pn.FlexBox(self.delimiter, self.encoding, self.missing, gap="8px"),
-            title="How the CSV file is written",
+            header=pn.pane.HTML("How the CSV file is written", margin=(4, 6)),
             collapsed=True,
             sizing_mode="stretch_width",
         )
@@ -236,13 +235,14 @@ class DataScreen(pn.viewable.Viewer):
                 "no value": "what is done with records without a value",
             },
             text_align={"distinct": "right", "missing": "right"},
-            widths={"type": 92, "distinct": 88, "missing": 88},
+            widths={"type": 88, "distinct": 82, "missing": 80, "role": 150, "kind": 112},
             sizing_mode="stretch_width",
             css_classes=["af-columns"],
         )  # fmt: skip
         self.columns.on_edit(self._edited)
         self.columns.style.map(lambda role: _ROLES.get(role, ""), subset=["role"])
         self.said = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
+        self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
         self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
         self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
         self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
@@ -263,6 +263,7 @@ class DataScreen(pn.viewable.Viewer):
             "Columns",
             self.columns,
             self.said,
+            self.trouble,
             pn.Row(self.guess),
             lead="Click a role or a kind to change it. Only you know what others may know of a person.",
         )
@@ -311,6 +312,14 @@ class DataScreen(pn.viewable.Viewer):
     def _say(self, *events: Any) -> None:
         self.said.object = f"<p>{escape(self.choice.said)}</p>"
         self.said.visible = bool(self.choice.said)
+
+    def _show_trouble(self, *events: Any) -> None:
+        """What keeps the columns from being used as they are declared; the rest is said on Protect."""
+        workspace = self.workspace
+        wrong = workspace.frame is not None and workspace.table is None
+        items = "".join(f"<li>{escape(text)}</li>" for text in workspace.problems[:6])
+        self.trouble.object = f"<p><b>The columns cannot be used like this.</b></p><ul>{items}</ul>"
+        self.trouble.visible = wrong
 
     def _show_frame(self, *events: Any) -> None:
         frame = self.workspace.frame

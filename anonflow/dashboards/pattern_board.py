@@ -173,6 +173,7 @@ class PatternBoard(pn.viewable.Viewer):
             self.never.options = columns
             self.pair.options = columns
             self.weighted.options = columns
+            self.weighted.value = columns[0] if columns else None
         self.at_most.value = choice.at_most
         self.never.value = [name for name in choice.never if name in columns]
         self._busy = False

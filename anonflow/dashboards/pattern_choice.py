@@ -226,6 +226,9 @@ class PatternChoice(Choices):
             return []
 
     def _write(self, names: set[str]) -> None:
+        if self.form == "list" and not self.rows:
+            with self.quietly():  # to begin with: nothing hidden, and each quasi-identifier alone
+                self.rows = [(), *((name,) for name in self.names)]
         step = self.workspace.draft.get(("steps", "anonymize"), {})
         own = {key: dict(given) for key, given in (step.get("options") or {}).items()}
         value = self.value()

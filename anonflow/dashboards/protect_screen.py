@@ -64,6 +64,7 @@ class ProtectScreen(pn.viewable.Viewer):
         self.k = pn.widgets.IntSlider(
             label="k: among how many records each one hides", start=2, end=choice.largest, value=choice.k,
             sizing_mode="stretch_width", css_classes=["af-k"],
+            stylesheets=[PARTS],
         )  # fmt: skip
         self.exact = pn.widgets.IntInput(label="or type k", value=choice.k, start=2, width=110)
         self.more = pn.widgets.MultiChoice(

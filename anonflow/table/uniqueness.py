@@ -75,24 +75,39 @@ def unique_as_added(frame: pd.DataFrame, columns: Sequence[str]) -> list[int]:
     Returns
     -------
     list of int
-        One count per column; it never decreases. Time O(q n log n).
+        One count per column; it never decreases. Time O(q n): each column refines the classes of those before it.
 
     Raises
     ------
     SchemaError
         If the frame lacks a column.
     """
-    return [Uniqueness(frame, columns[: a + 1]).unique for a in range(len(columns))]
+    _check(frame, columns)
+    labels = np.zeros(len(frame), dtype=np.int64)
+    found = []
+    for name in columns:
+        labels = _refined(labels, frame[name])
+        found.append(int((np.bincount(labels) == 1).sum()) if len(frame) else 0)
+    return found
 
 
 def _labels(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
     """(n,) int64 labels 0 .. classes-1, equal where records are equal on `columns`."""
+    _check(frame, columns)
+    labels = np.zeros(len(frame), dtype=np.int64)
+    for name in columns:
+        labels = _refined(labels, frame[name])
+    return labels
+
+
+def _check(frame: pd.DataFrame, columns: Sequence[str]) -> None:
     lacking = [name for name in columns if name not in frame.columns]
     if lacking:
         raise SchemaError(f"the table has no column {lacking[0]!r}; name one of its {frame.shape[1]} columns")
-    labels = np.zeros(len(frame), dtype=np.int64)
-    for name in columns:
-        codes, values = pd.factorize(frame[name], use_na_sentinel=False)
-        # both factors are at most n, so the product of two labels stays far below 2^63
-        labels, _ = pd.factorize(labels * max(len(values), 1) + codes)
-    return labels
+
+
+def _refined(labels: np.ndarray, cells: pd.Series) -> np.ndarray:
+    """Labels of classes, divided by the values of one more column."""
+    codes, values = pd.factorize(cells, use_na_sentinel=False)
+    # both factors are at most n, so the product of two labels stays far below 2^63
+    return np.asarray(pd.factorize(labels * max(len(values), 1) + codes)[0], dtype=np.int64)

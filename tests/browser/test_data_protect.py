@@ -1,0 +1,199 @@
+"""Data and Protect in a real browser: upload, roles in the table, k by keyboard, trees and patterns clicked."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import outside, ready, shot
+
+pytestmark = pytest.mark.browser
+
+CITIES = ["Athens", "Volos", "Patras", "Chania", "<img src=x onerror=document.title='owned'>"]
+
+
+def people(path: Path, rows: int = 600) -> Path:
+    rng = random.Random(5)
+    lines = ['id,age,city,"<b>zip</b>",income']
+    lines += [
+        f"{i},{rng.randint(18, 77)},{rng.choice(CITIES)},{rng.randint(10400, 10440)},"
+        f"{('poor', 'modest', 'rich')[i % 3]}"
+        for i in range(rows)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def step(page: Any, name: str) -> None:
+    page.locator("nav li button", has_text=name).click()
+    page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
+
+
+def upload(page: Any, path: Path) -> None:
+    page.get_by_text("Your own file", exact=True).click()
+    page.locator("input[type=file]").first.set_input_files(path)
+
+
+def cell(page: Any, table: str, row: int, field: str) -> Any:
+    return page.locator(f"{table} .tabulator-row").nth(row).locator(f"[tabulator-field='{field}']")
+
+
+def choose(page: Any, row: int, field: str, word: str) -> None:
+    """Click a cell of the table of columns, and a word of the list that opens."""
+    at = cell(page, ".af-columns", row, field)
+    at.scroll_into_view_if_needed()
+    at.click()
+    page.locator(".tabulator-edit-list-item", has_text=word).first.click()
+    page.wait_for_timeout(300)
+    ready(page)
+
+
+def test_a_file_is_uploaded_and_its_roles_are_chosen_in_the_table(
+    page: Any, serve: Callable[..., Any], tmp_path: Path
+) -> None:
+    page.goto(serve().url)
+    ready(page)
+    upload(page, people(tmp_path / "people.csv"))
+    page.get_by_text("are unique on these QIs").wait_for()
+    ready(page)
+    assert cell(page, ".af-columns", 1, "kind").inner_text() == "numeric"
+    assert cell(page, ".af-columns", 4, "role").inner_text() == "sensitive"
+    before = page.get_by_text("are unique on these QIs").inner_text()
+    choose(page, 3, "role", "insensitive")
+    assert cell(page, ".af-columns", 3, "role").inner_text() == "insensitive"
+    after = page.get_by_text("are unique on these QIs").inner_text()
+    assert before != after
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_timeout(500)
+    ready(page)
+    assert cell(page, ".af-columns", 3, "role").inner_text() == "quasi-identifier"
+    # names and values of the file are text, whatever they look like
+    assert page.title() != "owned"
+    assert page.get_by_text("<b>zip</b>", exact=True).count() >= 2
+    shot(page, "data-light", full_page=True)
+    assert not page.errors, page.errors
+    assert outside(page.asked) == []
+
+
+def test_uploads_that_are_no_table_are_refused_in_words(
+    page: Any, serve: Callable[..., Any], tmp_path: Path
+) -> None:
+    page.goto(serve("--max-upload-mb", "1").url)
+    ready(page)
+    page.get_by_text("Your own file", exact=True).click()
+    files = {
+        "broken.parquet": b"PAR1" + b"x" * 400,
+        "binary.csv": bytes(range(256)) * 8,
+        "bomb.csv.gz": gzip.compress(b"a,b\n" + b"1,2\n" * 400_000),
+    }
+    for name, data in files.items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        page.locator("input[type=file]").first.set_input_files(path)
+        said = page.locator(".af-bad p", has_text="Not opened").filter(
+            has_text=name.partition(".")[0] if name != "bomb.csv.gz" else "at most"
+        )
+        said.first.wait_for()
+    large = people(tmp_path / "large.csv", rows=60_000)
+    page.locator("input[type=file]").first.set_input_files(large)
+    page.get_by_text("File is too large").wait_for()
+    shot(page, "data-oversize")
+    assert page.get_by_text("no table yet").count() == 1
+    path = people(tmp_path / "small.csv")
+    page.locator("input[type=file]").first.set_input_files(path)
+    page.get_by_text("are unique on these QIs").wait_for()
+
+
+def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
+    page.goto(serve().url)
+    ready(page)
+    upload(page, people(tmp_path / "people.csv"))
+    page.get_by_text("are unique on these QIs").wait_for()
+    step(page, "Protect")
+    page.get_by_text("Ready to run").wait_for()
+    ready(page)
+
+    # k by keyboard, with its count
+    handle = page.locator(".af-k .noUi-handle")
+    handle.focus()
+    for _ in range(3):
+        handle.press("ArrowRight")
+    page.get_by_text("fewer than 12 others").wait_for()
+    page.locator("nav li button", has_text="k = 13").wait_for()
+
+    # methods by mouse and by keyboard
+    page.locator("[data-key=mondrian]").click()
+    page.locator("nav li button", has_text="2 methods").wait_for()
+    page.locator("[data-key=mondrian]").press("ArrowDown")
+    page.keyboard.press("Space")
+    page.locator("nav li button", has_text="3 methods").wait_for()
+    shot(page, "protect-methods-light", full_page=True)
+
+    # a tree, and a boundary on it
+    page.get_by_text("Hierarchies", exact=True).click()
+    page.locator(".tree svg").wait_for()
+    ready(page)
+    page.locator(".tree .node:not(.leaf)").nth(1).click()
+    page.locator(".tree .node.limit").wait_for()
+    page.get_by_text("Limits:").wait_for()
+    shot(page, "protect-tree-light", full_page=True)
+    page.locator(".tree .node.limit").press("Enter")
+    page.locator(".tree .node.limit").wait_for(state="detached")
+
+    # the pattern grid
+    page.get_by_text("Patterns", exact=True).click()
+    page.get_by_text("A list of my own", exact=True).click()
+    page.locator(".grid .cell").first.wait_for()
+    ready(page)
+    first = page.locator(".grid .cell").first
+    was = first.get_attribute("aria-pressed")
+    first.click()
+    page.wait_for_timeout(500)
+    assert page.locator(".grid .cell").first.get_attribute("aria-pressed") != was
+    shot(page, "protect-patterns-light", full_page=True)
+
+    # diversity that the table does not have
+    page.get_by_text("Diversity", exact=True).click()
+    page.locator("select").filter(has_text="recursive-l-diversity").select_option("p-sensitivity")
+    field = page.get_by_label("p: distinct values")
+    field.fill("9")
+    field.press("Enter")
+    page.get_by_text("the largest feasible p is 3").first.wait_for()
+    page.get_by_text("This cannot run yet").wait_for()
+    shot(page, "protect-diversity-light", full_page=True)
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("Ready to run").wait_for()
+    assert not page.errors, page.errors
+    assert outside(page.asked) == []
+
+
+@pytest.mark.parametrize(("name", "size"), [("dark", (1280, 900)), ("tablet", (820, 1180))])
+def test_pictures(
+    new_page: Callable[..., Any], serve: Callable[..., Any], tmp_path: Path, name: str, size: Any
+) -> None:
+    page = new_page(
+        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if name == "dark" else "light"
+    )
+    page.goto(serve().url)
+    ready(page)
+    upload(page, people(tmp_path / "people.csv"))
+    page.get_by_text("are unique on these QIs").wait_for()
+    ready(page)
+    shot(page, f"data-{name}", full_page=True)
+    step(page, "Protect")
+    page.get_by_text("Ready to run").wait_for()
+    ready(page)
+    shot(page, f"protect-methods-{name}", full_page=True)
+    for tab in ("Hierarchies", "Patterns", "Diversity", "Limits and weights"):
+        page.get_by_text(tab, exact=True).click()
+        page.wait_for_timeout(600)
+        ready(page)
+        shot(page, f"protect-{tab.split()[0].lower()}-{name}", full_page=True)
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 1, tab
+    assert not page.errors, page.errors
