@@ -45,7 +45,7 @@ def pieces_of(flow: Flow) -> int | None:
         If the source cannot be read.
     """
     source = flow.spec.table.source
-    if source.pieces is False or source.dataset is not None:
+    if source.pieces is False or source.dataset is not None or flow.table is not None:
         return None
     problems = _problems(flow)
     if source.pieces is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,10 +48,8 @@ class Call:
         except AnonflowError as error:
             return Failed(error, error.message)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                why = "the disk of the owner's folder is full"
-                return Failed(AnonflowError(f"{why}; make room and run again"), why)
-            return tasks.bug(error)
+            why = f"pieces of the table cannot be put aside: {error.strerror or type(error).__name__}"
+            return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
         except Exception as error:
             return tasks.bug(error)
 
