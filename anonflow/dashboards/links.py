@@ -138,7 +138,7 @@ def merged(document: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
             del columns[name]
         for name, entry in given.items():
             if isinstance(entry, Mapping):
-                columns[name] = dict(entry)
+                columns[name] = {key: value for key, value in entry.items() if key != "hierarchy"}
                 if entry.get("kind") == "hierarchy":
                     columns[name] |= {"hierarchy": trees.get(name, {}).get("hierarchy")}
     made["table"] = {**document["table"], "columns": columns}

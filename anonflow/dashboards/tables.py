@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
-from anonflow import strict_yaml
-from anonflow.dashboards.confine import safe_name
+from anonflow import datasets, strict_yaml
+from anonflow.dashboards.confine import check_confined, safe_name
 from anonflow.dashboards.draft import Draft
 from anonflow.dashboards.limits import Limits
 from anonflow.dashboards.links import configuration, merged
@@ -186,21 +186,29 @@ class Tables(param.Parameterized):
         ------
         ParameterError
             If it is no link, or names a table or an option that there is not.
+        FlowError
+            If it names files: no link of ours does.
         DataError
             If the table cannot be had, or is too large here.
         """
         found = configuration(text)
         source = found.get("source")
         if isinstance(source, dict) and isinstance(source.get("dataset"), str):
+            options = {str(key): value for key, value in source.items() if key != "dataset"}
+            unknown = [key for key in options if key not in datasets.options(source["dataset"])]
+            if unknown:
+                raise ParameterError(
+                    "this link asks for an option that its table does not have; start without it"
+                )
             self._waiting = found
             try:
-                self.open_dataset(
-                    **{"name" if key == "dataset" else str(key): value for key, value in source.items()}
-                )
+                self.open_dataset(source["dataset"], **options)
             finally:
                 self._waiting = None
         elif self.frame is not None:
-            self.draft.put(merged(self.draft.document, found))
+            document = merged(self.draft.document, found)
+            check_confined(document, self._own_folder())
+            self.draft.put(document)
         else:
             self._waiting = found
             self.status = "Open your table: the methods and parameters of the link are waiting for it."
@@ -212,6 +220,7 @@ class Tables(param.Parameterized):
         document = first.document
         if self._waiting is not None:  # a link without a table of its own
             document, self._waiting = merged(document, self._waiting), None
+            check_confined(document, self._own_folder())
         self._take(frame, source, document)
 
     def set_column(self, column: str, **declared: Any) -> None:
