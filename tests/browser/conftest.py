@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -67,7 +68,7 @@ class Served:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
+                env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "PYTHONFAULTHANDLER": "1"},
             )
         until = time.monotonic() + 90
         while "the dashboards are at" not in (said := self.text()):
@@ -95,8 +96,9 @@ class Served:
         try:
             return self.process.wait(30)
         except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, 9)
-            return self.process.wait(10)
+            self.process.send_signal(signal.SIGABRT)  # its log then says where it hangs
+            self.process.wait(10)
+            raise AssertionError(f"the server did not end: {self.text()[-3000:]}") from None
 
 
 @pytest.fixture(scope="session")

@@ -50,14 +50,19 @@ def test_every_screen_in_light_and_dark_and_on_a_tablet_asks_nobody_else(
         assert theme == ("dark" if scheme == "dark" else "light")
         for label in STEPS:
             step(page, label).click()
-            page.wait_for_function(
-                "name => [...document.querySelectorAll('*')].length && true", arg=label
-            )
             page.locator("nav li button[aria-current=step]", has_text=label).wait_for()
-            page.wait_for_timeout(700)
+            # the buttons below the screen change after it
+            after = STEPS.index(label) + 1
+            if after < len(STEPS):
+                page.locator(".af-next button", has_text=STEPS[after]).wait_for()
+            else:
+                page.locator(".af-back button", has_text=STEPS[-2]).wait_for()
+            page.wait_for_timeout(500)
             ready(page)
             # nothing is wider than the page
-            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            wide = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
             shot(page, f"dashboard-{label.lower()}-{name}", full_page=True)
             assert wide <= 2, (label, name, wide)
         assert outside(page.asked) == []
@@ -93,4 +98,6 @@ def test_the_keyboard_reaches_the_steps_and_skips_them(page: Any, serve: Any) ->
     assert page.locator("[role=main]").count() == 1
     page.locator("a.skip").focus()
     page.keyboard.press("Enter")
-    assert "af-main" in page.evaluate("""() => { let at = document.activeElement; while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement; return at.className }""")
+    assert "af-main" in page.evaluate(
+        """() => { let at = document.activeElement; while (at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement; return at.className }"""
+    )

@@ -1,0 +1,130 @@
+"""Two people on one hosted server: they sign in, upload, run and publish, and never see each other's data."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.browser.conftest import ROOT, outside, ready, shot
+from tests.browser.test_data_protect import upload
+
+pytestmark = pytest.mark.browser
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("accounts") / "users"
+    for name in ("anna", "ben"):
+        subprocess.run(
+            [sys.executable, "-m", "anonflow", "dashboard", "--users", str(path), "--add-user", name],
+            input=PASSWORD + "\n",
+            text=True,
+            check=True,
+            cwd=ROOT,
+            capture_output=True,
+        )
+    return path
+
+
+def heard(page: Any) -> list[str]:
+    """All that the server tells a page over its websocket, from now on."""
+    frames: list[str] = []
+
+    def listen(socket: Any) -> None:
+        def take(payload: Any) -> None:
+            frames.append(payload if isinstance(payload, str) else payload.decode("utf-8", "replace"))
+
+        socket.on("framereceived", take)
+
+    page.on("websocket", listen)
+    return frames
+
+
+def step(page: Any, name: str, following: str | None) -> None:
+    page.locator("nav li button", has_text=name).click()
+    if following is not None:
+        page.locator(".af-next button", has_text=following).wait_for()
+    page.wait_for_timeout(300)
+    ready(page)
+
+
+def test_two_people_at_once_never_see_each_others_data(
+    new_page: Callable[..., Any], serve: Any, users: Path, tmp_path: Path
+) -> None:
+    served = serve("--users", str(users), "--workers", "1", "--max-sessions", "2", "--max-rows", "5000")
+    assert served.get("health") == (200, '{"ok": true}')
+    assert served.get("health", Host="evil.test")[0] == 421
+    marks = {"anna": "Quokkaberg", "ben": "Wombatheim"}
+    pages, frames = {}, {}
+    for name in marks:
+        page = pages[name] = new_page()
+        frames[name] = heard(page)
+        page.goto(served.url)
+        page.get_by_label("Name").fill(name)
+        page.get_by_label("Password").fill("wrong wrong")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("alert").wait_for()
+        if name == "anna":
+            shot(page, "dashboard-login")
+        page.get_by_label("Name").fill(name)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
+        ready(page)
+        page.get_by_text(f"Sign out {name}").wait_for()
+        page.errors.clear()  # the refused password is one to the browser
+    for name, mark in marks.items():
+        frame = pd.DataFrame(
+            {
+                "age": [20 + (7 * i) % 50 for i in range(200)],
+                "town": [f"{mark} {i % 5}" for i in range(200)],
+                f"{mark}-income": [("low", "high", "none")[i % 3] for i in range(200)],
+            }
+        )
+        path = tmp_path / f"{mark}.csv"
+        frame.to_csv(path, index=False)
+        upload(pages[name], path)
+    for page in pages.values():
+        page.get_by_text("are unique on these QIs").wait_for()
+        ready(page)
+        step(page, "Compare", "Explore")
+        page.locator(".af-run button").first.click()
+    for page in pages.values():
+        page.locator("[role=status]", has_text="Done: 1 run").first.wait_for(timeout=120_000)
+    for name, page in pages.items():
+        step(page, "Explore", "Publish")
+        step(page, "Publish", None)
+        page.locator(".af-draw button").first.click()
+        page.get_by_text("Every check passed").first.wait_for(timeout=60_000)
+        with page.expect_download() as waiting:
+            page.locator(".af-file-csv a, .af-file-csv button").first.click()
+        target = tmp_path / f"{name}-release.csv"
+        waiting.value.save_as(target)
+        assert len(pd.read_csv(target, dtype=str)) == 200
+    for name, mark in marks.items():
+        other = next(one for one in marks.values() if one != mark)
+        told = "".join(frames[name])
+        assert mark in told, "the test would see it"
+        assert other not in told
+        assert other not in pages[name].content()
+        assert outside(pages[name].asked) == []
+        assert not pages[name].errors, pages[name].errors
+        # nothing of a table in any address
+        assert not any(secret in url for url in pages[name].asked for secret in marks.values())
+    # a third one is told that the server is full
+    third = new_page()
+    third.goto(served.url)
+    third.get_by_label("Name").fill("anna")
+    third.get_by_label("Password").fill(PASSWORD)
+    third.get_by_role("button", name="Sign in").click()
+    third.get_by_text("This server is full").wait_for()
+    log = served.text()
+    assert not any(mark in log for mark in marks.values())
+    assert PASSWORD not in log
