@@ -67,7 +67,9 @@ def pages() -> list[Page]:
 def _page(path: Path) -> Page:
     name = path.relative_to(ROOT).as_posix()
     text = path.read_text(encoding="utf-8")
-    return Page(name, tuple(blocks_of(name, text)), slow="\n<!-- slow -->\n" in text)
+    return Page(
+        name, tuple(blocks_of(name, text)), slow=re.search(r"^<!-- slow -->$", text, re.M) is not None
+    )
 
 
 def blocks_of(page: str, text: str) -> list[Block]:

@@ -183,6 +183,12 @@ def _page_of(text: str) -> list[Block]:
     return blocks_of("page.md", text)
 
 
+def test_slow_pages_are_no_part_of_the_quick_tests() -> None:
+    slow = {page.name for page in PAGES if page.slow}
+    assert "docs/how-to/run-on-a-cluster.md" in slow
+    assert "docs/index.md" not in slow
+
+
 def test_blocks_are_found_with_their_orders() -> None:
     text = "a\n\n<!-- not run: needs a cluster -->\n```bash\nls\n```\n\n- b\n\n  ```python\n  x = 1\n  ```\n```{note}\nc\n```\n"
     shell, python = _page_of(text)
