@@ -56,7 +56,9 @@ def store(book: Workbook, small: bool, only: list[str]) -> None:
         taken = round(time.process_time() - begin, 1)
         print(f"paper {book.number}, {place}: {len(found)} numbers, {taken} s", file=sys.stderr)
         stored = book.stored()
-        kept = [figure for figure in map(Figure.from_json, stored.get("full", [])) if figure.key.place != place]
+        kept = [
+            figure for figure in map(Figure.from_json, stored.get("full", [])) if figure.key.place != place
+        ]
         places = list(book.paper.PARTS)
         ordered = sorted(Numbers([*kept, *found]), key=lambda figure: places.index(figure.key.place))
         stored["machine"] = machine()
@@ -96,9 +98,8 @@ def execute(book: Workbook) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran is of no use
     # which Python ran it is of no use either
-    notebook.metadata = nbformat.from_dict(
-        {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    )
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook.metadata = nbformat.from_dict({"kernelspec": kernel, "language_info": {"name": "python"}})
     nbformat.write(notebook, path)
 
 

@@ -38,9 +38,8 @@ def people(name: str, full: bool) -> af.Table:
 
 @cache
 def losses(name: str, full: bool) -> tuple[Figure, ...]:
-    """k-concealment, agglomerative and forest for both measures and every k; diversified ones where asked."""
+    """k-concealment, agglomerative and forest for both measures and every k; for Adult the randomized ones, too."""
     table = people(name, full)
-    column, l = DIVERSE.get(name, ("", 0.0))
     found = []
     for measure, title in MEASURES.items():
         for k in KS if full else (5, 10):
@@ -53,13 +52,6 @@ def losses(name: str, full: bool) -> tuple[Figure, ...]:
                     found.append(
                         Figure(key._replace(place="Figure 9", method=label), anon.loss(measure), table.n)
                     )
-                if measure == "lm" and label != "forest" and column in table.frame.columns:
-                    diverse = af.diversify(anon, "l-diversity", l=l, column=column, seed=1)
-                    af.verify(
-                        table, diverse, ["covers", f"l-diversity(l={l}, column={column})"]
-                    ).raise_if_failed()
-                    other = key._replace(place="Figure 10", case=f"{name}, l = {l:g}", method=label)
-                    found.append(Figure(other, diverse.loss("lm"), table.n))
             if name == "adult":
                 for label, near in RANDOMIZED.items():
                     anon, _ = made(table, "k-concealment", k, loss=measure, randomized=True, near=near)
@@ -68,15 +60,33 @@ def losses(name: str, full: bool) -> tuple[Figure, ...]:
     return tuple(found)
 
 
+def diversified(name: str, full: bool) -> Iterator[Figure]:
+    """k-concealment and agglomerative with diversity on top, in LM."""
+    table, (column, l) = people(name, full), DIVERSE[name]
+    for k in KS if full else (5, 10):
+        for label in PAIR:
+            algorithm, options = METHODS[label]
+            anon, _ = made(table, algorithm, k, loss="lm", **options)
+            diverse = af.diversify(anon, "l-diversity", l=l, column=column, seed=1)
+            af.verify(table, diverse, ["covers", f"l-diversity(l={l}, column={column})"]).raise_if_failed()
+            key = Key("Figure 10", f"{name}, l = {l:g}", k, label, "loss")
+            yield Figure(key, diverse.loss("lm"), table.n)
+
+
 def curves(place: str, run: Run) -> Iterator[Figure]:
     """The curves of a figure."""
-    for name in FIGURES:
-        classified = name == "nursery" and place == "Figure 10"
-        wanted = run.real and data_folder() is not None if name in REAL or classified else run.built_in
-        if wanted and (
-            place == FIGURES[name] or (place == "Figure 9" and name == "adult") or place == "Figure 10"
+    at_hand = run.real and data_folder() is not None
+    if place == "Figure 10":
+        # Nursery's classes are in its file alone
+        for name in DIVERSE if at_hand else ():
+            yield from diversified(name, run.full)
+        return
+    for name, figure in FIGURES.items():
+        if (at_hand if name in REAL else run.built_in) and place in (
+            figure,
+            "Figure 9" if name == "adult" else "",
         ):
-            yield from (figure for figure in losses(name, run.full) if figure.key.place == place)
+            yield from (one for one in losses(name, run.full) if one.key.place == place)
 
 
 def section_9(run: Run) -> Iterator[Figure]:
