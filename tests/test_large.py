@@ -275,7 +275,7 @@ def test_a_table_too_large_for_memory_goes_to_pieces_by_itself(tmp_path: Path) -
 def test_a_matrix_shares_the_order_and_publishes_one(tmp_path: Path) -> None:
     more = "matrix: {anonymize.k: [3, 5, 501]}\n"
     publish = "{table: out/release.parquet, run: {anonymize.k: 5}}"
-    _, flow = written(tmp_path, publish=publish, more=more)
+    _, flow = written(tmp_path, publish=publish, more=more, partition="{size: 600}")
     report = engine.run(flow, seed=SEED)
     assert not report.ok
     assert report.results[2].problem is not None
