@@ -82,6 +82,13 @@ def press(page: Any, css: str, until: Callable[[], Any]) -> None:
     until()
 
 
+def run_all(page: Any, said: str) -> None:
+    """Press Run, and wait for the end."""
+    heard = page.locator(".af-progress progress").or_(page.get_by_text(said)).first
+    press(page, ".af-run", lambda: heard.wait_for(timeout=10_000))
+    page.get_by_text(said).first.wait_for(timeout=120_000)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("flows")
@@ -93,7 +100,7 @@ def test_run_tap_explore_and_download(page: Any, serve: Any, folder: Path, tmp_p
     ready(page)
     step(page, "Compare")
     page.get_by_text("No run yet").first.wait_for()
-    press(page, ".af-run", lambda: page.get_by_text("Done: 4 runs").first.wait_for(timeout=60_000))
+    run_all(page, "Done: 4 runs")
     rows = page.locator(".af-runs .tabulator-row")
     rows.nth(3).wait_for()
     assert rows.count() == 4
@@ -174,7 +181,7 @@ def test_results_read_well_in_the_dark_and_on_a_tablet(
     page.goto(served.url)
     ready(page)
     step(page, "Compare")
-    press(page, ".af-run", lambda: page.get_by_text("Done: 4 runs").first.wait_for(timeout=60_000))
+    run_all(page, "Done: 4 runs")
     for screen in ("Compare", "Explore", "Publish"):
         step(page, screen)
         page.wait_for_timeout(700)
