@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -51,7 +50,6 @@ def measured(
         f"run: {{scheduler: processes, workers: 2, memory: {MEMORY}}}\n",
         encoding="utf-8",
     )
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "anonflow", "run", str(flow), "--json"],
@@ -61,9 +59,7 @@ def measured(
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
     record = json.loads((folder / "owner" / "scale" / "record.json").read_text(encoding="utf-8"))
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {**record, "wall": taken, "processor": used}
+    return {**record, "wall": taken}
 
 
 def run(small: bool) -> list[dict[str, Any]]:
@@ -100,7 +96,6 @@ def figures(title: str, name: str, n: int, found: dict[str, Any], small: bool) -
     (result,) = found["runs"]
     return [
         row(f"{title}: whole run", found["wall"], "s", most=goal),
-        row(f"{title}: processor time, all processes", found["processor"], "s"),
         row(f"{title}: step anonymize", found["steps"]["anonymize"], "s"),
         row(f"{title}: time for a record", 1e6 * found["wall"] / n, "us"),
         row(f"{title}: GCP", result["gcp"], ""),
