@@ -59,8 +59,10 @@ def execute(path: Path) -> float:
 
 
 def _is_portable(output: dict) -> bool:
-    """Whether an output that differs from run to run may be stored: text, no scripts."""
-    return "application/javascript" not in output.get("data", {})
+    """Whether an output that differs from run to run may be stored: text and pictures, no scripts."""
+    data = output.get("data", {})
+    known = {"text/plain", "text/html", "image/svg+xml", "image/png"}
+    return {"text/plain"} <= set(data) <= known and not any("<script" in str(one) for one in data.values())
 
 
 def main() -> None:
