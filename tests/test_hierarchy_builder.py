@@ -18,7 +18,8 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.clickable import Clickable
 from anonflow.dashboards.grouping import Grouping
 from anonflow.dashboards.hierarchy_builder import HierarchyBuilder
-from anonflow.dashboards.hierarchy_choice import HierarchyChoice, suggested_hierarchy
+from anonflow.dashboards.hierarchy_choice import HierarchyChoice
+from anonflow.dashboards.hierarchy_guess import suggested_hierarchy
 from anonflow.dashboards.hierarchy_tree import ROWS, TreeDrawing
 from anonflow.dashboards.workspace import Workspace
 

@@ -8,7 +8,7 @@ import param
 
 from anonflow import datasets
 from anonflow.dashboards.choices import Choices
-from anonflow.dashboards.hierarchy_choice import suggested_hierarchy
+from anonflow.dashboards.hierarchy_guess import suggested_hierarchy
 from anonflow.dashboards.protection import share
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values, missing_cells, numbers_of

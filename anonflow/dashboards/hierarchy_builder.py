@@ -94,7 +94,6 @@ class HierarchyBuilder(pn.viewable.Viewer):
         choice.param.watch(
             self._show, ["column", "way", "tree", "problem", "used", "boundary", "picked", "opened"]
         )
-        choice.param.column.watch(self._show, "objects") if hasattr(choice.param.column, "watch") else None
         choice.workspace.draft.param.watch(self._show, "document")
         self._show()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,13 @@ import param
 from anonflow import datasets
 from anonflow.dashboards.choices import Choices
 from anonflow.dashboards.grouping import Grouping
+from anonflow.dashboards.hierarchy_guess import NESTED, is_number, plain_number, steps_over
 from anonflow.dashboards.hierarchy_tree import TreeDrawing
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.coding import column_values
 
-__all__ = ["WAYS", "HierarchyChoice", "suggested_hierarchy"]
+__all__ = ["WAYS", "HierarchyChoice"]
 
 WAYS = {
     "as it is": "used",
@@ -29,9 +29,6 @@ WAYS = {
     "comes with the table": "given",
 }
 """Where a hierarchy comes from."""
-
-NESTED = 5_000
-"""Nodes of a tree that is written into the flow."""
 
 
 class HierarchyChoice(Choices):
@@ -110,7 +107,7 @@ class HierarchyChoice(Choices):
         found = {"groups": "groups", "CSV file": "file"}
         if values and len({len(value) for value in values}) == 1 and not any("*" in v for v in values):
             found["positions"] = "positions"
-        if values and all(_is_number(value) for value in values):
+        if values and all(is_number(value) for value in values):
             found = {"intervals": "intervals", **found}
         if self._given() is not None:
             found["comes with the table"] = "given"
@@ -137,11 +134,11 @@ class HierarchyChoice(Choices):
             If it has too many levels for a flow file.
         """
         if self.way == "intervals":
-            said: dict[str, Any] = {"step": _plain(self.step), "levels": self.levels}
+            said: dict[str, Any] = {"step": plain_number(self.step), "levels": self.levels}
             if self.fanout != 2:
                 said["fanout"] = self.fanout
             if self.origin:
-                said["origin"] = _plain(self.origin)
+                said["origin"] = plain_number(self.origin)
             return {"intervals": said}
         if self.way == "positions":
             return {"positions": {"hide": self.hide}}
@@ -195,11 +192,11 @@ class HierarchyChoice(Choices):
     def _guess(self) -> None:
         """Intervals that suit the column: some twenty narrow ones, doubled until they cover it."""
         try:
-            numbers = [float(value) for value in self.values()[0] if _is_number(value)]
+            numbers = [float(value) for value in self.values()[0] if is_number(value)]
         except AnonflowError:
             numbers = []
         if numbers:
-            step, levels = _steps(min(numbers), max(numbers))
+            step, levels = steps_over(min(numbers), max(numbers))
             self.param.update(step=step, levels=levels, fanout=2, origin=0.0)
         given = self.entry.get("hierarchy")
         said = given.get("intervals") if isinstance(given, dict) else None
@@ -258,7 +255,7 @@ class HierarchyChoice(Choices):
             raise HierarchyError(
                 f"{len(values):,} values are too many to group by hand; upload a CSV file instead"
             )
-        ordered = sorted(values, key=float) if values and all(map(_is_number, values)) else values
+        ordered = sorted(values, key=float) if values and all(map(is_number, values)) else values
         return Grouping.flat(ordered)
 
     # ----------------------------------------------------------------------------------- the edits
@@ -298,7 +295,7 @@ class HierarchyChoice(Choices):
         if self.column is None or self.entry.get("kind") != "hierarchy":
             return
         values = [value for value in self.values()[0] if value]
-        numbers = bool(values) and all(map(_is_number, values)) and len(values) == len(self.values()[0])
+        numbers = bool(values) and all(map(is_number, values)) and len(values) == len(self.values()[0])
         self.workspace.set_column(self.column, kind="numeric" if numbers else "categorical")
 
     def click(self, key: str) -> None:
@@ -458,54 +455,3 @@ class HierarchyChoice(Choices):
         if self.way == "used" and self.entry.get("kind") != "hierarchy":
             self.way = next(iter(self.ways.values()))
         self._built()
-
-
-def suggested_hierarchy(values: list[str]) -> dict[str, Any]:
-    """A hierarchy to start from, for values that are to have one: intervals, positions, else no inner node.
-
-    Parameters
-    ----------
-    values : list of str
-        Distinct, none of them blank.
-
-    Raises
-    ------
-    HierarchyError
-        If there are too many values to write down.
-    """
-    if values and all(map(_is_number, values)):
-        numbers = [float(value) for value in values]
-        step, levels = _steps(min(numbers), max(numbers))
-        return {"intervals": {"step": _plain(step), "levels": levels}}
-    if (
-        len({len(value) for value in values}) == 1
-        and len(values[0]) > 1
-        and not any("*" in v for v in values)
-    ):
-        return {"positions": {"hide": "right"}}
-    if len(values) > NESTED:
-        raise HierarchyError(
-            f"{len(values):,} values are too many for a tree by hand; keep the kind, or upload a hierarchy on Protect"
-        )
-    return Grouping.flat(values).spec()
-
-
-def _steps(low: float, high: float) -> tuple[float, int]:
-    """A round width of which some twenty cover a range, and how many doublings cover it whole."""
-    wide = max(high - low, 1.0)
-    power = 10.0 ** math.floor(math.log10(wide / 16))
-    step = next(power * m for m in (1, 2, 5, 10) if wide / (power * m) <= 20)
-    step = max(step, 1.0) if float(low).is_integer() and float(high).is_integer() else step
-    levels = max(1, min(6, math.ceil(math.log2(max(wide / step, 1.0)))))
-    return float(step), levels
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text)) and "_" not in text
-    except ValueError:
-        return False
-
-
-def _plain(number: float) -> int | float:
-    return int(number) if float(number).is_integer() else float(number)

@@ -183,6 +183,8 @@ class PatternBoard(pn.viewable.Viewer):
         self.rules.html = self._rules()
         self.grid.html = board(choice)
         n = 0 if choice.grid is None else len(choice.grid)
+        if choice.form == "list" and n:
+            n = len(dict.fromkeys(map(tuple, choice.rows)))
         more = f" The first {SHOWN} are shown." if n > SHOWN else ""
         used = [name for name in choice.workspace.algorithms if name.startswith("pattern")]
         whom = (

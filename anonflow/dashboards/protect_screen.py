@@ -296,8 +296,8 @@ class ProtectScreen(pn.viewable.Viewer):
             sortable=False,
             selectable=False,
             editors={name: number if name in FIELDS else None for name in names},
-            titles={"column": "Column", "kind": "Kind", "weight": "Weight ✎", "interval": "Fixed intervals of ✎",
-                    "max-width": "Widest range ✎", "max-set": "Largest set ✎", "boundary": "Limits on its tree"},
+            titles={"column": "Column", "kind": "Kind", "weight": "Weight ✎", "interval": "Intervals ✎",
+                    "max-width": "Max width ✎", "max-set": "Max set ✎", "boundary": "Boundary"},
             header_tooltips={
                 "weight": "counts so many times in the information loss",
                 "interval": "numeric: no value leaves its interval of this width",
