@@ -171,8 +171,8 @@ class Job:
                 timer.cancel()
         return replace(result, name=self.run.name, values=dict(self.run.values))
 
-    def cancel(self) -> bool:
-        """Stop as soon as possible; whether it had not begun, so that nobody else will say that it is over.
+    def cancel(self) -> None:
+        """Stop as soon as possible; or never begin.
 
         Raises
         ------
@@ -183,7 +183,8 @@ class Job:
             handle = self._handle
         if handle is not None:
             handle.cancel()
-        return self.ticket is not None and self.ticket.leave()
+        if self.ticket is not None:
+            self.ticket.leave()
 
     @property
     def stopped(self) -> bool:

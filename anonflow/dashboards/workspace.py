@@ -220,7 +220,9 @@ class Workspace(Tables):
         None
         """
         for job in list(self._jobs):
-            if not job.ended and job.cancel():
+            if not job.ended:
+                job.cancel()
+                # at once: what is still computed somewhere is nobody's any more
                 self._schedule(partial(self._end, job, None))
 
     def wait(self, timeout: float | None = None) -> None:
