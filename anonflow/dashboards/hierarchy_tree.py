@@ -148,7 +148,12 @@ class TreeDrawing:
     # -------------------------------------------------------------------------------- how it looks
 
     def status(self, node: int) -> str:
-        """``limit``, ``beyond`` a limit, or ``allowed`` to be published."""
+        """``limit``, ``beyond`` a limit, or ``allowed`` to be published.
+
+        Raises
+        ------
+        None
+        """
         if self.tree.labels[node] in self.limits:
             return "limit"
         if self._bounds is None:
@@ -159,7 +164,12 @@ class TreeDrawing:
         return "allowed" if inside else "beyond"
 
     def told(self, node: int) -> str:
-        """What a node is, in words."""
+        """What a node is, in words.
+
+        Raises
+        ------
+        None
+        """
         lo, hi = int(self.tree.first[node]), int(self.tree.last[node])
         values = "a value" if lo == hi else f"{hi - lo + 1:,} values"
         records = "" if self.counts is None else f", {int(self.counts[hi + 1] - self.counts[lo]):,} records"

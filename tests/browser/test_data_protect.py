@@ -59,7 +59,7 @@ def test_a_file_is_uploaded_and_its_roles_are_chosen_in_the_table(
     page.goto(serve().url)
     ready(page)
     upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these QIs").wait_for()
+    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
     ready(page)
     assert cell(page, ".af-columns", 1, "kind").inner_text() == "numeric"
     assert cell(page, ".af-columns", 4, "role").inner_text() == "sensitive"
@@ -101,19 +101,19 @@ def test_uploads_that_are_no_table_are_refused_in_words(
         said.first.wait_for()
     large = people(tmp_path / "large.csv", rows=60_000)
     page.locator("input[type=file]").first.set_input_files(large)
-    page.get_by_text("File is too large").wait_for()
+    page.get_by_text("File is too large", exact=True).wait_for()
     shot(page, "data-oversize")
     assert page.get_by_text("no table yet").count() == 1
     path = people(tmp_path / "small.csv")
     page.locator("input[type=file]").first.set_input_files(path)
-    page.get_by_text("are unique on these QIs").wait_for()
+    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
 
 
 def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
     page.goto(serve().url)
     ready(page)
     upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these QIs").wait_for()
+    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
     step(page, "Protect")
     page.get_by_text("Ready to run").wait_for()
     ready(page)
@@ -182,7 +182,7 @@ def test_pictures(
     page.goto(serve().url)
     ready(page)
     upload(page, people(tmp_path / "people.csv"))
-    page.get_by_text("are unique on these QIs").wait_for()
+    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
     ready(page)
     shot(page, f"data-{name}", full_page=True)
     step(page, "Protect")
