@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import http.client
 import re
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +97,8 @@ class Running:
                 connection = await websocket_connect(request, subprotocols=["bokeh", token])
                 answer = await connection.read_message()  # the server says hello
                 connection.close()
+                while await asyncio.wait_for(connection.read_message(), WAIT) is not None:
+                    pass  # until the server has closed its side, too
             except HTTPClientError as error:
                 return str(error.code)
             return "open" if answer is not None else "closed"
@@ -121,6 +125,9 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
     yield start
     for one in servers:
         one.stop()
+    with warnings.catch_warnings():  # tornado leaves sockets to the collector when its loop ends
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
