@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anonflow.risk import attack
     from anonflow.table import Schema, Table
     from anonflow.utility import measure
-    from anonflow.widgets import explorer
+    from anonflow.widgets.explorer import explorer
 
 __all__ = [
     "Hierarchy",
