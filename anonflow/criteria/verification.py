@@ -219,7 +219,13 @@ class Verification:
             good = [(one.criterion, "✓ holds", one.detail) for one in self]
             return view(f"{head}: all hold", grid(["criterion", "verdict", "how"], good))
         rows = [
-            (one.criterion, "✓ holds" if one.holds else "✗ fails", str(one.failed or ""), _where(one), one.detail)
+            (
+                one.criterion,
+                "✓ holds" if one.holds else "✗ fails",
+                str(one.failed or ""),
+                _where(one),
+                one.detail,
+            )
             for one in self
         ]
         header = ["criterion", "verdict", "records that fail", "where", "how"]
