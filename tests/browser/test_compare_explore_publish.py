@@ -165,6 +165,10 @@ def test_cancel_keeps_what_is_done(page: Any, serve: Any, folder: Path) -> None:
     page.locator(".af-progress .n", has_text="of its partitions").first.wait_for(timeout=60_000)
     shot(page, "compare-running")
     press(page, ".af-cancel", lambda: page.get_by_text("Cancelled: ").first.wait_for(timeout=30_000))
+    for _ in range(100):  # the bars go right after the sentence comes
+        if page.locator(".af-progress progress").count() == 0:
+            break
+        page.wait_for_timeout(100)
     assert page.locator(".af-progress progress").count() == 0
     page.locator(".af-run button:not([disabled])").first.wait_for()
     assert not page.errors, page.errors

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("playwright", reason="browsers are for developers")
+from playwright.sync_api import Error
+
 from tests.browser.conftest import outside, ready, shot
 
 pytestmark = pytest.mark.browser
@@ -46,9 +49,15 @@ def cell(page: Any, table: str, row: int, field: str) -> Any:
 def choose(page: Any, row: int, field: str, word: str) -> None:
     """Click a cell of the table of columns, and a word of the list that opens."""
     at = cell(page, ".af-columns", row, field)
-    at.scroll_into_view_if_needed()
-    at.click()
-    page.locator(".tabulator-edit-list-item", has_text=word).first.click()
+    for last in (False, False, True):  # the table may be drawn anew in between
+        try:
+            at.scroll_into_view_if_needed(timeout=10_000)
+            at.click(timeout=10_000)
+            page.locator(".tabulator-edit-list-item", has_text=word).first.click(timeout=10_000)
+            break
+        except Error:
+            if last:
+                raise
     page.wait_for_timeout(300)
     ready(page)
 

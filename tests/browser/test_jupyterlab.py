@@ -204,7 +204,7 @@ def test_the_explorer_cancels(page: Any, lab: Lab) -> None:
     run_all(page, lab.notebook("cancel", START.format(n=20_000, size=1_000)))
     run = page.get_by_role("button", name="Run", exact=True).and_(page.locator(".jupyter-button"))
     run.wait_for()
-    page.get_by_label("hungarian").check()
+    page.get_by_label("two-phase").check()  # long enough to be cancelled
     click_until(page, run, page.get_by_role("progressbar"))
     stop = page.get_by_role("button", name="Cancel", exact=True)
     click_until(page, stop, page.get_by_text("Cancelled; "))
