@@ -75,6 +75,9 @@ class Generalization:
     hi: np.ndarray
     bits: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"Generalization({self.n} generalized records, {len(self.domains)} quasi-identifiers)"
+
     @cached_property
     def layout(self) -> Layout:
         """Which rows belong to which QI."""

@@ -253,15 +253,15 @@ def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
 
 def test_a_run_that_fails_is_a_row_that_says_why_and_the_others_go_on(workspace: Workspace) -> None:
     opened(workspace)
-    workspace.set_algorithms(["pattern-guided", "greedy"])
-    options = {"pattern-guided": {"patterns": [["no such column"]]}}
+    workspace.set_algorithms(["k-concealment", "greedy"])
+    options = {"k-concealment": {"q": 100_000}}
     workspace.draft.set(("steps", "anonymize", "options"), options)
     workspace.start()
     workspace.wait(WAIT)
     assert len(workspace.runs) == 2
     broken, fine = sorted(workspace.runs, key=lambda run: run.ok)
-    assert broken.result.algorithm == "pattern-guided"
-    assert "column" in broken.result.problem
+    assert broken.result.algorithm == "k-concealment"
+    assert "q is at most" in broken.result.problem
     assert fine.ok
     assert workspace.chosen == fine.id
 

@@ -246,7 +246,7 @@ def cover_bounds(
                     depth -= 1
                     fresh = False
                     continue
-                order = np.argsort(price[depth, :m])
+                order = np.argsort(price[depth, :m], kind="mergesort")  # stable: equal prices stay in place
                 who[depth, :m] = who[depth, :m][order]
                 price[depth, :m] = price[depth, :m][order]
                 size[depth] = m
