@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -144,7 +145,10 @@ class Server:
     def _listen(self, accounts: Accounts | None) -> Any:
         settings = self.settings
         logging.getLogger("bokeh.server.util").setLevel(logging.ERROR)
+        family = socket.AF_INET6 if ":" in settings.address else socket.AF_INET
         try:
+            if settings.port:  # a port that is taken is found by a socket of our own, which is closed again
+                socket.create_server((settings.address, settings.port), family=family).close()
             server = pn.io.server.get_server(
                 {"/": self._session},
                 port=settings.port,
