@@ -33,14 +33,22 @@ SCREENS = (DataScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScree
 STEPS = tuple(screen.title for screen in SCREENS)
 
 
-def extension() -> None:
+def extension(inline: bool = False) -> None:
     """Load what the screens need of Panel; every file comes from this host.
+
+    Parameters
+    ----------
+    inline : bool
+        Whether a notebook's cell brings the scripts along, where no server of ours gives them out.
 
     Raises
     ------
     None
     """
-    pn.extension("tabulator", "filedropper", notifications=True, exception_handler=_told)
+    # notifications come with a script of their own, which only a server gives out
+    pn.extension(
+        "tabulator", "filedropper", notifications=not inline, exception_handler=_told, inline=inline
+    )
 
 
 def _told(error: Exception) -> None:
@@ -258,7 +266,7 @@ def dashboard(table: Table | pd.DataFrame | None = None, *, name: str = "table")
     """
     import pandas as pd
 
-    extension()
+    extension(inline=True)
     with pn.config.set(design=Look):
         workspace = Workspace()
         if isinstance(table, Table):

@@ -235,3 +235,18 @@ def test_views_are_drawn_in_light_and_dark(page: Any, lab: Lab, theme: str) -> N
     page.set_viewport_size({"width": 1400, "height": 2600})
     page.wait_for_timeout(800)
     page.screenshot(path=OUT / f"jupyterlab-{name}.png")
+
+
+def test_the_dashboard_is_shown_in_a_cell(page: Any, lab: Lab) -> None:
+    """All of it comes with the cell: no other host is asked, and clicks are answered."""
+    lab.theme("JupyterLab Light")
+    shown = START.format(n=600, size=200).splitlines()[0]
+    cell = (
+        f"{shown}\ntable = af.Table(af.datasets.census_like(600, seed=1), af.datasets.schema('census_like'))\n"
+        "app = af.dashboard(table)\napp"
+    )
+    run_all(page, lab.notebook("dashboard", cell))
+    page.get_by_text("records (99.7%) are unique on these QIs").wait_for()
+    page.screenshot(path=OUT / "jupyterlab-dashboard.png")
+    protect = page.locator("button[data-step]").nth(1)
+    click_until(page, protect, page.get_by_text("How many each record hides among"))
