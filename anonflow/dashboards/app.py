@@ -46,9 +46,7 @@ def extension(inline: bool = False) -> None:
     None
     """
     # notifications come with a script of their own, which only a server gives out
-    pn.extension(
-        "tabulator", "filedropper", notifications=not inline, exception_handler=_told, inline=inline
-    )
+    pn.extension("tabulator", "filedropper", notifications=not inline, exception_handler=_told, inline=inline)
 
 
 def _told(error: Exception) -> None:
