@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
+from pathlib import PurePath
 
 __all__ = [
     "AnonflowError",
@@ -102,3 +104,18 @@ class VerificationError(AnonflowError):
     """A release that does not keep what it promises."""
 
     exit_status = 1
+
+
+BUG = "this is a bug in anonflow, please report it"
+
+
+def unforeseen(error: BaseException) -> str:
+    """Type and place of an error that nobody meant; its own words may hold a value, so they are left out.
+
+    Raises
+    ------
+    None
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+    return f"{type(error).__name__} at {at}"

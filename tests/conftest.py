@@ -1,8 +1,11 @@
-"""What every test shares: the folder of real data, and how many examples hypothesis tries."""
+"""What tests share: the folder of real data, the built documentation, and how many examples hypothesis tries."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -25,3 +28,23 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.fail(f"ANONFLOW_DATA names {named}, which is no folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built documentation, where a warning is an error; without the extra ``docs`` the test is skipped."""
+    if any(find_spec(name) is None for name in ("sphinx", "myst_nb", "furo", "sphinx_copybutton")):
+        pytest.skip("building the documentation needs anonflow[docs]")
+    home = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html",
+            "-d", str(home / "doctrees"), str(Path(__file__).resolve().parents[1] / "docs"), str(home / "html"),
+        ],
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return home / "html"

@@ -1,20 +1,14 @@
 """The documentation site: built without a warning, complete, and asking nothing of any other machine.
 
-Building it takes the extra ``docs``; without it these tests are skipped, and `.ci/run` has a section that installs it.
+Building it takes the extra ``docs``; without it what needs the site is skipped, and `.ci/run` has a section that
+installs it. What a browser does with the site is in tests/browser/test_documentation.py.
 """
 
 from __future__ import annotations
 
-import functools
 import re
-import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -25,35 +19,9 @@ from anonflow.criteria import CRITERIA
 from anonflow.engine.json_schema import flow_schema
 from tests.doc_pages import ROOT
 
-NEEDS = ("sphinx", "myst_nb", "furo", "sphinx_copybutton")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        any(find_spec(name) is None for name in NEEDS),
-        reason="building the documentation needs anonflow[docs]",
-    ),
-]
+pytestmark = pytest.mark.slow
 
 NOTEBOOKS = {"notebooks": "tutorials", "notebooks/papers": "papers"}
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built site; a warning is an error."""
-    home = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html",
-            "-d", str(home / "doctrees"), str(ROOT / "docs"), str(home / "html"),
-        ],
-        cwd=home,
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return home / "html"
 
 
 def test_every_page_and_notebook_is_there(site: Path) -> None:
@@ -175,43 +143,3 @@ def test_nothing_is_requested_outside(site: Path) -> None:
 def test_the_scan_finds_what_is_requested(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(text, encoding="utf-8")
     assert len(list(_outside(tmp_path))) == 1
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def served(site: Path) -> Iterator[str]:
-    """The site's address on this machine."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(site))) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
-        thread.join()
-
-
-@pytest.mark.browser
-def test_a_browser_requests_nothing_outside(site: Path, served: str) -> None:
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("needs chromium")
-    asked: list[str] = []
-    wrong: list[str] = []
-    with playwright.sync_playwright() as run:
-        browser = run.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.set_default_timeout(120_000)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        for path in sorted(site.rglob("*.html")):
-            page.goto(served + path.relative_to(site).as_posix())
-        page.goto(served + "search.html?q=certificate")
-        page.wait_for_selector("#search-results li")
-        browser.close()
-    assert len(asked) > len(list(site.rglob("*.html")))
-    assert [url for url in asked if not url.startswith((served, "data:", "blob:"))] == []
-    assert wrong == []

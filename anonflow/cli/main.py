@@ -7,7 +7,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import PurePath
 from typing import NoReturn
 
 import typer
@@ -15,7 +14,7 @@ from typer.exceptions import TyperException
 
 import anonflow.cli.dashboard  # noqa: F401  (the command puts itself among the others)
 from anonflow.cli.commands import app
-from anonflow.errors import AnonflowError
+from anonflow.errors import AnonflowError, unforeseen
 
 __all__ = ["main"]
 
@@ -80,10 +79,7 @@ def _guarded(given: list[str]) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        # its own words may hold a value of the table
-        frames = traceback.extract_tb(error.__traceback__)
-        at = f" at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-        return _said(f"a bug in anonflow: {type(error).__name__}{at}; {ISSUES}", 3)
+        return _said(f"a bug in anonflow: {unforeseen(error)}; {ISSUES}", 3)
 
 
 def _usage(error: TyperException) -> int:

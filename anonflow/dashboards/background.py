@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from anonflow.dashboards.workspace import Workspace
-from anonflow.errors import AnonflowError
+from anonflow.errors import BUG, AnonflowError, unforeseen
 
 __all__ = ["Background"]
 
@@ -65,8 +65,7 @@ class Background:
             except MemoryError:
                 call, what = failed, "there is not enough memory for this; take a smaller table"
             except Exception as error:
-                # its own words may hold a value
-                call, what = failed, f"{type(error).__name__}: this is a bug in anonflow, please report it"
+                call, what = failed, f"{unforeseen(error)}; {BUG}"
             else:
                 call, what = done, found
             self._workspace.later(lambda: finish(call, what))

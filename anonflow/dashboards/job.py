@@ -6,14 +6,13 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import Any
 
 from anonflow import engine
 from anonflow.dashboards.line import Ticket
 from anonflow.engine.combine import infeasible
 from anonflow.engine.events import PartitionDone
-from anonflow.errors import AnonflowError
+from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
 
 __all__ = ["Job", "Run", "sentence", "summary"]
@@ -159,13 +158,7 @@ class Job:
         except MemoryError:
             return self._without("there is not enough memory; use smaller partitions")
         except Exception as error:
-            # its own words may hold a value
-            where = (
-                PurePath(error.__traceback__.tb_frame.f_code.co_filename).name if error.__traceback__ else ""
-            )
-            return self._without(
-                f"{type(error).__name__} in {where}; this is a bug in anonflow, please report it"
-            )
+            return self._without(f"{unforeseen(error)}; {BUG}")
         finally:
             if timer is not None:
                 timer.cancel()

@@ -18,7 +18,7 @@ from anonflow.engine.result import RunResult
 from anonflow.engine.schedulers import stream
 from anonflow.engine.session import Session
 from anonflow.engine.tasks import Failed, PartitionResult
-from anonflow.errors import AnonflowError, InfeasibleError
+from anonflow.errors import BUG, AnonflowError, InfeasibleError
 from anonflow.table import Table
 
 __all__ = ["compute"]
@@ -136,7 +136,7 @@ def _broke(
         raise error
     where = f"partition {partition} of run {plan.run.name!r}"
     if error is None:
-        error = AnonflowError(f"{where}: {failed.message}; this is a bug in anonflow, please report it")
+        error = AnonflowError(f"{where}: {failed.message}; {BUG}")
         error.add_note(failed.trace)
     else:
         error = AnonflowError(f"{where}: {error.message}")

@@ -8,7 +8,6 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.asked import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verifier import verify
-from anonflow.errors import AnonflowError
+from anonflow.errors import AnonflowError, unforeseen
 from anonflow.table import Records, Table
 
 __all__ = [
@@ -297,6 +296,4 @@ def bug(error: Exception) -> Failed:
     if isinstance(error, MemoryError):
         why = "there is not enough memory"
         return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)
-    frames = traceback.extract_tb(error.__traceback__)
-    at = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
-    return Failed(None, f"{type(error).__name__} at {at}", "".join(traceback.format_exception(error)))
+    return Failed(None, unforeseen(error), "".join(traceback.format_exception(error)))

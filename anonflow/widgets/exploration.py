@@ -13,7 +13,7 @@ from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.combine import infeasible
 from anonflow.engine.events import Log, PartitionDone
 from anonflow.engine.graph import why_not
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
 from anonflow.table import Column, Schema, Table
 from anonflow.table.infer import infer_columns
 from anonflow.table.schema import ROLES, did_you_mean
@@ -355,14 +355,14 @@ class Exploration:
             self._handle = handle = engine.start(flow, seed=secrets.randbits(128))
         self.status = f"{run.name} is running."
         self._tell()
-        for event in handle.events:
-            if isinstance(event, PartitionDone):
-                self.progress = {**self.progress, run.name: event.done / event.of}
-                self._tell()
-            elif isinstance(event, Log):
-                self.status = f"{run.name}: {event.message}."
-                self._tell()
         try:
+            for event in handle.events:
+                if isinstance(event, PartitionDone):
+                    self.progress = {**self.progress, run.name: event.done / event.of}
+                    self._tell()
+                elif isinstance(event, Log):
+                    self.status = f"{run.name}: {event.message}."
+                    self._tell()
             return handle.result().results[0]
         except engine.Cancelled:
             return None
@@ -371,8 +371,7 @@ class Exploration:
         except MemoryError:
             return infeasible(run, "there is not enough memory; use smaller partitions", self._whole.n)
         except Exception as error:
-            problem = f"{type(error).__name__}; this is a bug in anonflow, please report it"
-            return infeasible(run, problem, self._whole.n)
+            return infeasible(run, f"{unforeseen(error)}; {BUG}", self._whole.n)
 
     # ------------------------------------------------------------------------------------ the results
 

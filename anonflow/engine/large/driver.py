@@ -28,7 +28,7 @@ from anonflow.engine.result import RunReport, RunResult
 from anonflow.engine.schedulers import Crew
 from anonflow.engine.session import Session
 from anonflow.engine.tasks import Failed
-from anonflow.errors import AnonflowError, DataError, InfeasibleError
+from anonflow.errors import BUG, AnonflowError, DataError, InfeasibleError
 from anonflow.table.frame import check_columns
 
 __all__ = ["Call", "Large", "run_large"]
@@ -290,7 +290,7 @@ class Large:
         last = unit.first + len(unit.bounds) - 1
         where = f"partitions {unit.first} to {last} of run {run.name!r}"
         if error is None:
-            error = AnonflowError(f"{where}: {problem.message}; this is a bug in anonflow, please report it")
+            error = AnonflowError(f"{where}: {problem.message}; {BUG}")
             error.add_note(problem.trace)
         else:
             error = AnonflowError(f"{where}: {problem.error.message if problem.error else problem.message}")
@@ -347,6 +347,6 @@ def raised(failed: Failed) -> AnonflowError:
     """
     if failed.error is not None:
         return failed.error
-    error = AnonflowError(f"{failed.message}; this is a bug in anonflow, please report it")
+    error = AnonflowError(f"{failed.message}; {BUG}")
     error.add_note(failed.trace)
     return error
