@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -338,12 +339,15 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
         value = given.get(name)
         least = 0 if name in ("t", "c") else 1
         whole = name == "p" or (name == "l" and criterion.startswith("recursive"))
-        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        good = number and math.isfinite(value) and value >= least  # type: ignore[arg-type,operator]
-        if not good or (whole and value != int(value)):  # type: ignore[arg-type]
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float | np.integer | np.floating)
+            or not least <= value <= sys.float_info.max
+            or (whole and value != int(value))
+        ):
             kind = "whole number" if whole else "number"
             raise ParameterError(f"diversify: {criterion} needs {name}, a {kind} of at least {least}")
-        found[name] = float(value)  # type: ignore[arg-type]
+        found[name] = float(value)
     return found
 
 

@@ -38,6 +38,22 @@ def cheapest_open(
 cheapest_open_jit = jit(cheapest_open)
 
 
+def fits(kind_at: np.ndarray, instance: np.ndarray, t: int, b: int) -> bool:
+    """Whether rows of type `t` fit instance `b`.
+
+    Raises
+    ------
+    None
+    """
+    found = False
+    for d in range(kind_at[t], kind_at[t + 1]):
+        found |= bool(instance[d] == b)
+    return found
+
+
+fits_jit = jit(fits)
+
+
 def move_rows(
     kind_at: np.ndarray,
     kind: np.ndarray,
@@ -169,29 +185,21 @@ def move_rows(
                     # the donor's rows that do not fit here
                     for e in range(inst_at[away], inst_at[away + 1]):
                         d = by_inst[e]
-                        if amount[d] > 0:
-                            fits = False
-                            for c in range(kind_at[kind[d]], kind_at[kind[d] + 1]):
-                                fits |= instance[c] == b
-                            if not fits:
-                                other = cheapest_open(kind_at, instance, cost, size, kind[d], int(away))
-                                net += amount[d] * (cost[d] - cost[other])
+                        if amount[d] > 0 and not fits(kind_at, instance, kind[d], b):
+                            other = cheapest_open(kind_at, instance, cost, size, kind[d], int(away))
+                            net += amount[d] * (cost[d] - cost[other])
                 if total < need or net <= 0:
                     continue
                 if away >= 0:
                     for e in range(inst_at[away], inst_at[away + 1]):
                         d = by_inst[e]
-                        if amount[d] > 0:
-                            fits = False
-                            for c in range(kind_at[kind[d]], kind_at[kind[d] + 1]):
-                                fits |= instance[c] == b
-                            if not fits:
-                                other = cheapest_open(kind_at, instance, cost, size, kind[d], int(away))
-                                amount[other] += amount[d]
-                                size[away] -= amount[d]
-                                if instance[other] >= 0:
-                                    size[instance[other]] += amount[d]
-                                amount[d] = 0
+                        if amount[d] > 0 and not fits(kind_at, instance, kind[d], b):
+                            other = cheapest_open(kind_at, instance, cost, size, kind[d], int(away))
+                            amount[other] += amount[d]
+                            size[away] -= amount[d]
+                            if instance[other] >= 0:
+                                size[instance[other]] += amount[d]
+                            amount[d] = 0
                 for x in range(count):
                     if moved[x] > 0:
                         at = instance[source[x]]

@@ -29,7 +29,11 @@ HOURS = 2 * 3600
 METHODS = {
     "greedy(250)": ("numeric", "{size: 250}", "{algorithm: greedy, k: 10}"),
     "nh(250)": ("numeric", "{size: 250}", "{algorithm: nh, k: 10}"),
-    "two-phase(100,000), 10 passes, suppression": ("suppression", "{size: 100000}", "{algorithm: two-phase, k: 10, passes: 10}"),
+    "two-phase(100,000), 10 passes, suppression": (
+        "suppression",
+        "{size: 100000}",
+        "{algorithm: two-phase, k: 10, passes: 10}",
+    ),
 }
 
 
