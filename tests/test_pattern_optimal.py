@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,8 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
+from anonflow.algorithms.pattern_choices import choices_of
+from anonflow.algorithms.pattern_exact import row_assignment
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.test_pattern_guided import TABLE_6, nursery
@@ -73,6 +77,19 @@ def test_no_solution_is_better(
         assert af.verify(made, other, ["covers", "k-anonymity", "pattern"], k=k)
     stopped = af.anonymize(made, "pattern-guided-optimal", k=k, **said, time_limit=0)
     assert stopped.facts["lower_bound"] <= optimum <= stopped.facts["cost"] == stopped.facts["heuristic"]
+
+
+def test_the_enumeration_needs_no_room_for_each_row_type() -> None:
+    """2^13 ways and 2,000 row types: a price of each pair would take 130 MB."""
+    frame = pd.DataFrame({"group": [str(i % 13) for i in range(2000)], "own": [str(i) for i in range(2000)]})
+    records = table(frame).records
+    choices = choices_of(records, np.array([2], np.uint64), np.array([1]), 2, 2)
+    tracemalloc.start()
+    amount = row_assignment(choices)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert choices.cost_of(amount) == 2000
+    assert peak < 40_000_000
 
 
 @pytest.mark.parametrize("m", [3, 4, 5])

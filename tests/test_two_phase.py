@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -116,6 +117,16 @@ def test_threads_do_not_show() -> None:
     results = [two_phase_matches(part_of(table), 5, 64, 32, 3, workers)[0] for workers in (1, 2, 5)]
     assert (results[0] == results[1]).all()
     assert (results[0] == results[2]).all()
+
+
+def test_what_is_gained_adds_up_over_partitions() -> None:
+    table = random_table(120)
+    settings: dict[str, Any] = {"k": 4, "partition_size": 30, "seed": 1, "start": "dense", "restarts": 0}
+    first = af.anonymize(table, "two-phase", passes=0, **settings)
+    last = af.anonymize(table, "two-phase", passes=5, **settings)
+    assert first.facts["gained"] == 0
+    assert last.facts["gained"] == pytest.approx(table.n * (first.loss("ncp") - last.loss("ncp")))
+    assert last.facts["gained"] > 0
 
 
 def test_far_apart_records_stay_apart_when_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:

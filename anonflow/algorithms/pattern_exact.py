@@ -44,13 +44,16 @@ def row_assignment(choices: Choices) -> np.ndarray:
             f"pattern-guided-optimal: row assignment is for at most {INSTANCES} instances of patterns, "
             f"here are {m}; use exact='ilp', fewer patterns or smaller partitions"
         )
-    t = len(choices.rows)
     ways = np.arange(1 << m)
-    price = np.full((1 << m, t), np.iinfo(np.int64).max)
-    for kind, instance, cost in zip(choices.kind, choices.instance, choices.cost, strict=True):
-        allowed = ways if instance < 0 else ways[(ways >> instance) & 1 == 1]
-        price[allowed, kind] = np.minimum(price[allowed, kind], cost)
-    bounds = price @ choices.rows
+    bounds = np.zeros(1 << m, np.int64)
+    by_type = np.argsort(choices.kind, kind="stable")
+    ends = np.cumsum(np.bincount(choices.kind, minlength=len(choices.rows)))
+    for rows, mine in zip(choices.rows.tolist(), np.split(by_type, ends[:-1]), strict=True):
+        price = np.full(1 << m, np.iinfo(np.int64).max)
+        for instance, cost in zip(choices.instance[mine].tolist(), choices.cost[mine].tolist(), strict=True):
+            closed = (ways >> instance) & 1 == 0 if instance >= 0 else False
+            price = np.where(closed, price, np.minimum(price, cost))
+        bounds += rows * price
     best: np.ndarray | None = None
     least = np.iinfo(np.int64).max
     costs = choices.cost.astype(float)

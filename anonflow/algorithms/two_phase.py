@@ -94,8 +94,9 @@ def two_phase(
     Returns
     -------
     Outcome
-        With matches. Facts: the `start` taken, the number of `passes`, by what share they lowered the loss (`gained`), how many
-        `cycles` were reversed, how often sparse candidates were doubled (`widened`).
+        With matches. Facts: the `start` taken, the number of `passes`, by how much the second phase lowered the
+        loss, summed over records (`gained`), how many `cycles` were reversed, how often sparse candidates were
+        doubled (`widened`).
 
     Raises
     ------
@@ -248,7 +249,7 @@ def two_phase_matches(
                 now = float(joined.cost.sum())
                 if now < lowest:
                     lowest, matches = now, other
-            facts["gained"] = 1.0 - lowest / before if before else 0.0
+            facts["gained"] = before - lowest
     return matches, facts
 
 
