@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -140,6 +141,33 @@ def test_local_workers_that_are_killed_twice_lose_nothing(tmp_path: Path) -> Non
     assert len(set(killed)) == 2
 
 
+def test_local_workers_answer_this_machine_only(tmp_path: Path) -> None:
+    seen: dict[str, set[str]] = {}
+
+    def listen(event: Event) -> None:
+        if isinstance(event, PartitionDone):
+            for process in (os.getpid(), *worker_processes()):
+                seen.setdefault("own" if process == os.getpid() else "workers", set()).update(hosts(process))
+
+    write_flow(tmp_path)
+    released(tmp_path, scheduler="processes", workers=2, on_event=listen)
+    assert seen == {"own": {"0100007F"}, "workers": {"0100007F"}}
+
+
+def hosts(process: int) -> set[str]:
+    """The addresses that a process listens on, as the kernel writes them."""
+    sockets = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            sockets.add(os.readlink(descriptor))
+    rows = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()
+    ]
+    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
+
+
 def worker_processes() -> list[int]:
     """The processes below this one that run a worker."""
     found = []
@@ -217,7 +245,7 @@ def test_a_worker_without_memory_names_the_partition(tmp_path: Path, monkeypatch
     assert not (tmp_path / "out").exists()
 
 
-def test_a_partition_that_ends_every_worker_is_given_up(tmp_path: Path) -> None:
+def test_a_partition_that_ends_every_worker_is_given_up() -> None:
     """The graph's own machinery: a task that kills whoever runs it, among tasks that do not."""
     graph = {"bad": (os.kill, (os.getpid,), 9), "good": (len, [1, 2])}
     events = EventStream()

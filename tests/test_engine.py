@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 import threading
@@ -382,6 +383,20 @@ def test_the_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert caught.value.exit_status == 3
     assert target.read_text() == "old"
     assert everything_in(tmp_path) == {"x.csv"}
+
+
+def test_a_written_file_has_what_the_umask_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never changed to be read: it is the whole process's, and other threads make files, too."""
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "umask", lambda mask: pytest.fail("the umask is every thread's"))
+            write_whole(tmp_path / "x.csv", lambda path: path.write_text("new"))
+            write_whole(tmp_path / "seed", lambda path: path.write_text("new"), mode=0o600)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x.csv").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "seed").stat().st_mode) == 0o600
 
 
 def test_targets_are_tried_before_the_work(tmp_path: Path) -> None:

@@ -267,7 +267,7 @@ def write_whole(target: Path, write: Callable[[Path], Any], mode: int | None = N
     write : callable
         Writes a file whose path it is given; the name ends like the target's.
     mode : int, optional
-        Permission bits.
+        Permission bits; without it those of a file that anybody may use, less the umask.
 
     Raises
     ------
@@ -276,13 +276,13 @@ def write_whole(target: Path, write: Callable[[Path], Any], mode: int | None = N
     """
     beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
     try:
-        os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if mode is None else mode))
+        draft = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode)
+        # what the umask leaves, asked of the file: the umask itself can be read only by changing it, for all threads
+        allowed = stat.S_IMODE(os.fstat(draft).st_mode)
+        os.fchmod(draft, 0o600)
+        os.close(draft)
         write(beside)
-        if mode is None:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode = 0o666 & ~mask
-        beside.chmod(mode)
+        beside.chmod(allowed if mode is None else mode)
         with beside.open("rb") as stream:
             os.fsync(stream.fileno())
         os.replace(beside, target)

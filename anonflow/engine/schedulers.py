@@ -209,7 +209,7 @@ class Crew:
                 n_workers=self._count,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=":0",
+                dashboard_address="127.0.0.1:0",  # without a host it would answer the whole network
                 silence_logs=logging.CRITICAL,
                 **more,
             ) as cluster,
