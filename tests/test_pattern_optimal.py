@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import tracemalloc
 from itertools import product
 from typing import Any
@@ -16,6 +18,7 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.pattern_choices import choices_of
 from anonflow.algorithms.pattern_exact import row_assignment
+from anonflow.algorithms.pattern_guided_optimal import _in_time
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.test_pattern_guided import TABLE_6, nursery
@@ -77,6 +80,16 @@ def test_no_solution_is_better(
         assert af.verify(made, other, ["covers", "k-anonymity", "pattern"], k=k)
     stopped = af.anonymize(made, "pattern-guided-optimal", k=k, **said, time_limit=0)
     assert stopped.facts["lower_bound"] <= optimum <= stopped.facts["cost"] == stopped.facts["heuristic"]
+
+
+def test_what_goes_wrong_in_a_solver_is_not_taken_for_want_of_time() -> None:
+    def no_room() -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        _in_time(time.monotonic() + 60, no_room)
+    assert _in_time(time.monotonic() - 60, threading.Event().wait) is None
+    assert _in_time(time.monotonic() + 60, lambda: 3) == 3
 
 
 def test_the_enumeration_needs_no_room_for_each_row_type() -> None:

@@ -187,7 +187,7 @@ def assemble(
         If the table has boundaries or limits and every record is suppressed.
     """
     n = table.n
-    facts = gathered_facts(outcomes)
+    facts = gathered_facts([outcome.facts for outcome in outcomes])
     if left is not None and len(left):
         outcomes = [*outcomes, left_out(table.records.take(left), outcomes)]
         index = [*index, left]

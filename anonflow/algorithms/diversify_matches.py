@@ -191,17 +191,18 @@ class _Widening:
             free = ~rows & (self.zones == self.zones[i])
             if not free.any():
                 return steps
-            wanted = self.target.wanted(expected).astype(float)
-            value = self.chance @ wanted
+            wanted = self.target.wanted(expected)
+            value = self.chance[:, wanted].sum(axis=1)  # not a product: BLAS rounds by its threads
             helps = free & (value > 1e-12)
             if not helps.any():
                 helps, value = free, np.ones(n)
-            cost = self._cost(u, i, helps)
+            cost = self._cost(u, i)
             price = np.where(cost > 0, cost / np.maximum(value, 1e-12), cost * value)
             price[~helps] = np.inf
             batch = max(1, int(rows.sum()) // STEP_UP) if self.shown.random else 1
             batch = min(batch, int(helps.sum()))
-            best = np.argpartition(price, batch - 1)[:batch] if batch > 1 else [int(np.argmin(price))]
+            # Not argpartition: which of several equals it takes may differ between machines.
+            best = np.argsort(price, kind="stable")[:batch] if batch > 1 else [int(np.argmin(price))]
             for j in sorted(int(each) for each in best):
                 self._widen(j, u)
                 self._widen(i, int(self.merged.label[j]))
@@ -212,7 +213,7 @@ class _Widening:
         same = np.flatnonzero((self.merged.label == u) & (self.zones >= 0))
         return int(same[0]) if len(same) else -1
 
-    def _cost(self, u: int, i: int, helps: np.ndarray) -> np.ndarray:
+    def _cost(self, u: int, i: int) -> np.ndarray:
         """What it costs to make each row a match: both records widened."""
         n, many = self.part.n, len(self.merged.first)
         there = np.empty(n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,16 +74,16 @@ def gathered_classes(
     return labels.astype(np.int64)
 
 
-def gathered_facts(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Numbers are added up over partitions; other facts are kept where all partitions agree.
+def gathered_facts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The facts of several partitions: numbers are added up, others kept where all partitions agree.
 
     Raises
     ------
     None
     """
     facts: dict[str, Any] = {}
-    for name in dict.fromkeys(name for outcome in outcomes for name in outcome.facts):
-        values = [outcome.facts[name] for outcome in outcomes if name in outcome.facts]
+    for name in dict.fromkeys(name for part in parts for name in part):
+        values = [part[name] for part in parts if name in part]
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
             facts[name] = sum(values)
         elif all(value == values[0] for value in values):

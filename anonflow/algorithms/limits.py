@@ -87,7 +87,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     left = np.ones(part.n, bool)
     for at in index:
         left[at] = False
-    facts = gathered_facts(outcomes)
+    facts = gathered_facts([outcome.facts for outcome in outcomes])
     if method.family != "pattern":
         for name in ("lower_bound", "gap", "proven"):
             facts.pop(name, None)  # of the blocks, which forbid more than the limits

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -234,13 +235,22 @@ def _in_time(end: float, work: Callable[[], Any]) -> Any:
     """What `work` returns, or None if it has not returned by `end`, plus a grace.
 
     HiGHS looks at the clock between its steps only, and one step of a large program can take many times the
-    limit. A thread that is waited for no longer ends when its step does; what it finds is dropped.
+    limit. A thread that is waited for no longer ends when its step does; what it finds is dropped. What goes wrong
+    in it goes wrong here.
     """
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
-    thread.start()
-    thread.join(max(end - time.monotonic(), 0.0) + GRACE)
-    return found[0] if found else None
+    found: Future[Any] = Future()
+
+    def solve() -> None:
+        try:
+            found.set_result(work())
+        except Exception as error:
+            found.set_exception(error)
+
+    threading.Thread(target=solve, daemon=True).start()
+    try:
+        return found.result(max(end - time.monotonic(), 0.0) + GRACE)
+    except TimeoutError:
+        return None
 
 
 PATTERN_GUIDED_OPTIMAL = Algorithm(

@@ -187,7 +187,7 @@ def sparse_matches(
     join them: hand in the records in lexicographic order. Candidates that hold no
     assignment are doubled: in the end they are all edges not used so far, a regular graph, which has one.
 
-    O(k P^2 q) and k sparse assignments of P count edges; O(P (q + k + count)) memory unless widened.
+    O(k P^2 q) and k sparse assignments of P (count + 2k) edges; O(P (q + k (k + count))) memory unless widened.
     """
     n = part.n
     plan = part.plan

@@ -326,7 +326,7 @@ def _told(
         spread_of(joined.generalization),
         count,
         hidden if count else None,
-        gathered_facts(outcomes),
+        gathered_facts([outcome.facts for outcome in outcomes]),
         "matches" if joined.matches is not None else "classes" if joined.classes is not None else "none",
         found,
         tasks.peak_memory(),
