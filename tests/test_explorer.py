@@ -237,6 +237,29 @@ def test_widgets_change_the_state(table: af.Table) -> None:
     assert "Age" not in panel.table.qi_columns
 
 
+def test_what_is_chosen_while_another_thread_draws_is_taken(table: af.Table) -> None:
+    panel = af.explorer(table, k=5)
+    drawing, drawn = threading.Event(), threading.Event()
+
+    def draw() -> None:
+        with panel._busy:
+            panel._hushed = True
+            drawing.set()
+            drawn.wait(10)
+            panel._hushed = False
+
+    artist = threading.Thread(target=draw)
+    artist.start()
+    drawing.wait(10)
+    user = threading.Thread(target=lambda: setattr(panel.slider, "value", 7))
+    user.start()
+    user.join(0.2)
+    drawn.set()
+    artist.join(10)
+    user.join(10)
+    assert panel.k == panel.slider.value == 7
+
+
 def test_the_state_changes_widgets(table: af.Table) -> None:
     panel = af.explorer(table)
     panel.k = 120

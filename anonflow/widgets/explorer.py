@@ -260,12 +260,14 @@ class Explorer:
         """What a widget was asked for, unless it only shows what is so already."""
         from anonflow.errors import AnonflowError
 
-        if self._hushed:
-            return
-        try:
-            what(*values)
-        except AnonflowError as error:
-            self.status.value = _said(*error.problems)
+        # what is asked while another thread draws waits; what the drawing itself sets in motion is heard here, hushed
+        with self._busy:
+            if self._hushed:
+                return
+            try:
+                what(*values)
+            except AnonflowError as error:
+                self.status.value = _said(*error.problems)
 
     def _take_methods(self) -> None:
         self.exploration.methods = [name for name, box in self.boxes.items() if box.value]
