@@ -92,7 +92,8 @@ def compute(session: Session, table: Table, plan: Plan) -> list[RunResult]:
 
 def _stream(session: Session, graph: dict[str, Any], left: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     if left:
-        yield from stream(graph, left, session.scheduler, session.workers, session.events)
+        memory = session.flow.spec.run.memory_bytes
+        yield from stream(graph, left, session.scheduler, session.workers, session.events, memory)
 
 
 def _find(
