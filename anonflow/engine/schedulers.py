@@ -54,6 +54,7 @@ def stream(
     scheduler: str,
     workers: int | None,
     events: EventStream,
+    memory: int | None = None,
 ) -> Iterator[tuple[str, Any]]:
     """Compute one graph and give its results as they arrive, in any order.
 
@@ -62,7 +63,7 @@ def stream(
     graph : mapping
     leaves : sequence of str
         Keys of the results.
-    scheduler, workers, events
+    scheduler, workers, events, memory
         As :class:`Crew` takes them.
 
     Yields
@@ -77,7 +78,7 @@ def stream(
     AnonflowError
         If workers cannot be had, the cluster is lost, or a partition ends one worker after another.
     """
-    with Crew(scheduler, workers, events) as crew:
+    with Crew(scheduler, workers, events, memory) as crew:
         yield from crew.stream(graph, leaves)
 
 
