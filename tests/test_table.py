@@ -350,6 +350,10 @@ def test_csv_cells_stay_text(tmp_path: Path) -> None:
         ("a.csv", b"a,a\n1,2\n", {}, "same name"),
         ("a.csv", b"a,\n1,2\n", {}, "no name"),
         ("a.csv", b"a\n1\n", {"encoding": "klingon"}, "unknown encoding"),
+        *(
+            ("a.csv", b"a\n1\n", {"encoding": codec}, "unknown encoding")
+            for codec in ("bz2", "zip", "hex", "uu", "rot13", "punycode", "undefined", "a\0b")
+        ),
         ("a.csv", b"a\n1\n", {"delimiter": "||"}, "one character"),
         ("a.xlsx", b"PK", {}, "csv or .parquet"),
         ("a.parquet", b"PAR1 not", {}, "no readable Parquet"),

@@ -191,12 +191,9 @@ def csv_batches(
     _must_exist(Path(path))
     if len(delimiter) != 1:
         raise DataError(f"{name}: the delimiter must be one character")
-    try:
-        encoding = codecs.lookup(encoding).name
-    except LookupError:
-        raise DataError(
-            f"{name}: unknown encoding {encoding!r}; name one that Python knows, such as utf-8"
-        ) from None
+    if not _is_encoding(encoding):
+        raise DataError(f"{name}: unknown encoding {encoding!r}; name one that Python knows, such as utf-8")
+    encoding = codecs.lookup(encoding).name
     ragged: list[int] = []
 
     def count(row: Any) -> str:
@@ -258,6 +255,15 @@ def csv_batches(
         raise DataError(
             f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; check the delimiter and quotes"
         )
+
+
+def _is_encoding(name: str) -> bool:
+    """Whether Python knows an encoding of text that can be read in blocks: ``bz2`` and ``hex`` are none of text."""
+    try:
+        decode = codecs.getincrementaldecoder(name)().decode
+        return isinstance(decode(memoryview(b"")), str) and isinstance(decode(memoryview(b"a")), str)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return False
 
 
 def _no_rows(fields: pa.Schema) -> pa.RecordBatch:
