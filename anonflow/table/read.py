@@ -259,9 +259,11 @@ def csv_batches(
 
 def _is_encoding(name: str) -> bool:
     """Whether Python knows an encoding of text that can be read in blocks: ``bz2`` and ``hex`` are none of text."""
+    import pyarrow as pa
+
     try:
         decode = codecs.getincrementaldecoder(name)().decode
-        return isinstance(decode(memoryview(b"")), str) and isinstance(decode(memoryview(b"a")), str)
+        return all(isinstance(decode(pa.py_buffer(block)), str) for block in (b"", b"a"))
     except (LookupError, ValueError, TypeError, AttributeError):
         return False
 
