@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from anonflow import datasets
-from anonflow.errors import DataError, ParameterError
+from anonflow.errors import DataError
 from tests.naive.uniqueness import unique_on
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
@@ -161,17 +161,23 @@ def test_markup_of_bars_holds_no_markup_of_a_header() -> None:
     assert "&lt;img" in made
 
 
-def test_roles_of_all_columns_and_back_to_the_guess(workspace: Workspace, tmp_path: Path) -> None:
+def test_back_to_the_first_guess(workspace: Workspace, tmp_path: Path) -> None:
     choice = opened(workspace, tmp_path)
     guessed = workspace.draft.get(("table", "columns"))
-    choice.choose_all("quasi-identifier")
-    assert set(choice.quasi_identifiers) == set(workspace.frame.columns)
-    choice.choose_all("sensitive")
+    for column in choice.quasi_identifiers:
+        assert choice.choose(column, "role", "sensitive")
     assert choice.quasi_identifiers == ()
     choice.infer()
     assert workspace.draft.get(("table", "columns")) == guessed
-    with pytest.raises(ParameterError):
-        choice.choose_all("king")
+
+
+def test_built_in_tables_are_made_inside_the_caps(workspace: Workspace) -> None:
+    workspace.limits = Limits(rows=1_000, columns=20)
+    for asked in ({"n": 1_001}, {"n": 100, "q": 21}):
+        with pytest.raises(DataError, match="at most"):
+            workspace.open_dataset("random_normal", **asked)
+    workspace.open_dataset("random_normal", n=100, q=20)
+    assert workspace.frame.shape == (100, 20)
 
 
 def test_types() -> None:
@@ -267,6 +273,8 @@ def hostile(tmp_path: Path) -> dict[str, bytes]:
     frame.to_parquet(tmp_path / "long.parquet")
     nested = pd.DataFrame({"a": [[1], [2]], "b": [1, 2]})
     nested.to_parquet(tmp_path / "nested.parquet")
+    # one text, a thousand times: in the file once
+    pd.DataFrame({"a": ["x" * 5_000] * 1000, "b": ["y"] * 1000}).to_parquet(tmp_path / "bomb.parquet")
     wide = ",".join(f"c{i}" for i in range(3000)) + "\n" + ",".join("1" for _ in range(3000)) + "\n"
     return {
         "table.xlsx": b"PK\x03\x04",
@@ -281,6 +289,7 @@ def hostile(tmp_path: Path) -> dict[str, bytes]:
         "long.csv": b"a,b\n" + b"1,2\n" * 1001,
         "long.parquet": (tmp_path / "long.parquet").read_bytes(),
         "nested.parquet": (tmp_path / "nested.parquet").read_bytes(),
+        "bomb.parquet": (tmp_path / "bomb.parquet").read_bytes(),
         "ragged.csv": b"a,b\n1,2,3\n4\n",
         "twice.csv": b"a,a\n1,2\n",
         "nameless.csv": b"a,\n1,2\n",
@@ -291,7 +300,7 @@ def hostile(tmp_path: Path) -> dict[str, bytes]:
 
 NAMES = [
     "table.xlsx", "table", "broken.parquet", "empty.csv", "header.csv", "binary.csv", "bomb.csv.gz", "no.csv.gz",
-    "long.csv", "long.parquet", "nested.parquet", "ragged.csv", "twice.csv", "nameless.csv", "wide.csv",
+    "long.csv", "long.parquet", "nested.parquet", "bomb.parquet", "ragged.csv", "twice.csv", "nameless.csv", "wide.csv",
     "../../etc/passwd",
 ]  # fmt: skip
 

@@ -23,8 +23,8 @@ _MEMORY = 64 * 1024 * 1024
 _LENGTH = 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
-SHORTEST = 8
-"""Characters of a password, at least."""
+SHORTEST, LONGEST = 8, 1024
+"""Characters of a password, at least and at most."""
 
 
 def hashed(password: str, salt: bytes | None = None) -> str:
@@ -49,13 +49,17 @@ def add_account(path: Path, name: str, password: str) -> None:
     """
     if not _NAME.fullmatch(name):
         raise ParameterError("a user's name has up to 64 letters, digits, '.', '_', '@' and '-'")
-    if len(password) < SHORTEST:
-        raise ParameterError(f"a password has at least {SHORTEST} characters; choose a longer one")
+    if not SHORTEST <= len(password) <= LONGEST or not password.isprintable():
+        raise ParameterError(
+            f"a password has {SHORTEST} to {LONGEST} characters that can be typed; choose another one"
+        )
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         kept = [line for line in lines if line.partition(":")[0] != name]
         beside = path.with_name(f".{secrets.token_hex(8)}")
-        with os.fdopen(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as stream:
+        with os.fdopen(
+            os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8"
+        ) as stream:
             stream.write("\n".join([*kept, f"{name}:{hashed(password)}"]) + "\n")
         os.replace(beside, path)
     except OSError as error:
@@ -113,7 +117,7 @@ class Accounts:
         parts = _parts(self._hashes.get(name, self._nobody))
         assert parts is not None
         n, r, p, salt, kept = parts
-        made = _scrypt(password[:1024], salt, n, r, p)
+        made = _scrypt(password[:LONGEST], salt, n, r, p)
         return hmac.compare_digest(made, kept) and name in self._hashes
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import panel as pn
@@ -18,7 +17,7 @@ from anonflow.dashboards.look import Bar, Look
 from anonflow.dashboards.protect_screen import ProtectScreen
 from anonflow.dashboards.publish_screen import PublishScreen
 from anonflow.dashboards.workspace import Workspace
-from anonflow.errors import ParameterError
+from anonflow.errors import ParameterError, unforeseen
 from anonflow.table import Table
 
 if TYPE_CHECKING:
@@ -51,11 +50,7 @@ def extension(inline: bool = False) -> None:
 
 def _told(error: Exception) -> None:
     """An error that nobody meant: its own words may hold a value, so only its type and place are logged."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    where = f"{PurePath(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at is not None else "nowhere"
-    LOG.error("%s at %s", type(error).__name__, where)
+    LOG.error(unforeseen(error))
     if pn.state.notifications is not None:
         pn.state.notifications.error("Something went wrong here; this is a bug in anonflow.", duration=8000)
 

@@ -204,25 +204,6 @@ class ColumnChoice(Choices):
             return None
         return datasets.schema(name, hierarchies=True).get(column, {}).get("hierarchy")
 
-    def choose_all(self, role: str) -> None:
-        """Give every column of the table one role, as one edit.
-
-        Raises
-        ------
-        ParameterError
-            If there is no such role.
-        """
-        if role not in ROLES or self.workspace.frame is None:
-            raise ParameterError(f"a role is one of {', '.join(ROLES)}")
-        names = [str(name) for name in self.workspace.frame.columns]
-        columns: dict[str, Any] = {name: {"role": role} for name in names}
-        if role == "quasi-identifier":
-            guess = infer_columns(self.workspace.frame)
-            for name in names:
-                own = guess.get(name, {})
-                columns[name] = own if own.get("role") == role else {"role": role, "kind": "categorical"}
-        self.workspace.draft.set(("table", "columns"), columns)
-
     def infer(self) -> None:
         """Go back to the first guess at roles and kinds, as one edit.
 

@@ -35,6 +35,12 @@ __all__ = [
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
 DELIMITERS = (",", ";", "\t", "|")
 
+PACKED = 4
+"""How many times its size a Parquet file may unpack to: values that repeat make four to one nothing unusual."""
+
+FEW = 64
+"""Rows that are unpacked at a time to see how large they are."""
+
 
 def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
     """A built-in table, inside the caps.
@@ -46,10 +52,10 @@ def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
     DataError
         If it cannot be had, or is too large.
     """
-    for option in ("n", "q"):
+    for option, check in (("n", limits.check_rows), ("q", limits.check_columns)):
         asked = options.get(option)
         if isinstance(asked, int):
-            limits.check_rows(asked)
+            check(asked)
     frame = datasets.load(name, **options)
     limits.check_rows(len(frame))
     return frame
@@ -214,21 +220,25 @@ def _check_unpacked(path: Path, name: str, limits: Limits) -> None:
 
 
 def _check_parquet(path: Path, name: str, limits: Limits) -> None:
-    """What a Parquet file says of itself, before it is unpacked."""
+    """A small Parquet file may be a very large table, too."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        about = pq.read_metadata(path)
+        with pq.ParquetFile(path) as file:
+            limits.check_rows(file.metadata.num_rows)
+            limits.check_columns(file.metadata.num_columns)
+            if limits.upload_bytes is None:
+                return
+            # a value that is repeated is in the file once, so its sizes say little: what it unpacks to is counted
+            unpacked = 0
+            for batch in file.iter_batches(FEW, use_threads=False):
+                unpacked += batch.nbytes
+                limits.check_upload(unpacked // PACKED)
     except (pa.ArrowException, OSError):
         raise DataError(
             f"{name}: is no readable Parquet file; write it again, or upload a CSV file"
         ) from None
-    limits.check_rows(about.num_rows)
-    limits.check_columns(about.num_columns)
-    if limits.upload_bytes is not None:
-        unpacked = sum(about.row_group(at).total_byte_size for at in range(about.num_row_groups))
-        limits.check_upload(unpacked // 4)  # repeated values are packed once: four to one is nothing unusual
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:

@@ -262,7 +262,8 @@ class _Login(_Handler):
 
     async def post(self) -> None:
         wall = self._wall
-        name, password = self.get_body_argument("name", "")[:64], self.get_body_argument("password", "")
+        name = self.get_body_argument("name", "")[:64]
+        password = self.get_body_argument("password", "", strip=False)  # spaces at its ends are part of it
         address = str(self.request.remote_ip)
         guesses = [
             (wall.patience["pair"], f"{name} {address}"),
