@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import stat
 import subprocess
@@ -16,9 +17,9 @@ import pytest
 
 from anonflow import engine
 from anonflow.engine.events import Cancelled, Event, EventStream, PartitionDone
-from anonflow.engine.large import releasing, scan, units
+from anonflow.engine.large import releasing, scan, sorting, units
 from anonflow.engine.large.spill import Spill
-from anonflow.errors import DataError, FlowError, VerificationError
+from anonflow.errors import AnonflowError, DataError, FlowError, VerificationError
 from anonflow.release import Certificate, draw, read_release
 from tests.flow_files import write_flow
 
@@ -329,6 +330,31 @@ def test_a_release_that_fails_its_check_is_not_published(
     with pytest.raises(VerificationError, match="rows changed"):
         engine.run(flow)
     assert not (flow.parent / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("step", "said"), [("sort_piece", "sort piece 2 of 13"), ("merge_range", "merge range 2 of 9")]
+)
+def test_a_piece_without_memory_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, said: str
+) -> None:
+    real = getattr(sorting, step)
+
+    @functools.wraps(real)
+    def hungry(*given: Any) -> Any:
+        if any("-2.arrow" in one for one in given if isinstance(one, str)):
+            raise MemoryError
+        return real(*given)
+
+    monkeypatch.setattr(sorting, step, hungry)
+    _, flow = written(tmp_path, publish=PARQUET)
+    with pytest.raises(
+        AnonflowError, match=f"{said}: .*not enough memory.*smaller partitions or pieces"
+    ) as caught:
+        engine.run(flow, seed=SEED)
+    assert caught.value.exit_status == 3
+    assert not (flow.parent / "out").exists()
+    assert not list((flow.parent / "owner" / "test").glob("pieces-*"))
 
 
 def test_pieces_of_a_killed_process_are_removed(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import distributed  # noqa: F401  (its defaults must be there before one of them
 import pytest
 
 from anonflow import engine
-from anonflow.engine.events import Event
+from anonflow.engine import schedulers, tasks
+from anonflow.engine.events import Event, EventStream
 from anonflow.engine.large import units
 from anonflow.errors import AnonflowError
 from tests.flow_files import write_flow
@@ -115,6 +116,27 @@ def test_only_the_hungry_partition_of_a_sweep_is_given_up(
     said.clear()
     assert engine.run(flow, on_event=said.append).ok
     assert any("59 of 60 partitions are there" in getattr(event, "message", "") for event in said)
+
+
+@pytest.mark.parametrize("bad", [1, 4])
+def test_what_waits_on_a_worker_that_ends_is_not_given_up_with_it(
+    monkeypatch: pytest.MonkeyPatch, bad: int
+) -> None:
+    """One worker, all tasks given to it at once, every death counts: the bad ones are found out one by one."""
+    monkeypatch.setattr(schedulers, "LOST", 0)
+    # needs so different that no task counts as a root, which would be given to the worker later
+    graph: dict[str, Any] = {f"number-{i}": i for i in range(6)}
+    for i in range(6):
+        graph[f"task-{i}"] = (os.kill, (os.getpid,), 9) if i < bad else (abs, f"number-{i}")
+    leaves = [f"task-{i}" for i in range(6)]
+    arrived = dict(schedulers.stream(graph, leaves, "processes", 1, EventStream()))
+    problems = [arrived[name].matched for name in leaves[:bad]]
+    assert all(isinstance(one, tasks.Failed) and one.error is not None for one in problems)
+    alone = [one for one in problems if "every worker that it was given to" in one.message]
+    assert len(alone) == min(bad, schedulers.TRIED)
+    good = [arrived[name] for name in leaves[bad:]]
+    if bad < schedulers.TRIED:
+        assert good == list(range(bad, 6))
 
 
 def test_an_undisturbed_run_stays_within_its_memory(tmp_path: Path) -> None:

@@ -31,8 +31,11 @@ CONNECT = 10
 TOGETHER = "7d"
 """Flows that share a cluster take turns, partition by partition; otherwise all of the first come first."""
 
-LOST = 3
-"""A partition that takes so many workers down with it is given up."""
+LOST = 1
+"""A partition may take so many local workers down with it; after one more it is tried alone."""
+
+TRIED = 3
+"""When so many partitions were given up that had been tried alone, no more are tried: the workers are too small."""
 
 Put = Callable[[tuple[str, Any]], None]
 Job = tuple[Mapping[str, Any], tuple[str, ...]]
@@ -265,7 +268,24 @@ def _compute_on(
 def _compute(
     client: Any, where: Any, graph: Mapping[str, Any], leaves: Sequence[str], put: Put, stop: threading.Event
 ) -> None:
-    """Send a graph to a cluster and put down each result when it is there."""
+    """Send a graph to a cluster and put down each result when it is there.
+
+    What waits on a worker that ends is blamed for it as well as what ran there. So a partition that lost too many
+    workers is tried once more with nothing beside it, and given up only if it then ends them again.
+    """
+    given_up = 0
+    for name in list(_gather(client, where, graph, leaves, put, stop)):
+        if given_up == TRIED:
+            put((name, tasks.given_up(alone=False)))
+        elif list(_gather(client, where, graph, (name,), put, stop)):
+            put((name, tasks.given_up(alone=True)))
+            given_up += 1
+
+
+def _gather(
+    client: Any, where: Any, graph: Mapping[str, Any], leaves: Sequence[str], put: Put, stop: threading.Event
+) -> Iterator[str]:
+    """Compute a graph; the names of the results that it does not have because workers ended, one after another."""
     from concurrent.futures import CancelledError
 
     from distributed import as_completed
@@ -288,18 +308,19 @@ def _compute(
         if not waiting.has_ready():
             stop.wait(0.02)
             continue
+        left -= 1
         try:
             future, result = next(waiting)
             if future.status == "error":
                 future.result(timeout=READY)
         except KilledWorker:
-            result = tasks.given_up(LOST)
+            yield names[future.key]
+            continue
         except (CancelledError, CommClosedError, TimeoutError, OSError):
             raise _lost(where) from None
         if isinstance(result, CancelledError):
             raise _lost(where)
         put((names[future.key], result))
-        left -= 1
         future.release()
 
 

@@ -272,18 +272,26 @@ def _bare_table(records: Records) -> Table:
     return table
 
 
-def given_up(workers: int) -> PartitionResult:
-    """What is known of a partition that ended every worker that it ran on.
+def given_up(alone: bool) -> PartitionResult:
+    """What is known of a partition whose workers ended one after another.
+
+    Parameters
+    ----------
+    alone : bool
+        Whether they ended also while nothing else was worked on; if not, that was not tried: others had ended them.
 
     Raises
     ------
     None
     """
-    why = f"ended {workers} workers, for want of memory in all likelihood"
+    if alone:
+        why = "ended every worker that it was given to, for want of memory in all likelihood"
+    else:
+        why = "was given to workers that ended, and is not tried again, since others end them even alone"
     return PartitionResult(Failed(AnonflowError(f"{why}; {_SMALLER}"), why))
 
 
-_SMALLER = "use smaller partitions, fewer workers, or workers with more memory"
+_SMALLER = "use smaller partitions or pieces, fewer workers, or workers with more memory"
 
 
 def bug(error: Exception) -> Failed:

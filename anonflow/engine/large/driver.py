@@ -333,20 +333,24 @@ class Large:
             if isinstance(result, tasks.PartitionResult):
                 result = result.matched
             if isinstance(result, Failed):
-                raise raised(result)
+                number = names.index(name)
+                what = calls[number].function.__name__.replace("_", " ")
+                raise raised(result, f"{what} {number} of {len(calls)}")
             found[name] = result
         return [found[name] for name in names]
 
 
-def raised(failed: Failed) -> AnonflowError:
-    """The error of a task.
+def raised(failed: Failed, where: str) -> AnonflowError:
+    """The error of a task; it says which task, where that is not the user's doing.
 
     Raises
     ------
     None
     """
-    if failed.error is not None:
+    if failed.error is not None and type(failed.error) is not AnonflowError:
         return failed.error
-    error = AnonflowError(f"{failed.message}; {BUG}")
+    if failed.error is not None:
+        return AnonflowError(f"{where}: {failed.error.message}")
+    error = AnonflowError(f"{where}: {failed.message}; {BUG}")
     error.add_note(failed.trace)
     return error
