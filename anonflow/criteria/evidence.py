@@ -14,7 +14,8 @@ from anonflow.criteria.listing import Listing
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table, equal_columns
-from anonflow.table.domain import WHOLE, number_text
+from anonflow.table.domain import WHOLE
+from anonflow.table.marks import cell_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,6 +129,8 @@ class Evidence:
     patterns : object
     extra : bool
         Whether the certificate says that rows cover more than it lists, for the sake of diversity.
+    guarantee : str or None
+        The criterion that the method promises, where that is known.
     """
 
     table: Table
@@ -141,6 +144,7 @@ class Evidence:
     k: int | None
     patterns: Any = None
     extra: bool = False
+    guarantee: str | None = None
 
     @property
     def n(self) -> int:
@@ -190,6 +194,11 @@ class Evidence:
         for name in self.others:
             if blank.any() and self.frame is not None:
                 blank &= _stars(self.frame[name])
+        if blank.any() and self.others:
+            # people whose own values are "*": as many rows may be theirs, with nothing hidden
+            genuine = np.logical_and.reduce([_stars(self.table.frame[name]) for name in self.others])
+            if blank.sum() <= genuine.sum():
+                blank[:] = False
         return blank
 
     @cached_property
@@ -248,6 +257,7 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     listing = Listing.of(certificate, subject.rows) if certified else subject.listing
     common = {"listing": listing, "certified": certified, "k": k, "patterns": subject.patterns}
     common["extra"] = bool(getattr(certificate, "extra_covers", False))
+    common["guarantee"] = subject.guarantee or getattr(certificate, "criterion", None)
     if subject.generalization is not None:
         suppressed = subject.suppressed
         if suppressed is None:
@@ -304,35 +314,8 @@ def _codes(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    codes = [texts.setdefault(_text(value, numeric), len(texts)) for value in distinct]
+    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
     return np.array(codes, np.int64)[at]
-
-
-def _text(value: Any, numeric: bool) -> str:
-    """A value of a column that is no quasi-identifier, so that equal values have equal texts."""
-    import pandas as pd
-
-    if isinstance(value, str):
-        return _number(value) if numeric else value
-    if pd.isna(value):
-        return ""
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value))
-    if isinstance(value, int | float | np.integer | np.floating):
-        return number_text(value)
-    if hasattr(value, "isoformat"):
-        text: str = value.isoformat()
-        return text.removesuffix("T00:00:00")
-    return str(value)
-
-
-def _number(text: str) -> str:
-    for kind in (int, float):
-        try:
-            return number_text(kind(text))
-        except (ValueError, OverflowError):
-            continue
-    return text
 
 
 def _check_columns(table: Table, frame: pd.DataFrame) -> None:

@@ -14,10 +14,12 @@ from anonflow.hierarchy import number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KEY_LENGTH", "row_marks"]
+__all__ = ["KEY_LENGTH", "cell_text", "row_marks"]
 
 KEY_LENGTH = 16
 """Characters of a key."""
+
+_NUMERIC = frozenset("0123456789-.+")
 
 
 def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
@@ -34,9 +36,9 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
     Returns
     -------
     numpy.ndarray, shape (n,), uint32
-        Upper halves of sums over the columns of SipHash of a cell's text times an odd number of the column's own: without the key
-        neither a mark nor a second row that has it can be computed; another row has it once in 2^32. Numbers are one text however they were
-        written or read back; a missing value reads as an empty text. O(n) for each column.
+        Upper halves of sums over the columns of SipHash of a cell's text (:func:`cell_text`) times an odd number of
+        the column's own: without the key neither a mark nor a second row that has it can be computed; another row
+        has it once in 2^32. O(n) for each column.
 
     Raises
     ------
@@ -50,18 +52,31 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
         if isinstance(cells.dtype, pd.CategoricalDtype):
             cells = cells.astype(cells.cat.categories.dtype)
         at, distinct = pd.factorize(cells, use_na_sentinel=False)
-        texts = np.array([_text(value) for value in distinct], object)
+        texts = np.array([cell_text(value, str(value)[:1] in _NUMERIC) for value in distinct], object)
         found = pd.util.hash_array(texts, hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
         marks += found[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)
     return (marks >> np.uint64(32)).astype(np.uint32)
 
 
-def _text(value: Any) -> str:
+def cell_text(value: Any, numeric: bool) -> str:
+    """One text for all ways to write a value down: whatever a file made of it, it reads the same.
+
+    Parameters
+    ----------
+    value : object
+        A plain value, or text.
+    numeric : bool
+        Whether text may be a number; then ``1.0`` and ``1`` are one.
+
+    Raises
+    ------
+    None
+    """
     import pandas as pd
 
     if isinstance(value, str):
-        return _number(value) if value[:1] in "0123456789-.+" else value
+        return _number(value) if numeric else value
     if pd.isna(value):
         return ""
     if isinstance(value, bool | np.bool_):
