@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from anonflow.algorithms.gathering import gathered_classes, gathered_facts, gath
 from anonflow.algorithms.limits import run_within_limits
 from anonflow.algorithms.reciprocal import even_size
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
@@ -100,7 +100,7 @@ def anonymize(
     k = check_k(k, table.n)
     measure = measure_named(loss)
     seconds = check_budget(partition_size, budget)
-    entropy = _entropy(seed)
+    entropy = checked_seed(seed)
     records = within(table.records, method, boundaries)
     found = None
     if seconds is None:
@@ -249,9 +249,7 @@ def partition_rng(entropy: int, partition: int) -> np.random.Generator:
     ------
     None
     """
-    # the draw has the same seed: what an algorithm's generator gives away must not lead back to it
-    secret = entropy.to_bytes(max(16, (entropy.bit_length() + 7) // 8), "big")
-    own = int.from_bytes(hashlib.shake_256(b"anonflow algorithms 1" + secret).digest(16), "big")
+    own = derived_seed(entropy, "algorithms")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
@@ -280,11 +278,3 @@ def _partition_size(size: Any) -> int | None:
             "partition_size must be a whole number of at least k, or None for the whole table"
         )
     return int(size)
-
-
-def _entropy(seed: int | None) -> int:
-    if seed is None:
-        return int.from_bytes(os.urandom(16), "big")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError("a seed must be a whole number of at least 0")
-    return int(seed)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.anonymize import Anonymization, _entropy
+from anonflow.algorithms.anonymize import Anonymization
 from anonflow.algorithms.contract import Partition
 from anonflow.algorithms.diversify_classes import united
 from anonflow.algorithms.diversify_matches import Shown, widened
@@ -19,6 +18,7 @@ from anonflow.algorithms.diversity import (
     sensitive_column,
     target_of,
 )
+from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load, unload
@@ -145,6 +145,8 @@ def _check_limits(anon: Anonymization, made: Anonymization) -> None:
     if not names or not anon.parameters.get("boundaries", True):
         return
     over = beyond_cells(anon.table.records, made.generalization)[list(names)]
+    # rows that became * throughout without being suppressed are over a limit, too
+    over |= made.generalization.suppressed_rows() & ~made.suppressed
     if over.any():
         columns = ", ".join(repr(anon.table.domains[a].column) for a in names)
         raise InfeasibleError(
@@ -177,9 +179,9 @@ class _Step:
         bounded = bool(anon.parameters.get("boundaries", True))
         records = anon.table.records
         self.zones = boundary_classes(records) if bounded else np.zeros(records.n, np.int64)
-        self.part = Partition(
-            records if bounded else unbounded(records), _measure(anon), _rng(_entropy(seed))
-        )
+        own = derived_seed(checked_seed(seed), "diversify")
+        rng = np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP,)))
+        self.part = Partition(records if bounded else unbounded(records), _measure(anon), rng)
         self.labels = self._labels()
 
     def _labels(self) -> np.ndarray | None:
@@ -317,10 +319,3 @@ class _Step:
 def _measure(anon: Anonymization) -> str:
     found: Mapping[str, Any] = anon.parameters
     return str(found.get("loss", "ncp"))
-
-
-def _rng(entropy: int) -> np.random.Generator:
-    """The step's own generator: it leads back to no other step's."""
-    secret = entropy.to_bytes(max(16, (entropy.bit_length() + 7) // 8), "big")
-    own = int.from_bytes(hashlib.shake_256(b"anonflow diversify 1" + secret).digest(16), "big")
-    return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP,)))

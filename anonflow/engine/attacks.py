@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from anonflow import risk
+from anonflow.algorithms.seeds import derived_seed
 from anonflow.engine.flow import Flow
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
@@ -44,9 +44,7 @@ def attacked(flow: Flow, table: Table, release: Release, k: int, seed: int) -> p
     ParameterError, DataError
         If the flow names attackers, and the release cannot be attacked by them.
     """
-    # the draw has the same seed: samples must not lead back to it
-    secret = seed.to_bytes(max(16, (seed.bit_length() + 7) // 8), "big")
-    own = int.from_bytes(hashlib.shake_256(b"anonflow attackers 1" + secret).digest(16), "big")
+    own = derived_seed(seed, "attackers")
     asked = flow.spec.steps.attack
     if asked:
         chosen = [_with_register(flow, one) for one in asked]
