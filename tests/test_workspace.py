@@ -56,6 +56,19 @@ def test_before_a_table_is_open_nothing_can_run(workspace: Workspace) -> None:
         workspace.start()
 
 
+def test_it_says_no_cell_of_itself(workspace: Workspace) -> None:
+    frame = pd.DataFrame({"town": ["Qxz"] * 3 + ["Rxz"] * 3, "illness": ["Sxz"] * 6})
+    tree = {"nested": {"*": ["Qxz", "Rxz"]}}
+    columns = {"town": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree}}
+    workspace.open_frame(frame, columns)
+    workspace.set_ks([2])
+    workspace.start()
+    workspace.wait(WAIT)
+    assert len(workspace.runs) == 1
+    for thing in (workspace, workspace.draft, workspace.runs[0], workspace.publish(1)):
+        assert "xz" not in repr(thing), type(thing)
+
+
 def test_a_built_in_table_opens_ready_to_run(workspace: Workspace) -> None:
     opened(workspace, 400)
     assert len(workspace.frame) == 400

@@ -46,6 +46,10 @@ class Draft(param.Parameterized):
         self._past: list[dict[str, Any]] = []
         self._future: list[dict[str, Any]] = []
 
+    def __repr__(self) -> str:
+        # hierarchies in the document hold values
+        return f"Draft({self.document.get('flow')!r})"
+
     @classmethod
     def start(
         cls, source: dict[str, Any], columns: dict[str, Any], name: str = "draft", k: int = 10

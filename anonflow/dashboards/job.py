@@ -37,7 +37,7 @@ class Run:
     """
 
     id: int
-    document: dict[str, Any]
+    document: dict[str, Any] = field(repr=False)
     seed: int = field(repr=False)
     result: engine.RunResult
     when: float

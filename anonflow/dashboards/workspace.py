@@ -92,6 +92,11 @@ class Workspace(Tables):
         self._delete = weakref.finalize(self, shutil.rmtree, folder, True)
         self.draft.param.watch(self._draft_changed, "document")
 
+    def __repr__(self) -> str:
+        # of params it would be the frame and the runs: whatever logs this object would log cells
+        records = "no table" if self.frame is None else f"{len(self.frame)} records"
+        return f"Workspace({records}, {len(self.runs)} runs)"
+
     # ------------------------------------------------------------------------------------- the table
 
     def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
