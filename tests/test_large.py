@@ -105,7 +105,8 @@ def compared(memory: Path, pieces: Path, table: str = "release.parquet", **setti
         proofs[1].key,
     )
     a, b = one.results[0], two.results[0]
-    assert a.measures["gcp"] == pytest.approx(b.measures["gcp"], abs=1e-12)
+    for name, value in b.measures.items():
+        assert a.measures[name] == pytest.approx(value, rel=1e-12), name
     assert (a.suppressed, a.sizes, a.spread, a.records) == (b.suppressed, b.sizes, b.spread, b.records)
     for left, right in zip(a.columns, b.columns, strict=True):
         assert left.column == right.column
@@ -129,6 +130,40 @@ def test_pieces_give_the_same_bits(tmp_path: Path, form: str) -> None:
 )
 def test_every_kind_of_method(tmp_path: Path, algorithm: str) -> None:
     compared(*written(tmp_path, anonymize=f"{{algorithm: {algorithm}, k: 3}}", publish=PARQUET))
+
+
+BY_CLASS = [
+    "usefulness", "row-types", "average-class-size", "min-class-size", "max-class-size", "c-avg", "lm", "stars",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment", "pattern-guided"])
+@pytest.mark.parametrize("distinct", [0, 3])
+def test_measures_of_classes(tmp_path: Path, algorithm: str, distinct: int) -> None:
+    """Partitions of few values publish alike what others do: these are one class, as in memory."""
+    frame = people(500)
+    if distinct:
+        frame["age"] = [20 + i % distinct for i in range(500)]
+        frame["city"] = "Volos"
+    columns = COLUMNS.replace("age: {role: quasi-identifier, kind: numeric, missing: suppress}",
+                              "age: {role: quasi-identifier, kind: numeric, missing: suppress, max-width: 9}")  # fmt: skip
+    report = compared(
+        *written(
+            tmp_path, frame=frame, columns=columns, anonymize=f"{{algorithm: {algorithm}, k: 4}}",
+            steps=f"  - measure: {BY_CLASS}\n", publish=PARQUET,
+        )
+    )  # fmt: skip
+    assert set(report.results[0].measures) == {"gcp", *BY_CLASS}
+    assert report.results[0].measures["usefulness"] > 0
+
+
+def test_classes_of_several_runs_are_measured_apart(tmp_path: Path) -> None:
+    more = "matrix: {anonymize.k: [3, 5]}\n"
+    steps = f"  - measure: {BY_CLASS}\n"
+    flows = written(tmp_path, publish="", more=more, steps=steps)
+    one, two = (engine.run(flow, seed=SEED) for flow in flows)
+    for a, b in zip(one.results, two.results, strict=True):
+        assert b.measures == pytest.approx({name: a.measures[name] for name in b.measures})
 
 
 LIMITED = """\
@@ -234,7 +269,9 @@ def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"steps": "  - measure: [usefulness]\n"}, "usefulness"),
+        ({"steps": "  - measure: [discernibility]\n"}, "discernibility"),
+        ({"steps": "  - measure: [query-error]\n"}, "query-error"),
+        ({"steps": "  - measure: [lower-bound]\n"}, "lower-bound"),
         ({"steps": "  - draw: {}\n  - attack: [prosecutor]\n"}, "attack"),
         ({"steps": "  - verify: [covers, {p-sensitivity: {p: 2, column: income}}]\n"}, "p-sensitivity"),
         ({"partition": "{order: random, size: 20}"}, "random"),

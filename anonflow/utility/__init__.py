@@ -3,11 +3,25 @@
 from anonflow.utility.measures import (
     Asked,
     asked,
+    class_sums,
     combine,
     finalize,
+    finish_sums,
     measure,
     measure_names,
+    measures_by_class,
     partial,
 )
 
-__all__ = ["Asked", "asked", "combine", "finalize", "measure", "measure_names", "partial"]
+__all__ = [
+    "Asked",
+    "asked",
+    "class_sums",
+    "combine",
+    "finalize",
+    "finish_sums",
+    "measure",
+    "measure_names",
+    "measures_by_class",
+    "partial",
+]

@@ -20,7 +20,18 @@ from anonflow.utility import queries as counting
 from anonflow.utility.part import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
-__all__ = ["Asked", "asked", "combine", "finalize", "measure", "measure_names", "partial"]
+__all__ = [
+    "Asked",
+    "asked",
+    "class_sums",
+    "combine",
+    "finalize",
+    "finish_sums",
+    "measure",
+    "measure_names",
+    "measures_by_class",
+    "partial",
+]
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,9 @@ class _Measure:
     prepare: Callable[..., Any]
     chunk: Callable[[Any, Part], Any]
     finish: Callable[[Any, list[Any]], float | int]
+    sums: Callable[[Any, list[Any]], tuple[float, ...]] | None = None
+    """Of a measure of classes: what some of them add, if each of them is in these chunks with all its parts."""
+    of_sums: Callable[[Any, list[tuple[float, ...]]], float | int] | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -236,6 +250,52 @@ def finalize(ready: Asked, combined: dict[str, list[Any]]) -> dict[str, float | 
     }
 
 
+def class_sums(ready: Asked, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
+    """What some classes add to the measures of :func:`measures_by_class`, each of them here with all its parts.
+
+    Parameters
+    ----------
+    ready : Asked
+    combined : mapping
+        As :func:`combine` gives it; measures that are not there are left out.
+
+    Raises
+    ------
+    None
+    """
+    found = {}
+    for name, chunks in combined.items():
+        add_up = _MEASURES[name].sums
+        assert add_up is not None
+        found[name] = add_up(ready.prepared[name], chunks)
+    return found
+
+
+def finish_sums(ready: Asked, sums: Sequence[Mapping[str, tuple[float, ...]]]) -> dict[str, float | int]:
+    """The measures of the whole table from :func:`class_sums` of all its classes.
+
+    Raises
+    ------
+    None
+    """
+    found = {}
+    for name in sums[0]:
+        end = _MEASURES[name].of_sums
+        assert end is not None
+        found[name] = end(ready.prepared[name], [one[name] for one in sums])
+    return found
+
+
+def measures_by_class() -> tuple[str, ...]:
+    """The names of the measures that add up over classes, wherever these were made.
+
+    Raises
+    ------
+    None
+    """
+    return tuple(name for name, one in _MEASURES.items() if one.sums is not None)
+
+
 def _chunks(ready: Asked, part: Part) -> dict[str, list[Any]]:
     return {name: [_MEASURES[name].chunk(prepared, part)] for name, prepared in ready.prepared.items()}
 
@@ -317,11 +377,31 @@ def _merged(chunks: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     return np.bincount(label, weights=sizes).astype(np.int64)
 
 
-def _of_sizes(value: Callable[[np.ndarray], float | int]) -> _Measure:
-    def finish(prepared: None, chunks: list[tuple[np.ndarray, np.ndarray]]) -> float | int:
-        return value(_merged(chunks))
+def _by_class(
+    prepare: Callable[..., Any],
+    chunk: Callable[[Any, Part], Any],
+    sums: Callable[[Any, list[Any]], tuple[float, ...]],
+    of_sums: Callable[[Any, list[tuple[float, ...]]], float | int],
+) -> _Measure:
+    return _Measure(
+        prepare, chunk, lambda prepared, chunks: of_sums(prepared, [sums(prepared, chunks)]), sums, of_sums
+    )
 
-    return _Measure(_nothing, _sizes_of, finish)
+
+def _count(prepared: Any, chunks: list[tuple[np.ndarray, np.ndarray]]) -> tuple[int, int, int, int]:
+    """Number of classes, their records, and the size of the smallest and of the largest."""
+    sizes = _merged(chunks)
+    if not len(sizes):
+        return 0, 0, np.iinfo(np.int64).max, 0
+    return len(sizes), int(sizes.sum()), int(sizes.min()), int(sizes.max())
+
+
+def _mean_size(prepared: Any, counted: list[tuple[float, ...]]) -> float:
+    return sum(one[1] for one in counted) / sum(one[0] for one in counted)
+
+
+def _of_sizes(value: Callable[[Any, list[tuple[float, ...]]], float | int]) -> _Measure:
+    return _by_class(_nothing, _sizes_of, _count, value)
 
 
 def _needed_k(measure: str, k: int | None) -> int:
@@ -334,8 +414,8 @@ def _c_avg_prepare(records: Records, k: int | None) -> int:
     return _needed_k("c-avg", k)
 
 
-def _c_avg(k: int, chunks: list[tuple[np.ndarray, np.ndarray]]) -> float:
-    return float(_merged(chunks).mean()) / k
+def _c_avg(k: int, counted: list[tuple[float, ...]]) -> float:
+    return _mean_size(k, counted) / k
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,6 +454,10 @@ def _usefulness_prepare(
     return usefulness.attributes(records, numeric)
 
 
+def _mean_of_sums(prepared: Any, sums: list[tuple[float, ...]]) -> float:
+    return sum(total for total, _ in sums) / sum(count for _, count in sums)
+
+
 def _bound_prepare(records: Records, k: int | None, *, loss: str = "ncp", effort: float = 1.0) -> float:
     bound = bounds.lower_bound(records, _needed_k("lower-bound", k), loss, effort)
     if bound is None:
@@ -391,12 +475,12 @@ def _queries_prepare(
 
 _MEASURES = {
     **{name: _loss(name) for name in ("gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions")},
-    "usefulness": _Measure(_usefulness_prepare, usefulness.chunk, usefulness.finalize),
-    "row-types": _of_sizes(len),
-    "average-class-size": _of_sizes(lambda sizes: float(sizes.mean())),
-    "min-class-size": _of_sizes(lambda sizes: int(sizes.min())),
-    "max-class-size": _of_sizes(lambda sizes: int(sizes.max())),
-    "c-avg": _Measure(_c_avg_prepare, _sizes_of, _c_avg),
+    "usefulness": _by_class(_usefulness_prepare, usefulness.chunk, usefulness.sums, _mean_of_sums),
+    "row-types": _of_sizes(lambda prepared, counted: sum(one[0] for one in counted)),
+    "average-class-size": _of_sizes(_mean_size),
+    "min-class-size": _of_sizes(lambda prepared, counted: min(one[2] for one in counted)),
+    "max-class-size": _of_sizes(lambda prepared, counted: max(one[3] for one in counted)),
+    "c-avg": _by_class(_c_avg_prepare, _sizes_of, _count, _c_avg),
     "discernibility": _Measure(_Discernible, _discernibility_chunk, _discernibility),
     "query-error": _Measure(
         _queries_prepare, counting.chunk, lambda prepared, chunks: counting.finalize(chunks)

@@ -15,7 +15,7 @@ from anonflow.table.domain import Domain
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.part import Part
 
-__all__ = ["Attribute", "attributes", "chunk", "finalize"]
+__all__ = ["Attribute", "attributes", "chunk", "sums"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,8 +142,10 @@ def chunk(asked: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     return {"keys": part.keys, "found": found}
 
 
-def finalize(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> float:
-    """Usefulness from what all partitions have found; equal classes of different partitions are one.
+def sums(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tuple[float, int]:
+    """The tuple diversities of all classes, added up, and their number; usefulness is the mean.
+
+    Equal classes of different partitions are one.
 
     Raises
     ------
@@ -152,10 +154,12 @@ def finalize(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> 
     keys = np.concatenate([one["keys"] for one in chunks], axis=1)
     total = keys.shape[1]
     label = equal_columns(keys, total) if len(chunks) > 1 else np.arange(total)
-    classes = int(label.max()) + 1
+    classes = int(label.max(initial=-1)) + 1
+    if not classes:
+        return 0.0, 0
     if any("spread" in one for one in chunks):
         _, first = np.unique(label, return_index=True)
-        return float(np.concatenate([one["spread"] for one in chunks])[first].mean())
+        return float(np.concatenate([one["spread"] for one in chunks])[first].sum()), classes
     begin = np.cumsum([0, *(one["keys"].shape[1] for one in chunks)])
     sum_of = 0.0
     for a, attribute in enumerate(asked):
@@ -171,7 +175,7 @@ def finalize(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> 
             np.minimum.at(least, label, np.concatenate([pair[0] for pair in found]))
             np.maximum.at(greatest, label, np.concatenate([pair[1] for pair in found]))
             sum_of += float((greatest - least).sum()) / attribute.width
-    return sum_of / classes
+    return sum_of, classes
 
 
 def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) -> Attribute:

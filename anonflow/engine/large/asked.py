@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anonflow import utility
 from anonflow.criteria.asked import read_criteria
 from anonflow.engine.flow import Flow
 from anonflow.engine.tasks import OF_THE_WHOLE
@@ -81,9 +82,10 @@ def _problems(flow: Flow) -> list[str]:
     for step in ("diversify", "attack"):
         if getattr(flow.spec.steps, step):
             problems.append(f"the step {step} needs the whole table; leave it out")
+    known = (*ADDED_UP, *utility.measures_by_class())
     for name in flow.spec.steps.measure:
-        if name not in ADDED_UP:
-            problems.append(f"the measure {name!r} needs the whole table; without it: {', '.join(ADDED_UP)}")
+        if name not in known:
+            problems.append(f"the measure {name!r} needs the whole table; without it: {', '.join(known)}")
     for one in read_criteria(flow.criteria, "covers"):
         if one.name in OF_THE_WHOLE:
             problems.append(f"the criterion {one.name!r} needs the whole table; leave it out")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from anonflow.engine.flow import Run
 from anonflow.engine.graph import settings_of
 from anonflow.engine.large import reading, scan, sorting
 from anonflow.engine.large.asked import fields_of, pieces_of
+from anonflow.engine.large.classes import add_classes
 from anonflow.engine.large.result import Outline, result_of
 from anonflow.engine.large.spill import Spill
 from anonflow.engine.large.units import Keep, Shared, Unit, UnitDone, solve_unit, units_of
@@ -29,6 +31,7 @@ from anonflow.engine.schedulers import Crew
 from anonflow.engine.session import Session
 from anonflow.engine.tasks import Failed
 from anonflow.errors import BUG, AnonflowError, DataError, InfeasibleError
+from anonflow.release.draw import shelf_count
 from anonflow.table.frame import check_columns
 
 __all__ = ["Call", "Large", "run_large"]
@@ -205,12 +208,13 @@ class Large:
         self, plans: dict[int, tuple[sorting.Ordered, list[slice]]]
     ) -> tuple[list[RunResult], dict[int, list[tuple[Unit, UnitDone]]]]:
         session = self.session
-        ready = scan.stand_in(self.coders, self.domains)
+        ready = scan.stand_in(self.coders, self.domains, self.found)
         names = list(dict.fromkeys(("gcp", *self.flow.spec.steps.measure)))
         runs = {run.number: run for run in self.flow.runs}
         self.shared = Shared(
             self.domains,
             {number: utility.asked(ready, names, runs[number].anonymize.k) for number in plans},
+            shelf_count(self.n),
         )
         self.settings = {number: settings_of(self.flow, runs[number], session.seed) for number in plans}
         results: dict[int, RunResult] = {}
@@ -229,10 +233,14 @@ class Large:
                 hidden = self.spill.file(f"hidden-{run.number}-{unit.number}.npz")
                 call = Call(
                     solve_unit,
-                    (self.settings[run.number], plans[run.number][0], unit, self.keep, hidden),
-                )
+                    (
+                        self.settings[run.number], plans[run.number][0], unit, self.keep, hidden,
+                        self._classes(run.number, unit),
+                    ),
+                )  # fmt: skip
                 graph[name] = (call, "shared")
                 leaves[name] = (run.number, unit)
+        by_class = [name for name in names if name in utility.measures_by_class()]
         total = sum(len(cuts) for _, cuts in plans.values())
         waiting = {number: sum(at == number for at, _ in leaves.values()) for number in plans}
         arrived: dict[int, list[tuple[Unit, UnitDone]]] = {number: [] for number in plans}
@@ -250,7 +258,7 @@ class Large:
                 else:
                     arrived[number].append((unit, done))
                     self._tell_partitions(runs[number], unit, done, arrived[number], len(plans[number][1]))
-                if not waiting[number] and not broken:
+                if not waiting[number] and not broken and not by_class:
                     results[number] = self._told(self._result(runs[number], arrived[number], failed))
 
         session.events.emit(StepStarted(step="anonymize", tasks=total))
@@ -258,6 +266,10 @@ class Large:
         if broken:
             raise broken[0]
         session.events.emit(StepDone(step="anonymize", seconds=seconds))
+        if by_class:
+            for number in plans:
+                work = partial(self._result, runs[number], arrived[number], failed)
+                results[number] = self._told(session.step("measure", work, number))
         return [results[run.number] for run in self.flow.runs], {
             number: sorted(done, key=lambda pair: pair[0].number) for number, done in arrived.items()
         }
@@ -271,7 +283,15 @@ class Large:
             self.session.events.log(f"{run.name}: {found} partitions are there from an earlier run")
         for one in done:
             self.session.used(one.memory)
-        return result_of(run, self.outline, done, self.shared.ready[run.number])
+        ready = self.shared.ready[run.number]
+        by_class = [name for name in ready.prepared if name in utility.measures_by_class()]
+        files = [self._classes(run.number, unit) for unit, _ in arrived]
+        shelves = range(self.shared.shelves if by_class else 0)
+        sums = self.all([Call(add_classes, (by_class, files, shelf)) for shelf in shelves], ready)
+        return result_of(run, self.outline, done, ready, sums)
+
+    def _classes(self, run: int, unit: Unit) -> str:
+        return self.spill.file(f"classes-{run}-{unit.number}.arrow")
 
     def _told(self, result: RunResult) -> RunResult:
         self.session.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))

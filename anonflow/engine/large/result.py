@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,7 +69,13 @@ def guarantee_of(run: Run, done: Sequence[UnitDone]) -> str:
     return str(facts_of(done).get("guarantee") or algorithm_named(run.anonymize.algorithm).guarantee)
 
 
-def result_of(run: Run, outline: Outline, done: Sequence[UnitDone], ready: Asked) -> RunResult:
+def result_of(
+    run: Run,
+    outline: Outline,
+    done: Sequence[UnitDone],
+    ready: Asked,
+    sums: Sequence[Mapping[str, tuple[float, ...]]],
+) -> RunResult:
     """A run's units put together.
 
     Parameters
@@ -80,6 +86,8 @@ def result_of(run: Run, outline: Outline, done: Sequence[UnitDone], ready: Asked
         In order.
     ready : Asked
         The measures.
+    sums : sequence of mapping
+        What each shelf adds to the measures of classes; none of these without it.
 
     Returns
     -------
@@ -102,6 +110,9 @@ def result_of(run: Run, outline: Outline, done: Sequence[UnitDone], ready: Asked
     pairs = [(size, int(sizes[size])) for size in np.flatnonzero(sizes).tolist()]
     if done[0].kind == "classes" and suppressed:
         pairs = sorted([*pairs, (suppressed, suppressed)])
+    found = utility.finish_sums(ready, sums) if sums else {}
+    rest = Asked({name: ready.prepared[name] for name in done[0].measures})
+    found |= utility.finalize(rest, utility.combine(rest, [one.measures for one in done]))
     return RunResult(
         run.number,
         run.name,
@@ -109,7 +120,7 @@ def result_of(run: Run, outline: Outline, done: Sequence[UnitDone], ready: Asked
         guarantee_of(run, done),
         run.anonymize.k,
         outline.n,
-        measures=utility.finalize(ready, utility.combine(ready, [one.measures for one in done])),
+        measures={name: found[name] for name in ready.prepared},
         suppressed=suppressed,
         seconds=sum(told.seconds for one in done for told in one.partitions),
         findings=merged([findings for one in done for findings in one.findings]),

@@ -328,14 +328,15 @@ def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) ->
     return "float" if pa.types.is_floating(field) else "text"
 
 
-def stand_in(made: Sequence[Coder], domains: tuple[Domain, ...]) -> Records:
+def stand_in(made: Sequence[Coder], domains: tuple[Domain, ...], found: Found) -> Records:
     """A few records that have every value that the table has, column by column: for what looks at no more.
 
     Raises
     ------
     None
     """
-    rows = max(len(coder.values) for coder in made)
-    at = np.arange(max(rows, 1))
-    parts = [coder.codes[:-1][at % max(len(coder.values), 1)] for coder in made]
+    # the last row of codes is that of a missing value, if there is one
+    there = [coder.codes if found.missing[coder.name] else coder.codes[:-1] for coder in made]
+    at = np.arange(max(1, *(len(codes) for codes in there)))
+    parts = [codes[at % len(codes)] for codes in there]
     return Records(domains, np.ascontiguousarray(np.concatenate(parts, axis=1)))

@@ -17,6 +17,7 @@ from anonflow.algorithms.gathering import gathered_facts
 from anonflow.engine import tasks
 from anonflow.engine.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.combine import spread_of
+from anonflow.engine.large.classes import deal_classes
 from anonflow.engine.large.sorting import POSITION, Ordered, codes_of
 from anonflow.engine.tasks import Failed, Matched, Measured, PartitionResult, Settings
 from anonflow.errors import AnonflowError
@@ -88,10 +89,13 @@ class Shared:
     domains : tuple of Domain
     ready : dict
         Run -> its measures.
+    shelves : int
+        That classes are dealt to, where they are measured.
     """
 
     domains: tuple[Domain, ...]
     ready: dict[int, Asked]
+    shelves: int
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class UnitDone:
     measured : Measured
         Added up.
     measures : dict
-        What the unit adds to each measure.
+        What the unit adds to each measure, but for those of classes.
     sizes, spread : numpy.ndarray, int64
         Records by number of matches, or by size of their class; and by percent lost. Suppressed records have no size
         where there are classes.
@@ -218,7 +222,7 @@ def join(outcomes: Sequence[Outcome]) -> Joined:
 
 
 def solve_unit(
-    shared: Shared, settings: Settings, ordered: Ordered, unit: Unit, keep: Keep, hidden: str
+    shared: Shared, settings: Settings, ordered: Ordered, unit: Unit, keep: Keep, hidden: str, classes: str
 ) -> UnitDone | Failed:  # fmt: skip
     """Run the method on a unit's partitions, verify and measure them, and keep the results.
 
@@ -231,6 +235,8 @@ def solve_unit(
     keep : Keep
     hidden : str
         The file for the positions of suppressed records, if there are any.
+    classes : str
+        The file for the classes, if measures of classes are asked for.
 
     Returns
     -------
@@ -267,6 +273,8 @@ def solve_unit(
         results,
         shared.ready[settings.run],
         hidden,
+        classes,
+        shared.shelves,
         bool(there),
     )
 
@@ -299,7 +307,7 @@ def results_of(file: str, settings: Settings, domains: tuple[Domain, ...], unit:
 
 def _told(
     file: str, positions: np.ndarray, records: Records, results: Sequence[PartitionResult], ready: Asked,
-    hidden: str, found: bool,
+    hidden: str, classes: str, shelves: int, found: bool,
 ) -> UnitDone:  # fmt: skip
     outcomes = [result.matched.outcome for result in results if isinstance(result.matched, Matched)]
     measured = [result.measured for result in results if result.measured is not None]
@@ -316,12 +324,16 @@ def _told(
     count = int(joined.suppressed.sum())
     if count:
         save(hidden, positions=np.sort(positions[joined.suppressed]))
+    measures = utility.partial(ready, records, joined)
+    own = {name: measures.pop(name) for name in utility.measures_by_class() if name in measures}
+    if own:
+        deal_classes(own, classes, shelves)
     return UnitDone(
         file,
         told,
         [result.findings for result in results],
         added(measured),
-        utility.partial(ready, records, joined),
+        measures,
         _sizes(joined),
         spread_of(joined.generalization),
         count,

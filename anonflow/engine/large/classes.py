@@ -1,0 +1,132 @@
+"""Measures of classes over a table in pieces: what is published alike is one class, wherever it was made.
+
+Each unit deals its classes to shelves by their cells, so that all parts of a class meet on one shelf; what a shelf's
+classes add to a measure is a few numbers. No task holds more than a unit's classes, or a shelf's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from anonflow import utility
+from anonflow.engine.large.spill import as_numpy, read_batch, write_batches
+from anonflow.utility.measures import Asked
+
+__all__ = ["add_classes", "deal_classes"]
+
+_CELL, _SIZE, _SPREAD = "cell:", "size", "spread"
+_LEAST, _GREATEST, _VALUES = "least:", "greatest:", "values:"
+_USEFULNESS = "usefulness"
+
+
+def deal_classes(chunks: Mapping[str, list[Any]], into: str, shelves: int) -> None:
+    """Deal a unit's classes to shelves.
+
+    Parameters
+    ----------
+    chunks : mapping
+        What the unit adds to each of :func:`anonflow.utility.measures_by_class` that is asked for.
+    into : str
+        The file that is written: a record batch for each shelf, a row for each class.
+    shelves : int
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    columns: dict[str, pa.Array] = {}
+    cells = np.zeros((0, 0), np.int64)
+    for name, (chunk,) in chunks.items():
+        if name == _USEFULNESS:
+            cells = chunk["keys"]
+            columns |= _found(chunk)
+        else:
+            cells, sizes = chunk
+            columns[_SIZE] = pa.array(sizes)
+    columns |= {f"{_CELL}{r}": pa.array(row) for r, row in enumerate(cells)}
+    shelf = _shelf(cells, shelves)
+    order = np.argsort(shelf, kind="stable")
+    whole = pa.table(columns).take(pa.array(order)).combine_chunks().to_batches()[0]
+    ends = np.cumsum(np.bincount(shelf, minlength=shelves)).tolist()
+    starts = [0, *ends[:-1]]
+    write_batches(into, [whole.slice(start, end - start) for start, end in zip(starts, ends, strict=True)])
+
+
+def _found(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
+    if "spread" in chunk:
+        return {_SPREAD: pa.array(chunk["spread"])}
+    classes = chunk["keys"].shape[1]
+    columns: dict[str, pa.Array] = {}
+    for a, (first, second) in enumerate(chunk["found"]):
+        if first.dtype.kind == "f":
+            columns[f"{_LEAST}{a}"], columns[f"{_GREATEST}{a}"] = pa.array(first), pa.array(second)
+        else:
+            counts = np.bincount(first, minlength=classes)
+            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+            order = np.argsort(first, kind="stable")
+            columns[f"{_VALUES}{a}"] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(second[order]))
+    return columns
+
+
+def _shelf(cells: np.ndarray, shelves: int) -> np.ndarray:
+    """A shelf for each column of cells, the same for the same cells, shape (m,), int64."""
+    odd = np.random.default_rng(0).integers(1, 1 << 62, len(cells), dtype=np.uint64) * np.uint64(
+        2
+    ) + np.uint64(1)
+    mixed = (cells.view(np.uint64) * odd[:, None]).sum(axis=0, dtype=np.uint64)
+    found: np.ndarray = ((mixed >> np.uint64(32)) % np.uint64(shelves)).astype(np.int64)
+    return found
+
+
+def add_classes(
+    ready: Asked, names: Sequence[str], files: Sequence[str], shelf: int
+) -> dict[str, tuple[float, ...]]:
+    """What a shelf's classes add to each measure.
+
+    Parameters
+    ----------
+    ready : Asked
+    names : sequence of str
+        The measures.
+    files : sequence of str
+        Of the units.
+    shelf : int
+
+    Returns
+    -------
+    dict
+        As :func:`anonflow.utility.class_sums` gives it.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    batches = [read_batch(file, shelf) for file in files]
+    chunks = [{name: [_chunk(name, batch)] for name in names} for batch in batches if batch.num_rows]
+    if not chunks:
+        chunks = [{name: [_chunk(name, batches[0])] for name in names}]
+    return utility.class_sums(ready, {name: [part for one in chunks for part in one[name]] for name in names})
+
+
+def _chunk(name: str, rows: pa.RecordBatch) -> Any:
+    columns = rows.schema.names
+    cells = np.stack([as_numpy(rows[at]) for at in columns if at.startswith(_CELL)])
+    if name != _USEFULNESS:
+        return cells, as_numpy(rows[_SIZE])
+    if _SPREAD in columns:
+        return {"keys": cells, "spread": as_numpy(rows[_SPREAD])}
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    for a in range(sum(at.startswith((_LEAST, _VALUES)) for at in columns)):
+        if f"{_LEAST}{a}" in columns:
+            found.append((as_numpy(rows[f"{_LEAST}{a}"]), as_numpy(rows[f"{_GREATEST}{a}"])))
+        else:
+            lists = rows[f"{_VALUES}{a}"]
+            counts = lists.value_lengths().to_numpy()
+            found.append((np.repeat(np.arange(len(counts)), counts), lists.flatten().to_numpy()))
+    return {"keys": cells, "found": found}
