@@ -17,13 +17,23 @@ import pytest
 
 from anonflow import engine
 from anonflow.engine.events import Cancelled, Event, EventStream, PartitionDone
+from anonflow.engine.fusing import fused
 from anonflow.engine.large import releasing, scan, sorting, units
+from anonflow.engine.large.driver import Call
 from anonflow.engine.large.spill import Spill
 from anonflow.errors import AnonflowError, DataError, FlowError, VerificationError
 from anonflow.release import Certificate, draw, read_release
 from tests.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
+
+
+def test_a_task_does_not_say_its_seed() -> None:
+    """Schedulers show and log what a task is."""
+    task = Call(releasing.deal_rows, (5, SEED, "dealt"))
+    assert "deal_rows" in repr(task)
+    assert str(SEED) not in repr(fused({"a": (task,), "b": (len, "a")}, ["b"]))
+
 
 COLUMNS = """\
     age: {role: quasi-identifier, kind: numeric, missing: suppress}

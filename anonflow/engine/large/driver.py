@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -39,10 +39,10 @@ __all__ = ["Call", "Large", "run_large"]
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A task: a function and its arguments, which the scheduler does not look into."""
+    """A task: a function and its arguments, which the scheduler neither looks into nor logs: the seed is among them."""
 
     function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+    arguments: tuple[Any, ...] = field(repr=False)
 
     def __call__(self, *shared: Any) -> Any:
         """Do it; what goes wrong is the result."""
