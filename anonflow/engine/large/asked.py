@@ -25,6 +25,12 @@ ADDED_UP = (
 )  # fmt: skip
 """Measures of which partitions give a number each."""
 
+_ADVICE = {
+    "diversify": "run it with pieces: false where there is memory for it",
+    "attack": "attack the release of a flow over some of the rows",
+}
+"""Steps that look at the whole table, and what to do."""
+
 _CELL = 100
 """Bytes that a cell takes, from the file to the release, where a table is in memory."""
 
@@ -79,9 +85,9 @@ def _problems(flow: Flow) -> list[str]:
         problems.append(
             "a flow that is no file has no owner's folder to put pieces aside in; write it to a file"
         )
-    for step in ("diversify", "attack"):
+    for step, advice in _ADVICE.items():
         if getattr(flow.spec.steps, step):
-            problems.append(f"the step {step} needs the whole table; leave it out")
+            problems.append(f"the step {step} needs the whole table; leave it out, or {advice}")
     known = (*ADDED_UP, *utility.measures_by_class())
     for name in flow.spec.steps.measure:
         if name not in known:
