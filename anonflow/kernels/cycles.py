@@ -53,7 +53,7 @@ def exchange(
 
     Notes
     -----
-    O(stop k (k + q) + stop^2).
+    O(stop k q + stop^2).
     """
     k = matches.shape[1]
     lost = np.empty(stop, np.int64)
@@ -140,7 +140,7 @@ def cancel_cycles(
     is priced again before it is reversed (``exchange``), and one that does not pay or has a stale arc is only
     forgotten; when labels run out the next root begins; labels downstream of a cycle become infinite.
 
-    O(p C k (q + k)) and O(n + trace) per cycle at worst, O(n) memory besides.
+    O(p C k^2 q), each match of each candidate being priced anew, and O(n) per cycle; O(n) memory besides.
     """
     n, k = matches.shape
     label = np.full(n, np.inf)
