@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,41 @@ def test_classes_and_matches_are_told_apart() -> None:
     finding = verify(table, shown, "l-diversity(l=2)", k=3)["l-diversity"]
     assert "matches" in finding.detail
     assert verify(table, shown, "l-diversity(l=2)")["l-diversity"].holds
+
+
+def test_equal_rows_of_a_freeform_release_are_no_classes() -> None:
+    """Rows 1-2 show one value twice, but whoever matches them matches rows 0-1, too."""
+    frame = pd.DataFrame({"age": [0, 0, 1, 1, 1, 1, 2, 2], "d": list("abababab")})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    shown = pd.DataFrame({"age": ["0", "0", "0-1", "0-1", "1-2", "1-2", "2", "2"], "d": list("abaabbab")})
+    for guarantee in ("k-regular", "k-concealment"):
+        release = SimpleNamespace(frame=shown, guarantee=guarantee, k=2)
+        check = verify(table, release, ["covers", "k-anonymity", "k-regular", "l-diversity(l=2)"])
+        check.raise_if_failed()
+        assert "values on the rows of matches" in check["l-diversity"].detail
+        assert not verify(table, release, "l-diversity(l=2, per=class)")
+    classes = verify(table, SimpleNamespace(frame=shown, guarantee="k-anonymity", k=2), "l-diversity(l=2)")
+    assert classes["l-diversity"].positions == (2, 3, 4, 5)
+    alone = verify(table, shown, "l-diversity(l=2)", k=2)["l-diversity"]
+    assert not alone.holds
+    assert "per=matches" in alone.detail
+    made = Generalization.of(table.records)
+    own = anonymization(made, 2, matches=np.arange(8)[:, None], guarantee="k-regular")
+    with pytest.raises(ParameterError, match="draw"):
+        verify(table, own, "l-diversity(l=2, per=class)")
+
+
+def test_a_value_may_be_called_star() -> None:
+    """Nothing is hidden where as many rows as people have ``*`` for a value."""
+    frame = pd.DataFrame({"age": [1, 2, 3, 4], "d": ["*", "a", "*", "a"]})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    shown = pd.DataFrame({"age": ["*"] * 4, "d": ["*", "a", "a", "*"]})
+    verify(table, shown, ["covers", "k-anonymity", "l-diversity(l=2)"], k=4).raise_if_failed()
+    hidden = pd.DataFrame({"age": ["*", "2-4", "2-4", "2-4"], "d": ["*", "a", "a", "*"]})
+    assert verify(table, hidden, "covers", k=3)
+    assert not verify(table, hidden, "k-anonymity", k=3), "a row alone that is somebody's"
+    hidden = pd.DataFrame({"age": ["*", "1-3", "1-3", "1-3"], "d": ["*", "*", "a", "*"]})
+    assert verify(table, hidden, ["covers", "k-anonymity"], k=3)
 
 
 def test_the_homogeneous_class_is_named() -> None:

@@ -216,3 +216,13 @@ def test_diversity_never_breaks_a_limit() -> None:
     assert af.verify(table, made, ["covers", "boundary", "k-anonymity"], k=3)
     with pytest.raises(InfeasibleError, match=r"beyond max-width or max-set of 'age', 'job'"):
         af.diversify(af.anonymize(table, "greedy", k=3, seed=1), "p-sensitivity", p=2, seed=1)
+
+
+@pytest.mark.parametrize("name", ["greedy", "mondrian", "k-concealment"])
+def test_what_became_a_star_throughout_is_beyond_a_limit(name: str) -> None:
+    """Only whoever is suppressed, and counted as such, may be wider than a limit."""
+    frame = pd.DataFrame({"job": list("aabbcc"), "pay": list("xxyyzz")})
+    schema = {"job": {**QI, "kind": "categorical", "max-set": 2}, "pay": {"role": "sensitive"}}
+    anon = af.anonymize(Table(frame, schema), name, k=2, seed=1)
+    with pytest.raises(InfeasibleError, match="beyond max-width or max-set of 'job'"):
+        af.diversify(anon, "p-sensitivity", p=3, seed=1)

@@ -107,6 +107,8 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
         asked = {**parameters, "column": str(each)}
         where = "classes" if shown.side == "published" else "matches"
         detail = f"column {each!r}, values on the rows of {where}: {detail}"
+        if failing.any() and where == "classes" and not parameters.get("per") and evidence.guarantee is None:
+            detail += "; of a freeform release ask for per=matches"
         findings.append(Finding.of(name, failing, shown.side, detail, asked))
     return findings
 
@@ -119,7 +121,8 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     evidence : Evidence
     column : str
     per : {"class", "matches"}, optional
-        Without it: classes where every class has at least k rows (two, if k is not known).
+        Without it what the method's guarantee is about: classes for k-anonymity, else matches. Where no guarantee is
+        known: classes if every class has at least k rows (two, if k is not known).
 
     Returns
     -------
@@ -134,12 +137,9 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     DataError
         If the release lacks the column, or the consistency graph is too large.
     """
-    if per is None:
-        sizes = class_sizes(evidence)[~evidence.exempt]
-        homogeneous = not len(sizes) or int(sizes.min()) >= (evidence.k or 2)
-        per = "class" if homogeneous else "matches"
+    per = per or _usual(evidence)
     drawn = evidence.frame is not None
-    if not drawn and per == "matches" and evidence.listing is not None:
+    if not drawn and evidence.listing is not None:
         raise ParameterError(
             "the diversity of a k-regular result is a property of its release: draw it first"
         )
@@ -172,6 +172,16 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     per_box = _table(graph.published.label[seen], shown[seen], (v, values))
     counts = csr_array(csr_array(edges, shape=(u, v)) @ per_box)
     return Spread(counts, graph.originals.label, "original", tuple(texts), overall)
+
+
+def _usual(evidence: Evidence) -> str:
+    """Whether classes or matches belong together, where nobody says."""
+    if evidence.guarantee is not None:
+        # equal rows of a heterogeneous release may be many by chance: they are no classes that a draw stays in
+        return "class" if "k-anonymity" in evidence.guarantee else "matches"
+    sizes = class_sizes(evidence)[~evidence.exempt]
+    homogeneous = not len(sizes) or int(sizes.min()) >= (evidence.k or 2)
+    return "class" if homogeneous else "matches"
 
 
 def _table(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_array:

@@ -191,15 +191,15 @@ class Evidence:
     def blank(self) -> np.ndarray:
         """Published rows that say nothing: ``*`` in every column, or suppressed records; (n,), bool."""
         blank = self.suppressed.copy()
-        for name in self.others:
-            if blank.any() and self.frame is not None:
-                blank &= _stars(self.frame[name])
-        if blank.any() and self.others:
-            # people whose own values are "*": as many rows may be theirs, with nothing hidden
-            genuine = np.logical_and.reduce([_stars(self.table.frame[name]) for name in self.others])
-            if blank.sum() <= genuine.sum():
-                blank[:] = False
-        return blank
+        if not blank.any() or self.frame is None or not self.others:
+            return blank
+        hidden, own = (
+            np.logical_and.reduce([_stars(frame[name]) for name in self.others])
+            for frame in (self.frame, self.table.frame)
+        )
+        if hidden.sum() == own.sum():  # as many people's own values are "*": nothing is hidden
+            return np.zeros(self.n, bool)
+        return np.asarray(blank & hidden)
 
     @cached_property
     def rest(self) -> tuple[np.ndarray, np.ndarray] | None:
