@@ -102,7 +102,7 @@ def _figure(look: Look, height: int, across: str, up: str, **given: Any) -> figu
     return made
 
 
-def _listen(made: figure, source: ColumnDataSource, tap: Tap | None) -> None:
+def _listen(source: ColumnDataSource, tap: Tap | None) -> None:
     """Tell `tap` the id of a run that is tapped, each time it is."""
     if tap is None:
         return
@@ -146,7 +146,7 @@ def _marks(
                 nonselection_line_alpha=1.0,
             )
         )
-        _listen(made, source, tap)
+        _listen(source, tap)
     return drawn
 
 

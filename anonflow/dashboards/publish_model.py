@@ -81,10 +81,7 @@ class PublishModel(param.Parameterized):
     @property
     def run(self) -> Run | None:
         """The chosen run, None where there is none with a result."""
-        for run in self.workspace.runs:
-            if run.id == self.workspace.chosen and run.result.anonymization is not None:
-                return run
-        return None
+        return self.workspace.chosen_run
 
     @property
     def drawn(self) -> list[str]:

@@ -301,6 +301,14 @@ class Workspace(Tables):
         self.run_of(id)
         self.chosen = id
 
+    @property
+    def chosen_run(self) -> Run | None:
+        """The run that is explored and published; None where there is none with a result."""
+        for run in self.runs:
+            if run.id == self.chosen and run.result.anonymization is not None:
+                return run
+        return None
+
     def run_of(self, id: int) -> Run:
         """A finished run by its id.
 
