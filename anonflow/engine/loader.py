@@ -95,7 +95,7 @@ class _Checker(Combinations):
             if key not in self.data:
                 self.problems.add((), f"'{key}' is missing")
         table = self._model(TableSpec, ("table",))
-        schema = self._schema(table)
+        schema = self._schema()
         if table is not None:
             self._source(table.source)
         partition = self._model(PartitionSpec, ("partition",), optional=True) or PartitionSpec()

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from anonflow import strict_yaml
 from anonflow.engine.names import check_hierarchy, dataset_problems
-from anonflow.engine.spec import SCHEDULER, DrawSpec, SourceSpec, TableSpec
+from anonflow.engine.spec import SCHEDULER, DrawSpec, SourceSpec
 from anonflow.errors import AnonflowError
 from anonflow.table.schema import Schema
 
@@ -80,7 +80,7 @@ class Parts:
         else:
             self.problems.add(at, f"'{at[-1]}' {reworded(kind, error.get('ctx') or {})}", value=True)
 
-    def _schema(self, table: TableSpec | None) -> Schema | None:
+    def _schema(self) -> Schema | None:
         data = self.data.get("table")
         columns = data.get("columns") if isinstance(data, dict) else None
         if not isinstance(columns, dict):

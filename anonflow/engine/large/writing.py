@@ -196,7 +196,7 @@ def publish_large(
         results[number] = with_findings(result, findings)
         if results[number].ok:
             shelves = session.step(
-                "shuffle", lambda: _shuffle(large, showing, number, units[number], released), number
+                "shuffle", lambda: _shuffle(large, showing, units[number], released), number
             )
     session_owner = session.owner
     assert session_owner is not None
@@ -269,7 +269,6 @@ def _draw(
 def _shuffle(
     large: Large,
     showing: Showing,
-    number: int,
     units: Sequence[tuple[Unit, UnitDone]],
     released: Sequence[UnitReleased],
 ) -> Shelves:
