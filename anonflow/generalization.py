@@ -349,19 +349,24 @@ class Generalization:
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
 
     def _texts(self) -> list[np.ndarray]:
+        import pandas as pd
+
         cells: list[np.ndarray] = [np.empty(0, object)] * len(self.domains)
         layout = self.layout
         for t, a in enumerate(layout.ranges):
             domain = self.domains[a]
-            key = self.lo[t].astype(np.int64) * domain.size + self.hi[t]
-            distinct, at = np.unique(key, return_inverse=True)
+            at, distinct = pd.factorize(self.lo[t].astype(np.int64) * domain.size + self.hi[t])
             lo, hi = distinct // domain.size, distinct % domain.size
             cells[a] = np.array(domain.run_texts(lo, hi), object)[at]
         for t, a in enumerate(layout.sets):
             words = self.bits[layout.offset[t] : layout.offset[t + 1]]
-            distinct, at = np.unique(words, axis=1, return_inverse=True)
-            texts = [self.domains[a].set_text(_codes(distinct[:, u])) for u in range(distinct.shape[1])]
-            cells[a] = np.array(texts, object)[np.ravel(at)]
+            at, values = pd.factorize(words[0])
+            for word in words[1:]:
+                code, values = pd.factorize(word)
+                at = pd.factorize(at * len(values) + code)[0]
+            first = np.empty(int(at.max(initial=-1)) + 1, np.int64)
+            first[at[::-1]] = np.arange(self.n)[::-1]
+            cells[a] = np.array(self.domains[a].set_texts(words[:, first]), object)[at]
         return cells
 
     @classmethod
@@ -452,12 +457,6 @@ def _joined(texts: list[np.ndarray]) -> np.ndarray:
     for part in texts[1:]:
         text = text + part
     return np.where(text == WHOLE * len(texts), WHOLE, text)
-
-
-def _codes(words: np.ndarray) -> list[int]:
-    """The codes whose bits are set in one set's words."""
-    flags = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), bitorder="little")
-    return [int(code) for code in np.flatnonzero(flags)]
 
 
 def _full(size: int) -> np.ndarray:

@@ -165,9 +165,15 @@ def test_sets_are_read_at_once_as_one_by_one() -> None:
     )
     domain = table.domains[0]
     rng = np.random.default_rng(4)
-    sets = [
-        domain.set_text(rng.choice(domain.size, int(rng.integers(1, 12)), False).tolist()) for _ in range(200)
-    ]
+    drawn = [rng.choice(domain.size, int(rng.integers(1, 12)), False).tolist() for _ in range(200)]
+    drawn += [[a] for a in range(domain.size)] + [list(range(domain.size))]
+    bits = np.zeros((domain.words, len(drawn)), np.uint64)
+    for u, codes in enumerate(drawn):
+        for code in codes:
+            bits[code >> 6, u] |= np.uint64(1 << (code & 63))
+    sets = domain.set_texts(bits)
+    assert sets[200:] == [*domain.labels, "*"]
+    assert [domain.read_set(text) for text in sets] == [sorted(codes) for codes in drawn]
     wrong = ["{", "{}", "{a", "a}", "{a|zz}", '{a|"b|c"}', '{a|"b|c}', "zz", "{a|a}", "{|a}", '"d', "{zz|zy}"]
     texts = [*sets, *wrong, *domain.labels, "*", ""]
     words, bad = domain.read_sets(texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -175,19 +175,37 @@ class Domain:
                 texts.append(f"{self.labels[first]}{between}{self.labels[last]}")
         return texts
 
-    def set_text(self, codes: Iterable[int]) -> str:
-        """What a set of codes is published as: members sorted by text, ``*`` for all of them.
+    def set_texts(self, words: np.ndarray) -> list[str]:
+        """What sets of codes are published as: members sorted by text, ``*`` for all of them.
+
+        Parameters
+        ----------
+        words : numpy.ndarray, shape (words, u), uint64
+            64 codes a word, lowest code in the lowest bit.
+
+        Returns
+        -------
+        list of str, u texts
+            O(members) in all.
 
         Raises
         ------
         None
         """
-        members = sorted(codes)
-        if len(members) == 1:
-            return self.labels[members[0]]
-        if len(members) == self.size:
-            return WHOLE
-        return "{" + "|".join(self.labels[code] for code in members) + "}"
+        flags = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
+        members = [self.labels[code] for code in np.nonzero(flags)[1].tolist()]
+        ends = np.cumsum(flags.sum(axis=1, dtype=np.int64)).tolist()
+        texts = []
+        start = 0
+        for end in ends:
+            if end == start + 1:
+                texts.append(members[start])
+            elif end == start + self.size:
+                texts.append(WHOLE)
+            else:
+                texts.append("{" + "|".join(members[start:end]) + "}")
+            start = end
+        return texts
 
     def read_run(self, text: str) -> tuple[int, int] | None:
         """The run of codes that a published text covers, or None if it is no such text.

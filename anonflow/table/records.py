@@ -95,7 +95,25 @@ def equal_columns(rows: Sequence[np.ndarray] | np.ndarray, n: int) -> np.ndarray
     """
     labels = np.zeros(n, np.int64)
     for row in rows:
-        values, code = np.unique(row, return_inverse=True)
-        if len(values) > 1:
-            labels = np.unique(labels * len(values) + code, return_inverse=True)[1]
-    return labels.astype(np.int64)
+        code, values = _ranks(row)
+        if values > 1:
+            labels = _ranks(labels * values + code)[0]
+    return labels
+
+
+def _ranks(values: np.ndarray) -> tuple[np.ndarray, int]:
+    """The rank of each value among the distinct ones, and how many these are."""
+    if not len(values):
+        return np.zeros(0, np.int64), 0
+    if values.dtype == bool:
+        values = values.view(np.int8)
+    least, most = int(values.min()), int(values.max())
+    if most - least >= 8 * len(values):
+        distinct, code = np.unique(values, return_inverse=True)
+        return code.astype(np.int64), len(distinct)
+    # values that lie near each other are ranked in a table of them, without sorting
+    at = (values - values.dtype.type(least)).astype(np.int64)
+    there = np.zeros(most - least + 1, bool)
+    there[at] = True
+    rank = np.cumsum(there) - 1
+    return rank[at], int(rank[-1]) + 1
