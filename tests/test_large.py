@@ -167,6 +167,14 @@ def test_measures_of_classes(tmp_path: Path, algorithm: str, distinct: int) -> N
     assert report.results[0].measures["usefulness"] > 0
 
 
+@pytest.mark.parametrize("values", [70, 300])
+def test_classes_of_many_values(tmp_path: Path, values: int) -> None:
+    frame = people(500)
+    frame["city"] = [f"c{i * 7 % values}" for i in range(500)]
+    steps = f"  - measure: {BY_CLASS}\n"
+    compared(*written(tmp_path, frame=frame, steps=steps, publish=PARQUET))
+
+
 def test_classes_of_several_runs_are_measured_apart(tmp_path: Path) -> None:
     more = "matrix: {anonymize.k: [3, 5]}\n"
     steps = f"  - measure: {BY_CLASS}\n"

@@ -89,6 +89,34 @@ def test_usefulness_of_matches(seed: int, n: int, k: int) -> None:
         assert af.measure(table, made, "usefulness")["usefulness"] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("values", [1, 63, 64, 70, 250, 256, 300])
+@pytest.mark.parametrize("parts", [1, 3])
+def test_usefulness_of_large_domains(values: int, parts: int) -> None:
+    """Values are bits of a word, of several words, or listed; partitions are combined."""
+    rng = np.random.default_rng(values)
+    n = 900
+    job = [f"v{i % values}" for i in rng.permutation(n)]
+    frame = pd.DataFrame({"job": [None if i == 5 else one for i, one in enumerate(job)], "age": range(n)})
+    table = af.Table(frame, {"job": {"role": "quasi-identifier", "kind": "categorical"},
+                             "age": {"role": "insensitive"}})  # fmt: skip
+    classes = rng.integers(0, 40, n)
+    matches = np.argsort(classes, kind="stable")[np.searchsorted(np.sort(classes), classes)][:, None]
+    matches = np.concatenate([np.arange(n)[:, None], matches], axis=1).astype(np.int32)
+    made = Generalization.join_of(table.records, matches)
+    expected = naive.usefulness_of_sets([frame["job"].tolist()], [False], originals_of(made, matches))
+    ready = utility.asked(table.records, "usefulness")
+    chunks = []
+    part = classes % parts
+    for p in range(parts):
+        at = np.flatnonzero(part == p)
+        place = np.full(n, -1)
+        place[at] = np.arange(len(at))
+        subject = SimpleNamespace(generalization=made.take(at), matches=place[matches[at]])
+        chunks.append(utility.partial(ready, table.records.take(at), subject))
+    found = utility.finalize(ready, utility.combine(ready, chunks))["usefulness"]
+    assert found == pytest.approx(expected)
+
+
 @given(st.integers(0, 2**32), st.integers(1, 10))
 def test_usefulness_of_what_is_covered(seed: int, n: int) -> None:
     """k-concealment: the values of the table in each cell, by column."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from anonflow.criteria.graph import runs
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, equal_columns
@@ -16,6 +17,10 @@ from anonflow.table.schema import did_you_mean
 from anonflow.utility.part import Part
 
 __all__ = ["Attribute", "attributes", "chunk", "sums"]
+
+
+_WORDS = 4
+"""Values of a class are bits in at most so many words; in a larger domain they are listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +92,8 @@ def attributes(records: Records, numeric: Sequence[str] | None = None) -> tuple[
         columns.setdefault(domain.column, []).append(a)
     if isinstance(numeric, str):
         numeric = [numeric]
+    if numeric is not None and not isinstance(numeric, Iterable):
+        raise ParameterError("usefulness: numeric is a list of column names, such as ['age']")
     for name in numeric or ():
         if name not in columns:
             raise ParameterError(
@@ -114,8 +121,9 @@ def chunk(asked: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     -------
     dict
         ``keys`` (rows, m) tells m classes apart; ``found`` has for each attribute ``(least, greatest)``
-        (m,) if it is numeric, else ``(class, value)`` (E,), each pair once. Or ``spread`` (m,) where only
-        what is covered is known. O(E q log E) for E matches.
+        (m,) if it is numeric, else the bits (words, m) of its values, or, where there are many values,
+        ``(class, value)`` (E,), each pair once. Or ``spread`` (m,) where only what is covered is known.
+        O(E q) for E matches, O(E q log E) with many values.
 
     Raises
     ------
@@ -123,15 +131,15 @@ def chunk(asked: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     """
     if part.owner is None or part.original is None:
         return {"keys": part.keys, "spread": _extent(asked, part)}
-    label = part.labels[part.owner]
-    order = np.argsort(label, kind="stable")
-    label, original = label[order], part.original[order]
-    starts = np.flatnonzero(np.diff(label, prepend=-1))
-    found: list[tuple[np.ndarray, np.ndarray]] = []
+    degree = np.bincount(part.owner, minlength=part.records.n)
+    rows = np.argsort(part.labels, kind="stable")
+    # owners ascend, so the matches of each row are a run of edges
+    original = part.original[runs((np.cumsum(degree) - degree)[rows], degree[rows])]
+    edges = np.bincount(part.labels, degree).astype(np.int64)
+    starts = np.cumsum(edges) - edges
+    found: list[Any] = []
     for attribute in asked:
-        if attribute.values is None:
-            found.append(_pairs(label, attribute.codes(part.records)[original]))
-        else:
+        if attribute.values is not None:
             least, greatest = _ends(attribute, part.records)
             found.append(
                 (
@@ -139,7 +147,22 @@ def chunk(asked: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
                     np.maximum.reduceat(greatest[original], starts),
                 )
             )
+        elif len(attribute.at) == 1 and part.records.domains[attribute.at[0]].size < 64 * _WORDS:
+            found.append(_bits(attribute, part.records, original, starts))
+        else:
+            owner = np.repeat(np.arange(len(edges)), edges)
+            found.append(_pairs(owner, attribute.codes(part.records)[original]))
     return {"keys": part.keys, "found": found}
+
+
+def _bits(attribute: Attribute, records: Records, original: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The values of each class as bits, a missing one first, shape (words, m), uint64."""
+    code = attribute.codes(records) + 1
+    words = []
+    for word in range(records.domains[attribute.at[0]].size // 64 + 1):
+        bit = np.where(code >> 6 == word, np.uint64(1) << (code & 63).astype(np.uint64), np.uint64(0))
+        words.append(np.bitwise_or.reduceat(bit[original], starts))
+    return np.stack(words)
 
 
 def sums(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tuple[float, int]:
@@ -164,7 +187,15 @@ def sums(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tupl
     sum_of = 0.0
     for a, attribute in enumerate(asked):
         found = [one["found"][a] for one in chunks]
-        if attribute.values is None:
+        if isinstance(found[0], np.ndarray):
+            bits = np.concatenate(found, axis=1)
+            if len(chunks) > 1:
+                together = np.zeros((len(bits), classes), np.uint64)
+                for word, own in zip(together, bits, strict=True):
+                    np.bitwise_or.at(word, label, own)
+                bits = together
+            sum_of += float(np.bitwise_count(bits).sum()) / attribute.size
+        elif attribute.values is None:
             owner = np.concatenate([label[start + pair[0]] for start, pair in zip(begin, found)])
             value = np.concatenate([pair[1] for pair in found])
             pairs = len(value) if len(chunks) == 1 else len(_pairs(owner, value)[0])

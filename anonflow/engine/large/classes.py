@@ -19,7 +19,7 @@ from anonflow.utility.measures import Asked
 __all__ = ["add_classes", "deal_classes"]
 
 _CELL, _SIZE, _SPREAD = "cell:", "size", "spread"
-_LEAST, _GREATEST, _VALUES = "least:", "greatest:", "values:"
+_LEAST, _GREATEST, _VALUES, _BITS = "least:", "greatest:", "values:", "bits:"
 _USEFULNESS = "usefulness"
 
 
@@ -62,14 +62,18 @@ def _found(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
         return {_SPREAD: pa.array(chunk["spread"])}
     classes = chunk["keys"].shape[1]
     columns: dict[str, pa.Array] = {}
-    for a, (first, second) in enumerate(chunk["found"]):
-        if first.dtype.kind == "f":
-            columns[f"{_LEAST}{a}"], columns[f"{_GREATEST}{a}"] = pa.array(first), pa.array(second)
+    for a, one in enumerate(chunk["found"]):
+        if isinstance(one, np.ndarray):
+            columns |= {f"{_BITS}{a}:{w}": pa.array(word) for w, word in enumerate(one)}
+        elif one[0].dtype.kind == "f":
+            columns[f"{_LEAST}{a}"], columns[f"{_GREATEST}{a}"] = map(pa.array, one)
         else:
-            counts = np.bincount(first, minlength=classes)
-            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-            order = np.argsort(first, kind="stable")
-            columns[f"{_VALUES}{a}"] = pa.ListArray.from_arrays(pa.array(offsets), pa.array(second[order]))
+            owner, value = one
+            offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=classes))])
+            order = np.argsort(owner, kind="stable")
+            columns[f"{_VALUES}{a}"] = pa.ListArray.from_arrays(
+                pa.array(offsets.astype(np.int32)), pa.array(value[order])
+            )
     return columns
 
 
@@ -121,12 +125,16 @@ def _chunk(name: str, rows: pa.RecordBatch) -> Any:
         return cells, as_numpy(rows[_SIZE])
     if _SPREAD in columns:
         return {"keys": cells, "spread": as_numpy(rows[_SPREAD])}
-    found: list[tuple[np.ndarray, np.ndarray]] = []
-    for a in range(sum(at.startswith((_LEAST, _VALUES)) for at in columns)):
+    found: list[Any] = []
+    numbers = {int(at.split(":")[1]) for at in columns if at.startswith((_LEAST, _VALUES, _BITS))}
+    for a in sorted(numbers):
         if f"{_LEAST}{a}" in columns:
             found.append((as_numpy(rows[f"{_LEAST}{a}"]), as_numpy(rows[f"{_GREATEST}{a}"])))
-        else:
+        elif f"{_VALUES}{a}" in columns:
             lists = rows[f"{_VALUES}{a}"]
             counts = lists.value_lengths().to_numpy()
             found.append((np.repeat(np.arange(len(counts)), counts), lists.flatten().to_numpy()))
+        else:
+            words = [at for at in columns if at.startswith(f"{_BITS}{a}:")]
+            found.append(np.stack([as_numpy(rows[at]) for at in words]))
     return {"keys": cells, "found": found}
