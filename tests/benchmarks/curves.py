@@ -57,7 +57,9 @@ def drawing(
         for at in ats:
             x, _ = place(at, least)
             if x - shown > 34:
-                parts.append(f'<text x="{x:.0f}" y="{y0 + 16}" text-anchor="middle">{at:,.6g}</text>')
+                label = f"{at:,.6g}"
+                inside = min(x, x0 + room + 20 - 3.7 * len(label))  # a long one at the right would be cut off
+                parts.append(f'<text x="{inside:.0f}" y="{y0 + 16}" text-anchor="middle">{label}</text>')
                 shown = x
         for tick in range(5):
             loss = least + (most - least) * tick / 4
