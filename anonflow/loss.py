@@ -221,7 +221,10 @@ def _prefix(domain: Domain) -> tuple[np.ndarray, np.ndarray]:
 def _relative(domain: Domain) -> np.ndarray:
     """The points scaled to [0, 1]; halved first, for the width of the largest floats is no float."""
     half = domain.points * 0.5
-    return (half - half[0]) / (half[-1] - half[0])
+    width = half[-1] - half[0]
+    if not width:  # integers, times or tiny fractions that float64 cannot tell apart: by their ranks
+        return np.linspace(0.0, 1.0, domain.size)
+    return (half - half[0]) / width
 
 
 def _shares(domains: Sequence[Domain]) -> np.ndarray:

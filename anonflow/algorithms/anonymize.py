@@ -100,6 +100,7 @@ def anonymize(
     k = check_k(k, table.n)
     measure = measure_named(loss)
     seconds = check_budget(partition_size, budget)
+    threads = _threads(workers)
     entropy = checked_seed(seed)
     records = within(table.records, method, boundaries)
     found = None
@@ -114,7 +115,7 @@ def anonymize(
     def one(at: int) -> Outcome:
         return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options)
 
-    threads = min(len(index), workers or os.cpu_count() or 1)
+    threads = min(len(index), threads)
     if threads == 1:
         outcomes = [one(at) for at in range(len(index))]
     else:
@@ -268,6 +269,16 @@ def check_k(k: int, n: int) -> int:
     if k > n:
         raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
     return int(k)
+
+
+def _threads(workers: int | None) -> int:
+    if workers is None:
+        return os.cpu_count() or 1
+    if isinstance(workers, bool) or not isinstance(workers, int | np.integer) or workers < 1:
+        raise ParameterError(
+            "workers must be a whole number of at least 1, or None for one for each processor"
+        )
+    return int(workers)
 
 
 def _partition_size(size: Any) -> int | None:

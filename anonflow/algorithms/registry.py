@@ -58,6 +58,8 @@ def algorithm_named(name: str) -> Algorithm:
     ParameterError
         If there is none, with the nearest known name.
     """
+    if not isinstance(name, str):
+        raise ParameterError("an algorithm is a name, such as 'greedy'; af.algorithms() lists them")
     if name not in REGISTRY:
         raise ParameterError(f"unknown algorithm {name!r}{did_you_mean(name, tuple(REGISTRY))}")
     return REGISTRY[name]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import anonymize
@@ -111,9 +113,11 @@ def compared(
         raise ParameterError("compare takes a list of algorithms, such as ['greedy', 'mondrian']")
     if not isinstance(table, Table):
         raise ParameterError("compare takes an anonflow.Table; make one with af.Table(frame, schema)")
-    ks = [k] if isinstance(k, int) else list(k)
-    if not ks or any(isinstance(one, bool) or not isinstance(one, int) or one < 2 for one in ks):
+    several = isinstance(k, Iterable) and not isinstance(k, str)
+    ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
+    if not ks or any(isinstance(one, bool) or not isinstance(one, int | np.integer) or one < 2 for one in ks):
         raise ParameterError("k must be whole numbers of at least 2")
+    ks = [int(one) for one in ks]
     check_budget(partition_size, budget)
     given = dict(options or {})
     for name in (*algorithms, *given):

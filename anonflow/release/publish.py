@@ -266,7 +266,7 @@ def plain_values(
     Raises
     ------
     DataError
-        If the cells are lists or other values that are no single value.
+        If the cells are lists or other values that are no single value, or text that is no Unicode.
     """
     import pandas as pd
 
@@ -281,7 +281,14 @@ def plain_values(
         numbers = _numbers(values, bool(missing.any()))
         if numbers is not None:
             return numbers[at]  # a missing one, -1, is the NaN at the end
-    texts = np.array([*(_text(value) for value in values), None], object)[at]
+    shown = [_text(value) for value in values]
+    try:
+        "".join(shown).encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"column {name!r}: has characters that no file can hold; correct its encoding"
+        ) from None
+    texts = np.array([*shown, None], object)[at]
     if hidden is not None:
         texts[hidden] = WHOLE
     return pd.array(texts, dtype="str")

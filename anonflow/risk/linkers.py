@@ -12,7 +12,7 @@ from anonflow.criteria import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.risk.contract import Success, percent
-from anonflow.table import Table
+from anonflow.table import Schema, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,11 +136,14 @@ class Journalist:
         """
         import pandas as pd
 
+        if not isinstance(self.population, pd.DataFrame):
+            raise ParameterError("the population is a pandas DataFrame with the table's quasi-identifiers")
         names = scene.table.qi_columns
         missing = [name for name in names if name not in self.population.columns]
         if missing:
             raise ParameterError(f"the population lacks the columns {', '.join(map(repr, missing))}")
-        schema = {name: spec for name, spec in scene.table.schema.to_mapping().items() if name in names}
+        given = scene.table.schema
+        schema = Schema({name: given[name] for name in names}, folder=given.folder)
         frame = scene.table.frame[list(names)]
         both = Table(pd.concat([frame, self.population[list(names)]], ignore_index=True), schema)
         register = both.records.take(np.arange(scene.n, both.n))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Coded", "code_column", "column_values", "missing_cells", "numbers_of"]
 
+_LARGEST = 1 << 63
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
@@ -127,7 +130,7 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
     codes = np.full(len(cells), -1, np.int32)
     codes[~missing] = inverse
     if dates:
-        points = (distinct - np.datetime64(0, "ns")) / np.timedelta64(1, "D")
+        points = (distinct - np.datetime64(0, _unit(distinct))) / np.timedelta64(1, "D")
         labels = _date_texts(distinct, dates)
     else:
         points = distinct.astype(np.float64)
@@ -156,7 +159,7 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
 
 
 def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
-    """Values as int64, float64 or datetime64[ns], and of what sort dates are.
+    """Values as int64, float64 or datetime64 (of microseconds; of nanoseconds where some are), and of what sort dates are.
 
     Parameters
     ----------
@@ -182,7 +185,7 @@ def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     if pd.api.types.is_datetime64_any_dtype(cells.dtype) or _is_arrow_date(cells):
-        return _dates(cells)
+        return _dates(cells, name)
     if not pd.api.types.is_numeric_dtype(cells.dtype):
         return _read_numbers(cells, name)
     if pd.api.types.is_complex_dtype(cells.dtype):
@@ -205,32 +208,49 @@ def _is_arrow_date(cells: pd.Series) -> bool:
     return str(cells.dtype).startswith(("date32", "date64", "timestamp"))
 
 
-def _dates(cells: pd.Series) -> tuple[np.ndarray, str]:
+def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
     import pandas as pd
 
-    stamps = pd.DatetimeIndex(pd.to_datetime(cells))
     sort = "time"
-    if stamps.tz is not None:
-        stamps, sort = stamps.tz_convert("UTC").tz_localize(None), "utc"
-    values = stamps.as_unit("ns").to_numpy()
+    try:
+        stamps = pd.DatetimeIndex(pd.to_datetime(cells))
+        if stamps.tz is not None:
+            stamps, sort = stamps.tz_convert("UTC").tz_localize(None), "utc"
+        # microseconds reach from year 1 to 9999 and beyond, nanoseconds from 1677 to 2262
+        coarse = stamps.as_unit("us")
+    except (ValueError, TypeError):
+        raise DataError(
+            f"column {name!r}: some dates cannot be computed with, or have a time zone where others have none; "
+            "write them all in one way"
+        ) from None
+    values = (coarse if (coarse == stamps).all() else stamps).to_numpy()
     midnight = (values == values.astype("datetime64[D]")).all()
     return values, "date" if midnight and sort == "time" else sort
 
 
 def _date_texts(values: np.ndarray, dates: str) -> tuple[str, ...]:
-    unit: Any = "D" if dates == "date" else "s" if (values == values.astype("datetime64[s]")).all() else "ns"
+    whole = (values == values.astype("datetime64[s]")).all()
+    unit: Any = "D" if dates == "date" else "s" if whole else _unit(values)
     texts = np.datetime_as_string(values, unit=unit)
     return tuple(f"{text}Z" for text in texts) if dates == "utc" else tuple(str(text) for text in texts)
+
+
+def _unit(dates: np.ndarray) -> Any:
+    """The unit of a datetime64 array."""
+    return np.datetime_data(dates.dtype)[0]
 
 
 def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
     """Numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
     import pandas as pd
 
-    at, distinct = pd.factorize(cells)
+    try:
+        at, distinct = pd.factorize(cells)
+    except TypeError:
+        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
     values = list(distinct)
-    if values and all(hasattr(value, "isoformat") for value in values):
-        return _dates(pd.Series(pd.to_datetime(cells)))
+    if values and all(isinstance(value, datetime.date) for value in values):
+        return _dates(cells, name)
     texts = [value if isinstance(value, str) else None for value in values]
     if texts and all(text is not None and _DATE.fullmatch(text) for text in texts):
         zoned = sum(bool(re.search(r"(?:Z|[+-]\d\d:?\d\d)$", text[10:])) for text in texts if text)
@@ -240,7 +260,7 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
             stamps = pd.to_datetime(pd.Series(texts), format="ISO8601", utc=bool(zoned))
         except ValueError:
             raise DataError(f"column {name!r}: some dates do not exist; correct them") from None
-        read, dates = _dates(stamps)
+        read, dates = _dates(stamps, name)
         return read[at], dates
     numbers: list[int | float] = []
     bad = 0
@@ -251,6 +271,8 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
             value, bool | np.bool_
         ):
             numbers.append(value.item() if isinstance(value, np.generic) else value)
+        elif isinstance(value, Decimal) and value.is_finite():
+            numbers.append(int(value) if value == value.to_integral_value() else float(value))
         else:
             numbers.append(0)
             bad += int((at == len(numbers) - 1).sum())
@@ -261,6 +283,8 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
     types = {type(value) for value in values if not isinstance(value, str)}
     if types and any(isinstance(value, str) for value in values):
         raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")
+    if any(isinstance(number, int) and not -_LARGEST <= number < _LARGEST for number in numbers):
+        raise DataError(f"column {name!r}: integers beyond 64 bits; use kind suppression")
     array = np.array(numbers, np.int64 if all(isinstance(number, int) for number in numbers) else np.float64)
     infinite = 0 if array.dtype == np.int64 else int(np.isinf(array)[at].sum())
     if infinite:
@@ -279,6 +303,7 @@ def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str |
     except TypeError:
         raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
     texts = [_text(value, name) for value in distinct]
+    _check_characters(texts, name)
     repeated = len(texts) - len(set(texts))
     if repeated:
         raise DataError(
@@ -293,6 +318,15 @@ def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str |
         codes[~missing] = rank[at[~missing]] + 1
         return [None, *values], codes
     return values, rank[at]
+
+
+def _check_characters(texts: Sequence[str], name: str) -> None:
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"column {name!r}: has characters that no file can hold; correct its encoding"
+        ) from None
 
 
 def _text(value: object, name: str) -> str:

@@ -228,19 +228,21 @@ class Domain:
     def _read_range(self, text: str) -> tuple[int, int] | None:
         if self.dates:
             low, slash, high = text.partition("/")
-            ends = (_days(low), _days(high if slash else low))
+            pair = (low, high if slash else low)
         else:
-            pair = _RANGE.fullmatch(text)
-            if pair is None and not re.fullmatch(NUMBER, text):
+            found = _RANGE.fullmatch(text)
+            if found is None and not re.fullmatch(NUMBER, text):
                 return None
-            ends = (float(pair[1]), float(pair[2])) if pair else (float(text), float(text))
-            if pair and pair[1] in self._code_of and pair[2] in self._code_of:
-                # exact also for integers that float64 cannot tell apart
-                return self._code_of[pair[1]], self._code_of[pair[2]]
-        if ends[0] is None or ends[1] is None:
-            return None
-        first = int(np.searchsorted(self.points, ends[0], side="left"))
-        last = int(np.searchsorted(self.points, ends[1], side="right")) - 1
+            pair = (found[1], found[2]) if found else (text, text)
+        if pair[0] in self._code_of and pair[1] in self._code_of:
+            # exact also for integers and times that float64 cannot tell apart
+            first, last = self._code_of[pair[0]], self._code_of[pair[1]]
+        else:
+            ends = [_days(end) if self.dates else float(end) for end in pair]
+            if ends[0] is None or ends[1] is None:
+                return None
+            first = int(np.searchsorted(self.points, ends[0], side="left"))
+            last = int(np.searchsorted(self.points, ends[1], side="right")) - 1
         return (first, last) if first <= last else (self.size, -1)
 
     def read_set(self, text: str) -> list[int] | None:
@@ -364,5 +366,5 @@ def _days(text: str) -> float | None:
     except ValueError:
         return None
     return float(
-        (np.datetime64(moment.replace(tzinfo=None), "ns") - np.datetime64(0, "ns")) / np.timedelta64(1, "D")
+        (np.datetime64(moment.replace(tzinfo=None), "us") - np.datetime64(0, "us")) / np.timedelta64(1, "D")
     )

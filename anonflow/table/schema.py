@@ -172,8 +172,12 @@ class Schema(Mapping[str, Column]):
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
+        import pandas as pd
+
         from anonflow.table.infer import infer_columns
 
+        if not isinstance(frame, pd.DataFrame):
+            raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
         return cls(infer_columns(frame))
 
     @classmethod

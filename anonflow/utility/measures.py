@@ -407,6 +407,8 @@ def _of_sizes(value: Callable[[Any, list[tuple[float, ...]]], float | int]) -> _
 def _needed_k(measure: str, k: int | None) -> int:
     if k is None:
         raise ParameterError(f"measure {measure!r} needs k; say which, for example k=10")
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ParameterError("k must be a whole number of at least 1")
     return int(k)
 
 

@@ -1,0 +1,144 @@
+"""Odd values and arguments from Python: taken for what they are, or refused in our own words."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow.errors import AnonflowError, DataError, ParameterError, SchemaError
+from anonflow.hierarchy import Hierarchy
+from anonflow.risk import Journalist
+from anonflow.table import Table
+
+QI = {"role": "quasi-identifier"}
+
+
+def one(values: Any, kind: str = "numeric", **more: Any) -> Table:
+    return Table(pd.DataFrame({"x": values}), {"x": {**QI, "kind": kind, **more}})
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([Decimal("1.10"), Decimal("2"), Decimal("-3.5")], "-3.5-1.1"),
+        (["0001-01-01", "9999-12-31", "2020-02-01"], "0001-01-01/2020-02-01"),
+        ([dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(2020, 2, 1)], "0001-01-01/2020-02-01"),
+        (pd.Series(["0001-01-01", "9999-12-31", "2020-02-01"], dtype="datetime64[s]"), "0001-01-01/2020-02-01"),
+        (
+            pd.to_datetime(
+                [f"2020-01-01T00:00:00.00000000{i}" for i in (1, 3)] + ["2020-01-01T00:00:00.000000002"]
+            ),
+            "2020-01-01T00:00:00.000000001/2020-01-01T00:00:00.000000002",
+        ),
+        (
+            pd.to_datetime(
+                [f"2020-01-01T00:00:00.00000{i}" for i in (1, 3)] + ["2020-01-01T00:00:00.000002"]
+            ),
+            "2020-01-01T00:00:00.000001/2020-01-01T00:00:00.000002",
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_and_dates_of_every_sort_publish_and_read_back(values: Any, text: str) -> None:
+    table = one(values)
+    domain = table.domains[0]
+    assert domain.run_texts(np.array([0]), np.array([1])) == [text]
+    assert domain.read_run(text) == (0, 1)
+    anon = af.anonymize(table, "greedy", k=2)
+    assert af.verify(table, anon.release().frame, ["covers", "k-regular"], k=2)
+    assert 0 < anon.loss("gcp") <= 1
+
+
+@pytest.mark.parametrize("values", [[2**60, 2**60 + 1, 2**60 + 3], [0.0, 5e-324]])
+def test_numbers_that_floats_cannot_tell_apart_cost_by_rank(values: list[Any]) -> None:
+    table = one(values)
+    anon = af.anonymize(table, "mondrian", k=len(values))
+    assert anon.loss("gcp") == 1.0
+    assert af.verify(table, anon.release().frame, ["covers", "k-anonymity"], k=len(values))
+    narrow = af.anonymize(one([*values, *values]), "greedy", k=2)
+    assert narrow.loss("gcp") == 0.0
+
+
+def test_a_range_upside_down_covers_nothing() -> None:
+    for values, text in (([1, 5, 9], "9-1"), (["2020-01-01", "2020-01-02"], "2020-01-02/2020-01-01")):
+        domain = one(values).domains[0]
+        assert domain.read_run(text) == (domain.size, -1)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ([[1], [2]], "no single value"),
+        ([10**30, 1], "beyond 64 bits"),
+        (pd.to_timedelta([1, 2], unit="D"), "not numbers"),
+        ([dt.time(1), dt.time(2)], "not numbers"),
+        ([Decimal("Infinity"), Decimal("2")], "not numbers"),
+        ([dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)], "time zone"),
+    ],
+)
+def test_what_is_no_number_is_refused(values: Any, says: str) -> None:
+    with pytest.raises(DataError, match=rf"column 'x': .*{says}") as caught:
+        one(pd.Series(values))
+    assert "2020" not in str(caught.value)
+
+
+def test_text_that_is_no_unicode_is_refused() -> None:
+    with pytest.raises(DataError, match="column 'x': has characters that no file can hold"):
+        one(pd.Series(["\ud800", "a"], dtype=object), "categorical")
+    table = Table(
+        pd.DataFrame({"x": [1, 2], "s": pd.Series(["\ud800", "a"], dtype=object)}),
+        {"x": {**QI, "kind": "numeric"}, "s": {"role": "sensitive"}},
+    )
+    anon = af.anonymize(table, "mondrian", k=2)
+    with (
+        pytest.warns(UserWarning, match="nearly unique"),
+        pytest.raises(DataError, match="column 's': has char"),
+    ):
+        anon.release()
+
+
+@pytest.mark.parametrize("workers", [0, -1, "x", 1.5, True])
+def test_workers_are_a_count(workers: Any) -> None:
+    with pytest.raises(ParameterError, match="workers must be"):
+        af.anonymize(one([1, 2]), "mondrian", k=2, workers=workers)
+
+
+@pytest.mark.parametrize("k", [np.int64(2), np.array([2, 3]), (2,), range(2, 4)])
+def test_compare_takes_any_whole_numbers(k: Any) -> None:
+    runs = af.compare(one(range(6)), ["mondrian"], k=k)
+    assert runs["k"].tolist() == np.atleast_1d(np.array(k)).tolist()
+
+
+@pytest.mark.parametrize("k", [None, 2.5, "5", [2.0], [], [True]])
+def test_compare_refuses_other_k(k: Any) -> None:
+    with pytest.raises(ParameterError, match="k must be whole numbers"):
+        af.compare(one(range(6)), ["mondrian"], k=k)
+
+
+def test_arguments_of_another_sort() -> None:
+    table = one(range(6))
+    anon = af.anonymize(table, "mondrian", k=2)
+    calls: list[tuple[type[AnonflowError], Any]] = [
+        (ParameterError, lambda: af.anonymize(table, ["greedy"], k=2)),  # type: ignore[arg-type]
+        (ParameterError, lambda: af.measure(table, anon, ["c-avg"], k="x")),  # type: ignore[arg-type]
+        (ParameterError, lambda: af.measure(table, anon, ["c-avg"], k=0)),
+        (ParameterError, lambda: af.measure(table, anon, {"usefulness": {"numeric": 5}})),
+        (ParameterError, lambda: af.attack(table, anon, Journalist(5), k=2)),  # type: ignore[arg-type]
+        (SchemaError, lambda: af.Schema.infer([1])),  # type: ignore[arg-type]
+    ]
+    for error, call in calls:
+        with pytest.raises(error):
+            call()
+
+
+def test_the_journalist_knows_hierarchies_built_in_memory() -> None:
+    tree = Hierarchy.from_nested({"*": {"A": ["a", "b"], "C": ["c", "d"]}})
+    table = one(list("aabbccdd"), "hierarchy", hierarchy=tree)
+    anon = af.anonymize(table, "mondrian", k=2)
+    found = af.attack(table, anon, Journalist(pd.DataFrame({"x": list("abcd") * 4})))
+    assert found["success"].tolist() == [0.25]
