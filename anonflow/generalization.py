@@ -440,7 +440,8 @@ def _distinct_texts(cells: pd.Series) -> tuple[list[str], np.ndarray]:
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    texts = ["" if pd.isna(cell) else cell if isinstance(cell, str) else _plain(cell) for cell in distinct]
+    plain = np.asarray(distinct, object)
+    texts = [cell if isinstance(cell, str) else "" if pd.isna(cell) else _plain(cell) for cell in plain]
     return texts, at
 
 

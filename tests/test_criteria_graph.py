@@ -153,3 +153,17 @@ def test_the_longer_list_is_not_searched() -> None:
     moved = frame.copy()
     moved["s0"] = "5"
     assert not verify(table, moved, "covers", k=5) or (table.frame["s0"] == "5").all()
+
+
+def test_a_perfect_matching_is_found_where_a_flow_finds_one() -> None:
+    rng = np.random.default_rng(7)
+    seen = set()
+    for n in [*range(1, 9), 40] * 12:
+        edge = rng.choice(n * n, min(n * n, int(rng.integers(1, 3 * n + 1))), replace=False)
+        left, right = edge // n, edge % n
+        one = np.ones(n, np.int64)
+        perfect = flow.largest_flow(one, one, left, right, np.ones(len(edge), np.int64)).value == n
+        assert flow.matched_all(left, right, n) == perfect
+        seen.add(perfect)
+    assert seen == {True, False}
+    assert not flow.matched_all(np.zeros(0, int), np.zeros(0, int), 2)

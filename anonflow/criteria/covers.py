@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.flow import largest_flow
+from anonflow.criteria.flow import largest_flow, matched_all
 from anonflow.criteria.graph import Bipartite, Merged, merge, runs
 from anonflow.criteria.listing import Listing
 from anonflow.criteria.verification import Finding
@@ -166,6 +166,8 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
         balanced = np.bincount(left, minlength=evidence.n) == listing.degrees[0]
         if balanced.all():  # a regular bipartite graph has a perfect matching
             return np.empty(0, np.int64), claim
+    if matched_all(left, right, evidence.n):
+        return np.empty(0, np.int64), claim
     flow = largest_flow(one, one, left, right, np.ones(len(left), np.int64))
     return np.flatnonzero(flow.unmet), claim
 

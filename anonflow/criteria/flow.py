@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
-from scipy.sparse.csgraph import connected_components, maximum_flow
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching, maximum_flow
 
 from anonflow.errors import DataError
 
-__all__ = ["Flow", "cyclic_edges", "largest_flow"]
+__all__ = ["Flow", "cyclic_edges", "largest_flow", "matched_all"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +115,23 @@ def _dinic(
     sent = np.bincount(left, edge, u).astype(np.int64)
     met = np.bincount(right, edge, v).astype(np.int64)
     return Flow(int(result.flow_value), edge, supply - sent, demand - met)
+
+
+def matched_all(left: np.ndarray, right: np.ndarray, n: int) -> bool:
+    """Whether some of these edges match all n records of one side with all n of the other (Hopcroft and Karp, scipy).
+
+    Parameters
+    ----------
+    left, right : numpy.ndarray, shape (E,), integer
+        The ends of the edges.
+    n : int
+
+    Raises
+    ------
+    None
+    """
+    graph = csr_matrix((np.ones(len(left), np.int8), (right, left)), shape=(n, n))
+    return bool((maximum_bipartite_matching(graph, perm_type="column") >= 0).all())
 
 
 def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.ndarray) -> np.ndarray:
