@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from anonflow.algorithms import anonymize
 from anonflow.criteria import verify
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.release import Certificate, Release, publish, read_release, write_release
-from anonflow.table import Schema
+from anonflow.table import Schema, Table
 from tests.naive.draw import beside, ring
 from tests.release_cases import SCHEMA, made, people
 
@@ -177,6 +179,27 @@ def test_text_cells_stay_text(tmp_path: Path) -> None:
         release.write(tmp_path / name)
         back = read_release(tmp_path / name, Schema(SCHEMA)).frame["ill"]
         assert back.tolist() == release.frame["ill"].tolist()
+
+
+@pytest.mark.parametrize("odd", ["a\rb", "a\nb", "\r", 'say "a"', "a,b", "=1+1", " a ", "\u2028"])
+def test_any_text_is_read_back_from_a_csv_file(tmp_path: Path, odd: str) -> None:
+    frame = pd.DataFrame(
+        {"age": [30, 31, 32, 33] * 2, f"of {odd}": ["x", odd] * 4, "ill": [odd, odd, None, "d"] * 2}
+    )
+    schema = Schema(
+        {
+            "age": {"role": "quasi-identifier", "kind": "numeric"},
+            f"of {odd}": {"role": "quasi-identifier", "kind": "categorical"},
+            "ill": {"role": "sensitive"},
+        }
+    )
+    table = Table(frame, schema)
+    release = publish(anonymize(table, "mondrian", k=2), seed=2**130)
+    write_release(release, tmp_path / "r.csv")
+    back = read_release(tmp_path / "r.csv", schema)
+    assert list(back.frame.columns) == list(frame.columns)
+    assert back.frame.fillna("").to_numpy().tolist() == release.frame.fillna("").to_numpy().tolist()
+    assert verify(table, back, k=2, certificate=release.certificate)
 
 
 def test_numbers_are_written_in_their_shortest_form(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
@@ -107,8 +108,25 @@ def _write_csv(frame: pd.DataFrame, stream: BinaryIO, header: bool = True) -> No
 
     columns = {name: _csv_cells(frame[name]) for name in frame.columns}
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    pd.DataFrame(columns).to_csv(text, index=False, header=header, lineterminator="\n")
+    pd.DataFrame(columns).to_csv(
+        text,
+        index=False,
+        header=header,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL if _has_returns(frame) else csv.QUOTE_MINIMAL,
+    )
     text.detach()
+
+
+def _has_returns(frame: pd.DataFrame) -> bool:
+    """Whether a carriage return is in a text: it ends a line for readers, but the writer does not quote it alone."""
+    import pandas as pd
+
+    return any("\r" in str(name) for name in frame.columns) or any(
+        bool(cells.str.contains("\r", regex=False, na=False).any())
+        for _, cells in frame.items()
+        if pd.api.types.is_string_dtype(cells.dtype)
+    )
 
 
 def _csv_cells(cells: pd.Series) -> pd.Series:
