@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from anonflow.errors import AnonflowError, DataError, ParameterError, SchemaErro
 from anonflow.hierarchy import Hierarchy
 from anonflow.risk import Journalist
 from anonflow.table import Table
+from anonflow.table.read import read_frame
 
 QI = {"role": "quasi-identifier"}
 
@@ -142,3 +144,18 @@ def test_the_journalist_knows_hierarchies_built_in_memory() -> None:
     anon = af.anonymize(table, "mondrian", k=2)
     found = af.attack(table, anon, Journalist(pd.DataFrame({"x": list("abcd") * 4})))
     assert found["success"].tolist() == [0.25]
+
+
+def test_a_quote_that_is_never_closed_swallows_nobody(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    for text in ('a,b\n1,"2\n3,4\n5,6\n', 'a\n"1\n', 'a,b\n1,2\n3,"é\n'):
+        for encoding in ("utf-8", "latin-1", "utf-16"):
+            file.write_bytes(text.encode(encoding))
+            with pytest.raises(DataError, match=r"a quote is opened after row \d and never closed"):
+                read_frame(file, encoding=encoding)
+    for text, cells in (
+        ('a,b\n1,5" pipe\n3,4\n', [["1", '5" pipe'], ["3", "4"]]),
+        ('a\n"x""\ny"\n', [['x"\ny']]),
+    ):
+        file.write_text(text)
+        assert read_frame(file).to_numpy().tolist() == cells

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import io
 from collections.abc import Iterator, Sequence
+from csv import Error as CSVError
+from csv import reader as csv_rows
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,7 +152,7 @@ def read_csv(
     ------
     DataError
         If the file is missing or empty, not in the encoding, has rows of another length than the header
-        (how many), or a column name twice.
+        (how many), a quote that is never closed, or a column name twice.
     """
     import pyarrow as pa
 
@@ -216,13 +219,18 @@ def csv_batches(
 
     blank = pa.array(["", *missing], pa.string())
     try:
-        if encoding == "utf-8":
-            # pyarrow would only find it in a cell that it converts, and never in a ragged row
-            decoder = codecs.getincrementaldecoder(encoding)()
-            with pa.input_stream(str(path), compression="detect") as stream:
-                while block := stream.read(1 << 22):
+        # pyarrow would only find bad UTF-8 in a cell that it converts, never in a ragged row, and an open quote never
+        decoder = codecs.getincrementaldecoder(encoding)() if encoding == "utf-8" else None
+        quotes = 0
+        with pa.input_stream(str(path), compression="detect") as stream:
+            while block := stream.read(1 << 22):
+                quotes += block.count(b'"')
+                if decoder:
                     decoder.decode(block)
+        if decoder:
             decoder.decode(b"", True)
+        if quotes % 2:
+            _check_quotes(path, delimiter, encoding)
         with (
             pa.input_stream(str(path), compression="detect") as stream,
             csv.open_csv(stream, **options([])) as reader,
@@ -255,6 +263,26 @@ def csv_batches(
         raise DataError(
             f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; check the delimiter and quotes"
         )
+
+
+def _check_quotes(path: str | PathLike[str], delimiter: str, encoding: str) -> None:
+    """Refuse a file whose last quote is never closed: everything behind it would be one cell."""
+    import pyarrow as pa
+
+    rows = 0
+    with (
+        pa.input_stream(str(path), compression="detect") as stream,
+        io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
+    ):
+        try:
+            for _ in csv_rows(text, delimiter=delimiter, strict=True):
+                rows += 1
+        except CSVError as error:
+            if "unexpected end" in str(error) or "field limit" in str(error):
+                raise DataError(
+                    f"{fspath(path)}: a quote is opened after row {rows} and never closed; close it, or double it "
+                    "where it is part of a value"
+                ) from None
 
 
 def _is_encoding(name: str) -> bool:
