@@ -85,6 +85,10 @@ class Numbers:
         found = {key.at: figure.value for key, figure in self.by_key.items() if _without_at(key) == wanted}
         return dict(sorted(found.items()))
 
+    def at_place(self, place: str) -> Numbers:
+        """Those of one table or figure."""
+        return Numbers(figure for figure in self if figure.key.place == place)
+
     def cases(self, place: str) -> list[str]:
         """The cases of a table or figure, in order of appearance."""
         return list(dict.fromkeys(key.case for key in self.by_key if key.place == place))
