@@ -261,6 +261,22 @@ def test_spaces_at_its_ends_are_part_of_a_password(running: Callable[..., Runnin
     assert sign_in(one, password=" two spaces  ")[0] == 303
 
 
+@pytest.mark.parametrize("proxied", [True, False])
+def test_a_proxy_is_believed_only_where_there_is_one(
+    running: Callable[..., Running], users: Path, proxied: bool
+) -> None:
+    one = running(users=users, workers=0, proxied=proxied)
+    assert sign_in(one, password="wrong", X_Real_IP="192.0.2.7")[0] == 403
+    assert one.server is not None
+    waiting = one.server._wall.patience["address"]._wrong
+    assert list(waiting) == ["192.0.2.7" if proxied else "127.0.0.1"]
+
+
+def test_a_request_has_no_large_body(running: Callable[..., Running], users: Path) -> None:
+    one = running(users=users, workers=0)
+    assert one.ask("POST", "/login", "name=anna", Content_Length=str(2 << 20))[0] == 400
+
+
 def test_accounts_are_hashes_that_only_their_owner_reads(tmp_path: Path) -> None:
     path = tmp_path / "users"
     add_account(path, "anna", PASSWORD)

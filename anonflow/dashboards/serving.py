@@ -32,6 +32,9 @@ LOG = logging.getLogger("anonflow.dashboards")
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
+BODY = 1 << 20
+"""Bytes of a request, at most: uploads come by websocket, and no page sends more than a password."""
+
 LOST = 30.0
 """Seconds after which a session ends whose page is closed or lost."""
 
@@ -159,7 +162,7 @@ class Server:
                 start=False,
                 show=False,
                 verbose=False,
-                xheaders=settings.proxied,
+                http_server_kwargs={"xheaders": settings.proxied, "max_body_size": BODY},
                 unused_session_lifetime_milliseconds=int(LOST * 1000),
                 check_unused_sessions_milliseconds=int(LOOK * 1000),
                 session_token_expiration=3600,
