@@ -358,6 +358,24 @@ def test_sessions_are_counted_capped_and_leave_nothing_behind(
     assert one.server.sessions == 1
 
 
+def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
+    running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> None:
+        raise ValueError("Jane Doe")
+
+    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+    one = running()
+    one.token()
+    assert one.server is not None
+    (workspace,) = one.server._workspaces
+    workspace.later(broken)
+    until(lambda: "ValueError at test_serving.py" in caplog.text)
+    one.server.line.join("somebody", broken, lambda: None)
+    until(lambda: caplog.text.count("ValueError at test_serving.py") == 2)
+    assert "Jane Doe" not in caplog.text
+
+
 def test_a_server_that_ends_ends_its_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Running()
     assert one.server is not None

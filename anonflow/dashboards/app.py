@@ -76,10 +76,17 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
             with set_curdoc(document):
                 change()
 
+        def later() -> None:
+            try:
+                now()
+            except Exception as error:  # the event loop would log its words
+                with set_curdoc(document):
+                    _told(error)
+
         if threading.get_ident() == main:
             now()
         else:
-            document.add_next_tick_callback(now)
+            document.add_next_tick_callback(later)
 
     return schedule
 

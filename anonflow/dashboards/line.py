@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import logging
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
 from functools import cache
 
+from anonflow.errors import unforeseen
+
 __all__ = ["Line", "Ticket", "local_line"]
+
+LOG = logging.getLogger("anonflow.dashboards")
 
 
 class Ticket:
@@ -80,7 +85,7 @@ class Line:
         owner : hashable
             The user.
         work : callable
-            Called in a thread of its own when it is this work's turn; what it raises is its own business.
+            Called in a thread of its own when it is this work's turn; what it raises is logged, without its words.
         told : callable
             Called whenever `place` of the ticket has changed; from any thread, and outside the line's lock.
 
@@ -155,6 +160,8 @@ class Line:
     def _do(self, ticket: Ticket) -> None:
         try:
             ticket.work()
+        except Exception as error:  # its words may hold a cell: the thread would print them
+            LOG.error(unforeseen(error))
         finally:
             with self._lock:
                 self._busy.pop(ticket, None)
