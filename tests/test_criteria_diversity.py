@@ -14,6 +14,7 @@ from anonflow.criteria import verify
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
+from anonflow.release import Certificate
 from anonflow.table import Table
 from tests.criteria_cases import anonymization, naive_case, random_generalization, random_table, release_frame
 from tests.naive import criteria as naive
@@ -233,3 +234,19 @@ def test_pycanon_agrees_on_classes() -> None:
         assert not verify(table, shown, f"entropy-l-diversity(l={entropy + 1 + 1e-6})", k=k)
         assert verify(table, shown, f"t-closeness(t={t + 1e-9}, distance=equal)", k=k)
         assert not verify(table, shown, f"t-closeness(t={t - 1e-9}, distance=equal)", k=k)
+
+
+def test_a_certificate_tells_a_hidden_row_from_a_value_called_star() -> None:
+    frame = pd.DataFrame({"age": [1, 2, 9], "d": ["a", "*", "*"]})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    shown = pd.DataFrame({"age": ["1-2", "*", "1-2"], "d": ["*", "*", "a"]})
+    listed = Certificate(
+        2,
+        "k-regular",
+        "greedy",
+        np.array([0, 1, 0], np.int32),
+        np.array([0, 2, 3]),
+        np.array([0, 1, 2], np.int32),
+    )
+    check = verify(table, shown, ["covers", "k-regular", "p-sensitivity(p=2)"], certificate=listed)
+    check.raise_if_failed()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -164,3 +166,17 @@ def test_missing_numbers_are_covered_by_stars_only() -> None:
     assert verify(table, rows, "covers", k=2)
     assert not verify(table, rows.assign(age=["20-30", "20-30", "20-30", "*"]), "covers", k=2)
     assert verify(table, rows.assign(age=["20-30", "20-30", "*", "*"]), ["covers", "k-regular"], k=2)
+
+
+def test_a_row_that_shows_a_columns_one_value_is_not_suppressed() -> None:
+    """It covers as much as a suppressed row beside it, yet may not go beyond a boundary."""
+    frame = pd.DataFrame({"age": [1, 2, 30, 31, 32], "sex": ["f"] * 5})
+    schema: dict[str, Any] = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "boundary": {"width": 10}},
+        "sex": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    table = Table(frame, schema)
+    shown = pd.DataFrame({"age": ["1-2", "1-2", "*", "*", "*"], "sex": ["f", "f", "*", "*", "*"]})
+    assert verify(table, shown, "boundary", k=2)
+    shown.loc[4, "sex"] = "f"
+    assert not verify(table, shown, "boundary", k=2)

@@ -159,3 +159,26 @@ def test_a_quote_that_is_never_closed_swallows_nobody(tmp_path: Path) -> None:
     ):
         file.write_text(text)
         assert read_frame(file).to_numpy().tolist() == cells
+
+
+@pytest.mark.parametrize("option", [{"boundary": {"width": 10}}, {"max-width": 10}])
+def test_values_that_cost_the_same_stay_within_limits(option: dict[str, Any]) -> None:
+    """5 and 1e6 are one number to the kernels where the domain ends at 1e300: nobody is widened to both."""
+    values = [5.0, 6.0, 5.0, 6.0, 1e6, 1e6 + 1, 1e6, 1e6 + 1, 1e300, 1e300]
+    frame = pd.DataFrame({"x": values, "s": list("ababababab")})
+    schema = {"x": {**QI, "kind": "numeric", **option}, "s": {"role": "sensitive"}}
+    table = Table(frame, schema)
+    for name in ("k-concealment", "greedy", "agglomerative"):
+        anon = af.anonymize(table, name, k=2, seed=1)
+        assert af.verify(table, anon, ["covers", "boundary", "guarantee"])
+        if "boundary" in option:
+            made = af.diversify(anon, "p-sensitivity", p=2, seed=1)
+            assert af.verify(table, made, ["covers", "boundary", "guarantee"])
+
+
+def test_all_that_is_generalized_without_boundaries_is_a_violation() -> None:
+    table = one([1, 30, 60, 90], boundary={"width": 10})
+    anon = af.anonymize(table, "k-member", k=4, boundaries=False)
+    assert anon.frame()["x"].tolist() == ["*"] * 4
+    assert af.measure(table, anon, "violations") == {"violations": 4}
+    assert not af.verify(table, anon, "boundary")

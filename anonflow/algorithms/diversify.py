@@ -18,10 +18,11 @@ from anonflow.algorithms.diversity import (
     sensitive_column,
     target_of,
 )
+from anonflow.algorithms.expansion import unloaded
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
-from anonflow.kernels.costs import load, unload
+from anonflow.kernels.costs import load
 from anonflow.kernels.state import State, take
 from anonflow.partition import boundary_classes, limited, unbounded
 from anonflow.table import Table
@@ -144,9 +145,7 @@ def _check_limits(anon: Anonymization, made: Anonymization) -> None:
     names = limited(anon.table.records)
     if not names or not anon.parameters.get("boundaries", True):
         return
-    over = beyond_cells(anon.table.records, made.generalization)[list(names)]
-    # rows that became * throughout without being suppressed are over a limit, too
-    over |= made.generalization.suppressed_rows() & ~made.suppressed
+    over = beyond_cells(anon.table.records, made.generalization, made.suppressed)[list(names)]
     if over.any():
         columns = ", ".join(repr(anon.table.domains[a].column) for a in names)
         raise InfeasibleError(
@@ -241,8 +240,7 @@ class _Step:
         return load(self.part.plan, made.lo, made.hi, made.bits)
 
     def _unloaded(self, boxes: State) -> Generalization:
-        lo, hi, bits = unload(self.part.plan, boxes)
-        made = Generalization(self.anon.table.domains, lo, hi, bits).closure()
+        made = unloaded(self.anon.table.records, self.part.plan, boxes, self.zones)
         return made.join(self.anon.generalization)
 
     # -------------------------------------------------------------------------------------- matches

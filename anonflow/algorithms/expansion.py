@@ -18,7 +18,16 @@ from anonflow.kernels.costs import load, unload
 from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.table.records import Records
 
-__all__ = ["Merged", "expanded", "expanded_among", "floor", "nearest", "optimal", "randomly_expanded"]
+__all__ = [
+    "Merged",
+    "expanded",
+    "expanded_among",
+    "floor",
+    "nearest",
+    "optimal",
+    "randomly_expanded",
+    "unloaded",
+]
 
 BLOCK = 256
 """Records expanded at a time: the lists of their neighbours stay small."""
@@ -270,7 +279,7 @@ def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator, 
         boxes, ids = expanded(merged, k), nearest(merged, q + 1)
     else:
         boxes, ids = expanded_among(merged, k, q)
-    first = _generalization(records, plan, merged.spread(boxes))
+    first = unloaded(records, plan, merged.spread(boxes))
     others = _others(merged, ids, q)
     second = _chosen(records, others, k, rng)
     same = _equal(first, second)
@@ -310,8 +319,37 @@ def optimal(merged: Merged, k: int) -> State:
     return boxes
 
 
-def _generalization(records: Records, plan: object, boxes: State) -> Generalization:
+def unloaded(records: Records, plan: object, boxes: State, zones: np.ndarray | None = None) -> Generalization:
+    """The generalized records of some boxes, box i original i's.
+
+    Parameters
+    ----------
+    records : Records
+        n originals.
+    plan : Plan
+    boxes : State
+        n of them, each joined from records of its own zone.
+    zones : numpy.ndarray, shape (n,), int64, optional
+        Labels 0.. of what was generalized apart; one for all without it.
+
+    Raises
+    ------
+    None
+
+    Notes
+    -----
+    Numbers that cost the same are one number to the kernels, which take the widest run of them. It is cut to the
+    values of the zone, so that it leaves no boundary and no limit for the sake of nobody. O(n q).
+    """
     lo, hi, bits = unload(plan, boxes)  # type: ignore[arg-type]
+    zones = np.zeros(records.n, np.int64) if zones is None else zones
+    own = Generalization.of(records)
+    for t in range(len(lo)):
+        least, most = np.full(zones.max() + 1, np.iinfo(np.int32).max), np.full(zones.max() + 1, -1)
+        np.minimum.at(least, zones, own.lo[t])
+        np.maximum.at(most, zones, own.hi[t])
+        np.maximum(lo[t], least[zones], out=lo[t])
+        np.minimum(hi[t], most[zones], out=hi[t])
     return Generalization(records.domains, lo, hi, bits).closure()
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
-from anonflow.algorithms.expansion import Merged, expanded, optimal, randomly_expanded
+from anonflow.algorithms.expansion import Merged, expanded, optimal, randomly_expanded, unloaded
 from anonflow.algorithms.matching_components import concealed
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import mend_jit
-from anonflow.kernels.costs import unload
 
 __all__ = ["K_CONCEALMENT", "TARGETS", "k_concealment"]
 
@@ -134,8 +133,7 @@ def k_concealment(
         facts["warning"] = WEAK.format(criterion=TARGETS[target])
     elif not randomized or exact:
         facts["warning"] = NOT_RANDOM if not exact else EXACT
-    lo, hi, bits = unload(part.plan, boxes)
-    made = Generalization(part.records.domains, lo, hi, bits).closure()
+    made = unloaded(part.records, part.plan, boxes)
     made = made.join(Generalization.of(part.records))
     return Outcome(made, facts=facts)
 

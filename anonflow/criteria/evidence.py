@@ -193,6 +193,12 @@ class Evidence:
         blank = self.suppressed.copy()
         if not blank.any() or self.frame is None or not self.others:
             return blank
+        if self.certified and self.listing is not None and self.k is not None:
+            # only who has too few matches is suppressed: others may have * for a value
+            blank &= self.listing.degrees < self.k
+            return np.asarray(
+                blank & np.logical_and.reduce([_stars(self.frame[name]) for name in self.others])
+            )
         hidden, own = (
             np.logical_and.reduce([_stars(frame[name]) for name in self.others])
             for frame in (self.frame, self.table.frame)
@@ -218,9 +224,12 @@ class Evidence:
 
     @cached_property
     def graph(self) -> Bipartite:
-        """The consistency graph; exempt rows are vertices of their own."""
-        apart = self.exempt if self.exempt.any() else None
-        return consistency_graph(self.records, self.published, apart)
+        """The consistency graph; exempt rows are vertices of their own, suppressed ones where boundaries matter."""
+        apart = self.exempt
+        if any(domain.bound is not None for domain in self.records.domains):
+            # a row that shows the one value of some column covers as much, and is not suppressed
+            apart = apart.astype(np.int64) + self.suppressed
+        return consistency_graph(self.records, self.published, apart if apart.any() else None)
 
     @cached_property
     def exempt_box(self) -> np.ndarray:

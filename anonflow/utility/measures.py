@@ -353,7 +353,7 @@ def _violations(prepared: None, part: Part) -> int:
             "measure 'violations' compares each row with its own original; give the anonymization, or check "
             "the release with the criterion boundary"
         )
-    return int(beyond_cells(part.records, part.generalization).sum())
+    return int(beyond_cells(part.records, part.generalization, part.hidden).sum())
 
 
 def _sum(prepared: None, chunks: list[int]) -> int:

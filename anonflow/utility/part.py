@@ -38,6 +38,8 @@ class Part:
         Suppressed records.
     own : bool
         Whether row i is original i's, as in an anonymization; a release is shuffled.
+    hidden : numpy.ndarray, shape (n,), bool, or None
+        Which records are suppressed; None where nobody says.
     """
 
     records: Records
@@ -47,6 +49,7 @@ class Part:
     homogeneous: bool
     suppressed: int
     own: bool = True
+    hidden: np.ndarray | None = None
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -108,13 +111,14 @@ def _anonymization(records: Records, generalization: Generalization, subject: An
     matches = getattr(subject, "matches", None)
     classes = getattr(subject, "classes", None)
     suppressed = getattr(subject, "suppressed", None)
-    hidden = int((generalization.suppressed_rows() if suppressed is None else suppressed).sum())
+    count = int((generalization.suppressed_rows() if suppressed is None else suppressed).sum())
     if matches is not None:
-        return Part(records, generalization, *_listed(matches, records.n), False, hidden)
+        listed = _listed(matches, records.n)
+        return Part(records, generalization, *listed, False, count, hidden=suppressed)
     if classes is not None:
         own = np.arange(records.n)
-        return Part(records, generalization, own, own, True, hidden)
-    return Part(records, generalization, None, None, False, hidden)
+        return Part(records, generalization, own, own, True, count, hidden=suppressed)
+    return Part(records, generalization, None, None, False, count, hidden=suppressed)
 
 
 def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:

@@ -10,7 +10,7 @@ from anonflow.table.records import Records
 __all__ = ["beyond_cells"]
 
 
-def beyond_cells(records: Records, made: Generalization) -> np.ndarray:
+def beyond_cells(records: Records, made: Generalization, suppressed: np.ndarray | None = None) -> np.ndarray:
     """Which cells break a boundary or a limit, shape (q, n), bool.
 
     Parameters
@@ -19,6 +19,8 @@ def beyond_cells(records: Records, made: Generalization) -> np.ndarray:
         n originals; their domains say what is allowed.
     made : Generalization
         n generalized records; row i is original i's.
+    suppressed : numpy.ndarray, shape (n,), bool, optional
+        Suppressed records; those that cover everything without it.
 
     Raises
     ------
@@ -44,5 +46,5 @@ def beyond_cells(records: Records, made: Generalization) -> np.ndarray:
         limit = records.domains[a].limit
         if limit is not None:
             over[a] = counts[t] > limit
-    over[:, made.suppressed_rows()] = False
+    over[:, made.suppressed_rows() if suppressed is None else suppressed] = False
     return over
