@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -16,6 +17,9 @@ __all__ = [
     "SchemaError",
     "VerificationError",
 ]
+
+# a file's name may hold line breaks, and what a terminal takes for an order
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class AnonflowError(Exception):
@@ -39,9 +43,10 @@ class AnonflowError(Exception):
     exit_status = 3
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
-        super().__init__(message, tuple(problems))
+        message, *each = (_CONTROLS.sub(" ", text) for text in (message, *problems))
+        super().__init__(message, tuple(each))
         self.message = message
-        self.problems: tuple[str, ...] = tuple(problems) or (message,)
+        self.problems: tuple[str, ...] = tuple(each) or (message,)
 
     def __str__(self) -> str:
         if self.problems == (self.message,):

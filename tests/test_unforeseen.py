@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.errors import BUG, unforeseen
+from anonflow.errors import BUG, AnonflowError, unforeseen
 
 CELL = "Jane Doe"
 SAID = re.compile(rf"ZeroDivisionError at test_unforeseen\.py:\d+; {BUG}")
@@ -29,6 +31,16 @@ def test_the_place_is_where_it_was_raised() -> None:
         Broken().events  # noqa: B018
     assert SAID.fullmatch(f"{unforeseen(caught.value)}; {BUG}")
     assert unforeseen(KeyError(CELL)) == "KeyError at an unknown place"
+
+
+def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path) -> None:
+    for name in ("a\nb.csv", "a\x1b[2Jb.csv", "a\u2028b.csv"):
+        with pytest.raises(AnonflowError) as caught:
+            af.Table.read(tmp_path / name, {"a": {"role": "quasi-identifier", "kind": "numeric"}})
+        assert str(caught.value).isprintable()
+        assert "does not exist" in str(caught.value)
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert (str(again), again.problems) == (str(caught.value), caught.value.problems)
 
 
 @pytest.fixture
