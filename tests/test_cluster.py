@@ -247,7 +247,7 @@ def test_a_worker_without_memory_names_the_partition(tmp_path: Path, monkeypatch
 
 def test_a_partition_that_ends_every_worker_is_given_up() -> None:
     """The graph's own machinery: a task that kills whoever runs it, among tasks that do not."""
-    graph = {"bad": (os.kill, (os.getpid,), 9), "good": (len, [1, 2])}
+    graph = {"bad": (signal.raise_signal, 9), "good": (len, [1, 2])}
     events = EventStream()
     arrived = dict(schedulers.stream(graph, ("bad", "good"), "processes", 2, events))
     assert arrived["good"] == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from dask.threaded import get
 
 from anonflow import engine
 from anonflow.engine import graph, schedulers, source, tasks
-from anonflow.engine.fusing import fused
+from anonflow.engine.events import EventStream
+from anonflow.engine.fusing import batched, fused
 from tests.flow_files import write_flow
 
 
@@ -90,3 +92,41 @@ def test_a_matrix_shares_load_coding_sort_and_partitions(
     assert counted["ordered"] == 1
     assert counted["part"] == 3
     assert 6 * 3 <= counted["match"] <= 6 * 3 + warm
+
+
+def test_a_batch_has_the_results_of_its_tasks() -> None:
+    seconds, results = get({**GRAPH, "batch": batched(GRAPH, ["a", "c", "plain"])}, "batch")
+    assert results == [get(GRAPH, name) for name in ("a", "c", "plain")]
+    assert seconds >= 0
+    whole = fused(
+        {**GRAPH, "one": batched(GRAPH, ["left", "plain"]), "two": batched(GRAPH, ["right"])}, ["one", "two"]
+    )
+    assert [get(whole, name)[1] for name in ("one", "two")] == [
+        [get(GRAPH, "left"), get(GRAPH, "plain")],
+        [get(GRAPH, "right")],
+    ]
+    assert "left" not in whole  # it is done inside its batch
+
+
+@pytest.mark.slow
+def test_small_tasks_are_sent_together_and_long_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[list[int]] = []
+    send = schedulers._Sent.send
+
+    def noted(own: Any, groups: Any) -> None:
+        sent.append([len(group) for group in groups])
+        send(own, groups)
+
+    monkeypatch.setattr(schedulers._Sent, "send", noted)
+    small = {"half": 0.5, **{f"t-{i}": (added, "half", i) for i in range(300)}}
+    leaves = [f"t-{i}" for i in range(300)]
+    found = dict(schedulers.stream(small, leaves, "processes", 2, EventStream()))
+    assert found == {f"t-{i}": 0.5 + i for i in range(300)}
+    first, rest = sent
+    assert first == [1] * 8
+    assert max(rest) > 1
+    assert len(rest) >= 8  # each worker has several to do
+    sent.clear()
+    long = {f"t-{i}": (time.sleep, 0.3) for i in range(20)}
+    assert len(list(schedulers.stream(long, list(long), "processes", 2, EventStream()))) == 20
+    assert {size for sizes in sent for size in sizes} == {1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,7 @@ def test_what_waits_on_a_worker_that_ends_is_not_given_up_with_it(
     # needs so different that no task counts as a root, which would be given to the worker later
     graph: dict[str, Any] = {f"number-{i}": i for i in range(6)}
     for i in range(6):
-        graph[f"task-{i}"] = (os.kill, (os.getpid,), 9) if i < bad else (abs, f"number-{i}")
+        graph[f"task-{i}"] = (signal.raise_signal, 9) if i < bad else (abs, f"number-{i}")
     leaves = [f"task-{i}" for i in range(6)]
     arrived = dict(schedulers.stream(graph, leaves, "processes", 1, EventStream()))
     problems = [arrived[name].matched for name in leaves[:bad]]

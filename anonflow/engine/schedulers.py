@@ -16,7 +16,7 @@ from typing import Any
 
 from anonflow.engine import tasks
 from anonflow.engine.events import Cancelled, EventStream
-from anonflow.engine.fusing import fused, is_task
+from anonflow.engine.fusing import batched, fused, is_task
 from anonflow.engine.spec import SCHEDULER
 from anonflow.errors import AnonflowError
 
@@ -30,6 +30,15 @@ CONNECT = 10
 
 TOGETHER = "7d"
 """Flows that share a cluster take turns, partition by partition; otherwise all of the first come first."""
+
+AHEAD = 4
+"""Tasks that each worker is given before it is known how long they take."""
+
+BRIEF = 0.2
+"""Seconds that tasks may take that are sent together."""
+
+TOGETHER_MOST = 64
+"""Tasks that are sent together, at most."""
 
 LOST = 1
 """A partition may take so many local workers down with it; after one more it is tried alone."""
@@ -285,43 +294,80 @@ def _compute(
 def _gather(
     client: Any, where: Any, graph: Mapping[str, Any], leaves: Sequence[str], put: Put, stop: threading.Event
 ) -> Iterator[str]:
-    """Compute a graph; the names of the results that it does not have because workers ended, one after another."""
+    """Compute a graph; the names of the results that it does not have because workers ended, one after another.
+
+    A few tasks go first. How long they take says how many of the others are sent, and answered, together.
+    """
     from concurrent.futures import CancelledError
 
-    from distributed import as_completed
     from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
-    # names of an earlier run of the same flow may still be known to a cluster that others use, too
-    mark = secrets.token_hex(4)
-    own = _renamed(graph, mark)
-    futures = client.get(own, [_own(name, mark) for name in leaves], sync=False, fifo_timeout=TOGETHER)
-    names = {future.key: name for future, name in zip(futures, leaves, strict=True)}
-    waiting = as_completed(futures, loop=client.loop, with_results=True, raise_errors=False)
-    left = len(futures)
-    while left:
+    workers = max(1, sum(client.nthreads().values()))
+    rest = list(leaves)
+    first, rest = rest[: AHEAD * workers], rest[AHEAD * workers :]
+    sent = _Sent(client, graph)
+    sent.send([(name,) for name in first])
+    took: list[float] = []
+    while sent.left or rest:
         if stop.is_set():
-            client.cancel(futures, force=True)
+            client.cancel(sent.futures, force=True)
             return
         if client.status not in ("running", "connecting"):
             raise _lost(where)
-        if not waiting.has_ready():
+        if rest and (len(took) >= 2 * workers or not sent.left):
+            most = max(1, min(TOGETHER_MOST, len(rest) // (AHEAD * workers)))
+            size = max(1, min(most, int(BRIEF / max(min(took, default=BRIEF), 1e-6))))
+            sent.send([tuple(rest[at : at + size]) for at in range(0, len(rest), size)])
+            rest = []
+        if not sent.waiting.has_ready():
             stop.wait(0.02)
             continue
-        left -= 1
+        sent.left -= 1
         try:
-            future, result = next(waiting)
+            future, result = next(sent.waiting)
             if future.status == "error":
                 future.result(timeout=READY)
         except KilledWorker:
-            yield names[future.key]
+            yield from sent.names[future.key]
             continue
         except (CancelledError, CommClosedError, TimeoutError, OSError):
             raise _lost(where) from None
         if isinstance(result, CancelledError):
             raise _lost(where)
-        put((names[future.key], result))
+        seconds, results = result
+        names = sent.names[future.key]
+        took.append(seconds / len(names))
+        for each in zip(names, results, strict=True):
+            put(each)
         future.release()
+
+
+class _Sent:
+    """What a cluster was given to do, and has not answered yet."""
+
+    def __init__(self, client: Any, graph: Mapping[str, Any]) -> None:
+        from distributed import as_completed
+
+        self._client = client
+        self._graph = graph
+        self.waiting = as_completed([], loop=client.loop, with_results=True, raise_errors=False)
+        self.futures: list[Any] = []
+        self.names: dict[str, tuple[str, ...]] = {}
+        self.left = 0
+
+    def send(self, groups: Sequence[tuple[str, ...]]) -> None:
+        """Send tasks, those of a group as one."""
+        # names of an earlier run of the same flow may still be known to a cluster that others use, too
+        mark = secrets.token_hex(4)
+        batches = {f"batch-{number}": batched(self._graph, group) for number, group in enumerate(groups)}
+        own = _renamed(fused({**self._graph, **batches}, tuple(batches)), mark)
+        keys = [_own(name, mark) for name in batches]
+        futures = self._client.get(own, keys, sync=False, fifo_timeout=TOGETHER)
+        self.names |= {future.key: group for future, group in zip(futures, groups, strict=True)}
+        self.futures += futures
+        self.left += len(futures)
+        self.waiting.update(futures)
 
 
 def _own(name: str, mark: str) -> str:
