@@ -322,6 +322,18 @@ def test_hostile_uploads_are_one_sentence_and_change_nothing(
     assert set(workspace.folder.iterdir()) == before  # nothing stays behind
 
 
+def test_a_very_wide_table_is_refused_before_it_is_read(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object, **__: object) -> None:
+        pytest.fail("a hundred thousand columns take the server half a minute")
+
+    monkeypatch.setattr("anonflow.dashboards.opening.read_frame", read)
+    (tmp_path / "given").write_text('"one\nname";' + ";".join(f"c{i}" for i in range(10_000)) + "\n")
+    with pytest.raises(DataError, match="10,001 columns"):
+        workspace.open_file("wide.csv", tmp_path / "given", delimiter=";")
+
+
 def test_an_upload_opens_and_the_message_goes(workspace: Workspace) -> None:
     screen = DataScreen(workspace=workspace)
     send(screen.dropper, "bad.csv", b"")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import csv
 import gzip
+import io
 import os
 import shutil
 import zlib
@@ -177,6 +179,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
                 "csv": path.name,
                 **{key: value for key, value in given.items() if (key, value) != ("delimiter", ",")},
             }
+            limits.check_columns(_columns(path, given["delimiter"]))  # reading very many takes minutes
             frame = read_frame(path, **given)
     except AnonflowError as error:
         # where the file lies on the server is nobody's business
@@ -190,18 +193,29 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     return frame, source
 
 
-def _delimiter(path: Path) -> str:
-    """The delimiter that the header has most of; a comma if it has none."""
+def _beginning(path: Path, most: int) -> str:
+    """The first bytes of a CSV file as text, whatever its encoding: delimiters and quotes look alike in all."""
     try:
         with path.open("rb") as stream:
             packed = path.name.lower().endswith(".gz")
-            header = (
-                (gzip.GzipFile(fileobj=stream) if packed else stream)
-                .readline(1 << 16)
-                .decode("utf-8", "replace")
-            )
+            return (gzip.GzipFile(fileobj=stream) if packed else stream).read(most).decode("utf-8", "replace")
     except (OSError, EOFError, zlib.error):
-        return ","
+        return ""
+
+
+def _columns(path: Path, delimiter: str) -> int:
+    """How many columns the header of a CSV file has; of a header of more than a megabyte, those in the first."""
+    try:
+        return len(
+            next(csv.reader(io.StringIO(_beginning(path, 1 << 20), newline=""), delimiter=delimiter), [])
+        )
+    except (csv.Error, TypeError):
+        return 0  # the reader says what is wrong
+
+
+def _delimiter(path: Path) -> str:
+    """The delimiter that the header has most of; a comma if it has none."""
+    header = _beginning(path, 1 << 16).partition("\n")[0]
     return max(DELIMITERS, key=header.count) if any(mark in header for mark in DELIMITERS) else ","
 
 
