@@ -347,7 +347,7 @@ def test_an_upload_opens_and_the_message_goes(workspace: Workspace) -> None:
     assert workspace.source == {"csv": "good.csv", "delimiter": ";", "missing": ["?", "NA"]}
     assert len(screen.first.value) == 60
     assert list(screen.columns.value["column"]) == list(workspace.frame.columns)
-    assert "(100%)" in screen.sentence.object or "%" in screen.sentence.object
+    assert f"{screen.choice.unique()[-1]:,} records (" in screen.sentence.object
 
 
 def test_the_screen_opens_built_in_tables_with_their_options(workspace: Workspace) -> None:
