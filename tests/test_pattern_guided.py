@@ -101,7 +101,7 @@ def test_what_is_published() -> None:
         ([], "'all' or a list"),
         ([["agee"]], "did you mean 'age'"),
         (["01"], "1 characters"),
-        (["2"], "0 or 1"),
+        (["2"], r"\* suppressed, - kept"),
         ([3], "column names"),
     ],
 )

@@ -151,9 +151,11 @@ def test_a_grid_shows_patterns_back() -> None:
     assert grid["cost"].is_monotonic_increasing
     assert (grid[["education", "salary"]].iloc[:-1] == "-").all(axis=None)
     # what is shown can be given
-    rows = ["".join("1" if cell == "*" else "0" for cell in row) for row in grid[list(ADULT_2)].to_numpy()]
-    again = pattern_masks(table(ADULT_2).domains, rows, {"age": 3})
-    assert again.tolist() == pattern_masks(table(ADULT_2).domains, SCENARIO, {"age": 3}).tolist()
+    rows = ["".join(row) for row in grid[list(ADULT_2)].to_numpy()]
+    for marks in ("-*", "01", "□☆"):
+        given = [row.translate(str.maketrans("-*", marks)) for row in rows]
+        again = pattern_masks(table(ADULT_2).domains, given, {"age": 3})
+        assert again.tolist() == pattern_masks(table(ADULT_2).domains, SCENARIO, {"age": 3}).tolist()
 
 
 def test_positions_of_a_code_are_patterns_of_their_own() -> None:
@@ -255,6 +257,11 @@ def test_the_verifier_reads_predicates_on_its_own() -> None:
     assert failed({"together": ["a", "c"], "at-most-one-of": [["a", "b"], ["b", "c"]]}) == 0
     assert failed([["a"], {"at-most": 0}]) == 2
     assert failed([["b"], {"at-most": 0}]) == failed([{"at-most": 0}, {"never": ["a"]}]) == 0
+    # as the method takes them, without a name in between
+    assert af.verify(made, shown, {"pattern": {"at-most": 0}})["pattern"].failed == 2
+    for odd in ({"at-most": "x"}, {"never": 5}, {"together": [1]}, {"at-most-one-of": 5}):
+        with pytest.raises(ParameterError, match=r"of another form|no quasi-identifier"):
+            failed(odd)
     with pytest.raises(ParameterError, match="'d'"):
         failed({"never": ["d"]})
     with pytest.raises(ParameterError, match="'at-least'"):

@@ -22,6 +22,9 @@ __all__ = ["mask_costs", "pattern_costs", "pattern_grid", "pattern_masks", "qi_c
 MOST = 20
 """QIs up to which all patterns may be asked for; predicates may leave at most 2^20 patterns."""
 
+HIDDEN, SHOWN = "*1☆", "-0_.□"
+"""Marks of a pattern that is written as text."""
+
 PREDICATES = ("at-most", "never", "together", "at-most-one-of", "fallback")
 
 
@@ -36,7 +39,8 @@ def pattern_masks(domains: Sequence[Domain], patterns: Any = "all", weights: Any
 
         - the columns that are suppressed (a position of a code as ``zip[3]``, the column for all its
           positions);
-        - a text of 0 and 1, a character per QI in schema order, 1 for suppressed;
+        - a text with a mark for each QI in schema order, ``*`` or 1 for suppressed, ``-`` or 0 for kept, as the
+          criterion ``pattern`` and :func:`pattern_grid` write it;
         - predicates: the patterns that meet all of them.
 
         Predicates are a mapping with any of ``at-most`` (so many QIs), ``never`` (columns), ``together``
@@ -143,12 +147,14 @@ def _masks_of(pattern: Any, domains: Sequence[Domain]) -> np.ndarray:
     if isinstance(pattern, Mapping):
         return _Predicates(pattern, domains).masks()
     if isinstance(pattern, str):
-        if len(pattern) != q or set(pattern) - {"0", "1"}:
-            raise ParameterError(f"pattern-guided: a pattern as text has {q} characters, each 0 or 1")
-        return np.array([int(pattern[::-1], 2)], np.uint64)
+        if len(pattern) != q or set(pattern) - set(HIDDEN + SHOWN):
+            raise ParameterError(
+                f"pattern-guided: a pattern as text has {q} characters, a mark for each quasi-identifier: * suppressed, - kept"
+            )
+        return np.array([sum(1 << a for a, mark in enumerate(pattern) if mark in HIDDEN)], np.uint64)
     if not isinstance(pattern, Sequence) or not all(isinstance(name, str) for name in pattern):
         raise ParameterError(
-            "pattern-guided: a pattern is a list of column names, a text of 0 and 1, or predicates"
+            "pattern-guided: a pattern is a list of column names, a text such as '-*-', or predicates"
         )
     mask = 0
     for name in pattern:

@@ -110,6 +110,8 @@ def _read_item(item: Any, guarantee: str | None) -> list[Asked]:
 
 
 def _values(name: str, given: Any) -> dict[str, Any]:
+    if _canonical(name) == "pattern" and isinstance(given, Mapping) and "patterns" not in given:
+        return {"patterns": given}  # predicates, as they are given to the method
     if isinstance(given, Mapping):
         return {str(key).replace("-", "_"): value for key, value in given.items()}
     known = CRITERIA.get(_canonical(name), ())

@@ -242,7 +242,13 @@ def pattern(evidence: Evidence, patterns: Any) -> Finding:
         both = np.unique(np.concatenate([allowed & ~either, stars]), axis=0, return_inverse=True)[1].ravel()
         other = ~np.isin(both[len(allowed) :], both[: len(allowed)]) & ~evidence.suppressed
         for said in predicates:
-            other &= ~_meets(stars, said, domains, either)
+            try:
+                other &= ~_meets(stars, said, domains, either)
+            except TypeError:
+                raise ParameterError(
+                    "patterns have a predicate of another form; write {at-most: 2}, {never: [column]}, "
+                    "{together: [column, column]} or {at-most-one-of: [column, column]}"
+                ) from None
         strange = int((other & ~failing).sum())
         failing |= other
     parts = ["every cell is a value or *"]
