@@ -13,11 +13,11 @@ import distributed  # noqa: F401  (its defaults must be there before one of them
 import pytest
 
 from anonflow import engine
-from anonflow.engine import schedulers, tasks
+from anonflow.engine import schedulers, session, tasks
 from anonflow.engine.events import Event, EventStream
 from anonflow.engine.large import units
-from anonflow.errors import AnonflowError
-from tests.flow_files import write_flow
+from anonflow.errors import AnonflowError, ParameterError
+from tests.flow_files import everything_in, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
@@ -144,3 +144,21 @@ def test_an_undisturbed_run_stays_within_its_memory(tmp_path: Path) -> None:
     """The limit of the other tests is one that a worker keeps."""
     assert engine.run(flow_in(tmp_path / "quiet", "false", more=MEMORY), seed=SEED).ok
     assert os.path.exists(tmp_path / "quiet" / "out" / "release.csv")
+
+
+def test_less_memory_than_a_worker_starts_with_is_refused_at_once(tmp_path: Path) -> None:
+    flow = write_flow(tmp_path, more="run: {scheduler: processes, memory: 100MiB}\n")
+    with pytest.raises(
+        ParameterError, match=r"100MiB is less than a worker process takes .* at least 400MiB"
+    ) as caught:
+        engine.run(flow)
+    assert caught.value.exit_status == 2
+    assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
+    assert engine.run(flow, scheduler="threads").ok  # there it is only what decides about pieces
+
+
+def test_the_least_memory_suffices_to_start(tmp_path: Path) -> None:
+    flow = write_flow(
+        tmp_path, more=f"run: {{scheduler: processes, workers: 1, memory: {session.LEAST >> 20}MiB}}\n"
+    )
+    assert engine.run(flow).ok

@@ -19,6 +19,9 @@ from anonflow.errors import ParameterError
 
 __all__ = ["Session"]
 
+LEAST = 400 << 20
+"""Bytes that a worker process needs to load the package, and some more: one with less is ended before it answers."""
+
 Result = TypeVar("Result")
 
 
@@ -85,6 +88,12 @@ class Session:
         self.workers = workers if workers is not None else flow.spec.run.workers
         if self.workers is not None and not 1 <= self.workers <= 1024:
             raise ParameterError("workers is a number of at least 1 and at most 1024")
+        memory = flow.spec.run.memory_bytes
+        if self.scheduler == "processes" and memory is not None and memory < LEAST:
+            raise ParameterError(
+                f"run: memory: {flow.spec.run.memory} is less than a worker process takes before it starts to work; "
+                f"give it at least {LEAST >> 20}MiB, or use the scheduler threads"
+            )
         self.owner = OwnerFolder(flow.owner_folder) if flow.path is not None else None
         self.replayed = replay is not None
         if replay is not None:
