@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
+from anonflow.engine.large.reading import Piece, read_piece, rewrite
+from anonflow.engine.spec import SourceSpec
 from anonflow.errors import AnonflowError, DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Schema, Table
@@ -365,6 +368,18 @@ def test_files_that_are_no_table(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=words):
         read_frame(tmp_path / name, **options)
+
+
+def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
+    torn = pa.array([b"fine", b"t\xffrn"]).view(pa.string())
+    pq.write_table(pa.table({"a": [1, 2], "b": torn}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"no readable Parquet file \(ArrowInvalid\)"):
+        read_frame(tmp_path / "t.parquet")
+    piece = Piece(str(tmp_path / "t.parquet"), (0,), 2)
+    with pytest.raises(DataError, match=r"cannot be read \(ArrowInvalid\)"):
+        read_piece(piece, ["a", "b"])
+    with pytest.raises(DataError, match=r"cannot be read \(ArrowInvalid\)"):
+        rewrite(piece.path, SourceSpec(parquet="t.parquet"), ["b"], 10, str(tmp_path / "piece"))
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def _check_parquet(path: Path, name: str, limits: Limits) -> None:
             for batch in file.iter_batches(FEW, use_threads=False):
                 unpacked += batch.nbytes
                 limits.check_upload(unpacked // PACKED)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeError):
         raise DataError(
             f"{name}: is no readable Parquet file; write it again, or upload a CSV file"
         ) from None

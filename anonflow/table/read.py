@@ -68,7 +68,8 @@ def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
     try:
         tables = [pq.ParquetFile(file).read(columns=fields.names) for file in files]
         table = pa.concat_tables([one.replace_schema_metadata(None).cast(fields) for one in tables])
-    except (pa.ArrowException, OSError) as error:
+        table.validate(full=True)  # texts that are none would only be found by whoever looks at them
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise DataError(f"{fspath(path)}: is no readable Parquet file ({type(error).__name__})") from None
     return table.to_pandas()
 
@@ -111,7 +112,7 @@ def parquet_fields(path: str | PathLike[str]) -> pa.Schema:
         name = fspath(file)
         try:
             fields = pq.ParquetFile(file).schema_arrow.remove_metadata()
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeError) as error:
             raise DataError(f"{name}: is no readable Parquet file ({type(error).__name__})") from None
         nested = [
             f"column {field.name!r}: holds lists or structures"

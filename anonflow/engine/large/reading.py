@@ -57,7 +57,7 @@ def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
     for file in parquet_files(path):
         try:
             about = pq.ParquetFile(file).metadata
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeError) as error:
             raise DataError(f"{file}: is no readable Parquet file ({type(error).__name__})") from None
         groups: list[int] = []
         held = 0
@@ -128,8 +128,11 @@ def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, in
 def _batches(path: str, source: SourceSpec, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
     if source.parquet is not None:
         for file in parquet_files(path):
-            for batch in pq.ParquetFile(file).iter_batches(min(rows, 1 << 16), columns=list(columns)):
-                yield _plain(pa.Table.from_batches([batch]).select(list(columns))).to_batches()[0]
+            try:
+                for batch in pq.ParquetFile(file).iter_batches(min(rows, 1 << 16), columns=list(columns)):
+                    yield _plain(pa.Table.from_batches([batch]).select(list(columns))).to_batches()[0]
+            except (pa.ArrowException, OSError, UnicodeError) as error:
+                raise DataError(f"{file}: cannot be read ({type(error).__name__})") from None
         return
     for batch in csv_batches(
         path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing
@@ -150,18 +153,26 @@ def read_piece(piece: Piece, columns: Sequence[str]) -> pa.Table:
     try:
         with pq.ParquetFile(piece.path) as file:
             table = file.read_row_groups(list(piece.groups), columns=list(columns))
-    except (pa.ArrowException, OSError) as error:
+        return _plain(table.select(list(columns)))
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise DataError(f"{piece.path}: cannot be read ({type(error).__name__})") from None
-    return _plain(table.select(list(columns)))
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """The same without metadata, and with the values themselves where a file has dictionaries of them."""
+    """The same without metadata, and with the values themselves where a file has dictionaries of them.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If texts are none.
+    """
     fields = [
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
         for field in table.schema
     ]
-    return table.cast(pa.schema(fields)).replace_schema_metadata(None)
+    table = table.cast(pa.schema(fields)).replace_schema_metadata(None)
+    table.validate(full=True)
+    return table
 
 
 def kept_rows(frame: pd.DataFrame, schema: Schema) -> np.ndarray:
