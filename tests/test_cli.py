@@ -255,6 +255,13 @@ def test_a_closed_pipe_is_quiet() -> None:
     assert done.stderr == ""
 
 
+def test_a_standard_output_that_is_closed_from_the_start_is_no_bug() -> None:
+    line = f"{sys.executable} -m anonflow datasets >&-"
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in (0, 3)
+    assert "Traceback" not in done.stderr
+
+
 def test_seed_file_and_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_flow(tmp_path)
     (tmp_path / "seed").write_text("ab" * 16 + "\n")

@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
-from anonflow.dashboards.explore_model import ATTACKERS, ExploreModel, in_plain_words
+from anonflow.dashboards import plots
+from anonflow.dashboards.explore_model import ATTACKERS, ExploreModel, called, in_plain_words
 from anonflow.dashboards.explore_screen import ExploreScreen
 from anonflow.dashboards.workspace import Workspace
 from anonflow.drawing.neighbours import around_one
@@ -123,6 +124,9 @@ def test_attacks_run_aside_and_are_told_in_plain_words(done: Workspace) -> None:
     assert linker["success"] == pytest.approx(1 / 4)
     assert sum(count for _, count in found.covering) == 120
     assert min(size for size, _ in found.covering) >= 4
+    assert called(linker) == ATTACKERS["linker"]
+    secret = next(row for row in found.rows if row["attacker"] == "homogeneity")
+    assert called(secret).endswith(": Salary-class")
     words = in_plain_words(linker)
     assert linker["sentence"] in words
     assert "confidence 95 %" in words
@@ -230,3 +234,24 @@ def test_attack_on_the_screen(done: Workspace) -> None:
     assert "as promised" in screen.attacked.object
     assert "confidence 95 %" in screen.attacked.object
     assert not screen.attack.disabled
+
+
+def test_figures_of_dates_have_dates_on_their_axis_and_missing_numbers_have_no_bar() -> None:
+    n = 120
+    days = pd.date_range("1950-01-01", periods=n, freq="40D").strftime("%Y-%m-%d")
+    weights = [None if i % 10 == 0 else 40.0 + 0.7 * i for i in range(n)]
+    columns = {
+        "born": {"role": "quasi-identifier", "kind": "numeric"},
+        "weight": {"role": "quasi-identifier", "kind": "numeric", "missing": "suppress"},
+    }
+    table = af.Table(pd.DataFrame({"born": days, "weight": weights}), columns)
+    made = af.anonymize(table, "mondrian", k=5)
+    born = distribution(table.records, made.generalization, "born")
+    assert born.dates
+    figure = plots.overlay(born, plots.look(False))
+    assert type(figure.xaxis[0].formatter).__name__ == "DatetimeTickFormatter"
+    weight = distribution(table.records, made.generalization, "weight")
+    assert not weight.dates
+    assert len(weight.labels) == len(weight.edges)
+    source = plots.overlay(weight, plots.look(False)).renderers[0].data_source
+    assert {len(values) for values in source.data.values()} == {len(weight.edges) - 1}

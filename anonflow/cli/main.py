@@ -41,10 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             # names of columns and files may hold what the terminal's encoding has not
             stream.reconfigure(errors="backslashreplace")
     status = _guarded(given)
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _drop_stdout()
+    if sys.stdout is not None:  # None where it was closed before we began
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_stdout()
     if status == 130:
         # a kernel that still runs on a thread would keep the process alive
         sys.stderr.flush()

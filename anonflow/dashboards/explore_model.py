@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from anonflow.algorithms.anonymize import Anonymization
 
-__all__ = ["ATTACKERS", "Attacks", "BeforeAfter", "ExploreModel", "in_plain_words"]
+__all__ = ["ATTACKERS", "Attacks", "BeforeAfter", "ExploreModel", "called", "in_plain_words"]
 
 HEAT = 30
 """Runs in the table of losses; the latest, and the chosen one."""
@@ -83,7 +83,7 @@ class Attacks:
     Attributes
     ----------
     rows : list of dict
-        As :func:`anonflow.attack` gives them.
+        As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or None.
     covering : tuple of (int, int)
         How many people (second) are covered by how many rows (first).
     """
@@ -229,7 +229,10 @@ class ExploreModel(param.Parameterized):
 
         def work() -> Attacks:
             scene = Scene.of(made.table, made, made.k)
-            rows = [row_of(one, one.attack(scene)) for one in usual(scene)]
+            rows = [
+                row_of(one, one.attack(scene)) | {"column": getattr(one, "column", None)}
+                for one in usual(scene)
+            ]
             values, counts = np.unique(scene.covering()[scene.people], return_counts=True)
             return Attacks(rows, tuple(zip(values.tolist(), counts.tolist(), strict=True)))
 
@@ -262,6 +265,17 @@ class ExploreModel(param.Parameterized):
             attacks=self._attacked.get(run.id),
             problem="",
         )
+
+
+def called(row: dict[str, Any]) -> str:
+    """What an attacker does, in a few words; of several sensitive columns, which one.
+
+    Raises
+    ------
+    None
+    """
+    column = row.get("column")
+    return ATTACKERS[row["attacker"]] + (f": {column}" if column else "")
 
 
 def in_plain_words(row: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import param
 from markupsafe import Markup
 
 from anonflow.dashboards import plots
-from anonflow.dashboards.explore_model import ATTACKERS, Attacks, ExploreModel, in_plain_words
+from anonflow.dashboards.explore_model import Attacks, ExploreModel, called, in_plain_words
 from anonflow.dashboards.pieces import badge, card, cards, empty, facts, figure_pane, html, sheet, verdict_of
 from anonflow.dashboards.workspace import Workspace
 from anonflow.drawing.neighbours import around_one
@@ -351,9 +351,7 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
         beaten = row["at_risk"] > 0
         rows.append(
             [
-                Markup("<b>{}</b><br><span class='soft'>{}</span>").format(
-                    ATTACKERS[row["attacker"]], row["attacker"]
-                ),
+                Markup("<b>{}</b><br><span class='soft'>{}</span>").format(called(row), row["attacker"]),
                 row["knows"],
                 in_plain_words(row),
                 verdict_of(
@@ -361,10 +359,7 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
                 ),
             ]
         )
-    shown = [
-        (ATTACKERS[row["attacker"]], row["success"], row["low"], row["high"], row["baseline"])
-        for row in attacks.rows
-    ]
+    shown = [(called(row), row["success"], row["low"], row["high"], row["baseline"]) for row in attacks.rows]
     picture = intervals(shown, "Success of each attacker, with its interval")
     return Markup(
         "{}<h4>How often each one wins</h4><p class='soft'>Dot: the rate. Line: where it lies with confidence 95 %. Orange "

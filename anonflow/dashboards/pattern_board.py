@@ -80,7 +80,7 @@ class PatternBoard(pn.viewable.Viewer):
             choice.param.form, label="Patterns", options=FORMS, sizing_mode="stretch_width"
         )
         self.at_most = pn.widgets.IntInput(
-            label="At most so many hidden (empty: any number)", value=None, start=0, width=250
+            label="At most so many hidden", placeholder="any number", value=None, start=0, width=250
         )
         self.never = pn.widgets.MultiChoice(label="Never hidden", options=[], width=250)
         self.fallback = pn.widgets.Checkbox.from_param(

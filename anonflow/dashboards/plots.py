@@ -21,6 +21,9 @@ FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 Tap = Callable[[int], None]
 
+_DAY = 86_400_000.0
+"""Milliseconds, in which figures count time."""
+
 
 @dataclass(frozen=True)
 class Look:
@@ -227,8 +230,7 @@ def against_k(
         made.yaxis.formatter = NumeralTickFormatter(format="0.[000]")
     else:
         made.y_range.start = 0.0
-        if not values:
-            made.y_range.end = 1.0
+        made.y_range.end = 1.12 * max(values, default=1.0)  # the ring stays inside
     drawn = _marks(made, shown, xs, look, tap)
     _ring(made, shown, xs, chosen, look)
     _hover(made, drawn, [("run", "@name"), (up.split(",")[0], f"@y{{{number}}}")], tap)
@@ -288,10 +290,15 @@ def overlay(found: Distribution, look: Look, height: int = 330) -> figure:
     ------
     None
     """
+    bars_in_all = len(found.labels)
     if found.edges is not None:
-        made = _figure(look, height, found.name, "share of records")
-        left, right = found.edges[:-1], found.edges[1:]
+        made = _figure(
+            look, height, found.name, "share of records", x_axis_type="datetime" if found.dates else "linear"
+        )
+        edges = found.edges * _DAY if found.dates else found.edges
+        left, right = edges[:-1], edges[1:]
         middle: Any = (left + right) / 2
+        bars_in_all = len(left)  # missing values have no place among numbers
     else:
         labels = [label or "(empty)" for label in found.labels]
         names = [f"{label}{'​' * labels[:at].count(label)}" for at, label in enumerate(labels)]
@@ -299,7 +306,12 @@ def overlay(found: Distribution, look: Look, height: int = 330) -> figure:
         made.xaxis.major_label_orientation = 0.7 if sum(map(len, names)) > 60 else "horizontal"
         middle = names
     source = ColumnDataSource(
-        {"x": middle, "label": list(found.labels), "before": found.original, "after": found.published}
+        {
+            "x": middle,
+            "label": list(found.labels[:bars_in_all]),
+            "before": found.original[:bars_in_all],
+            "after": found.published[:bars_in_all],
+        }
     )
     if found.edges is not None:
         source.add(left, "left")

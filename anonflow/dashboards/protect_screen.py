@@ -306,6 +306,7 @@ class ProtectScreen(pn.viewable.Viewer):
                 "boundary": "hierarchy: click them on the tree, under Hierarchies",
             },
             layout="fit_columns",
+            widths={"kind": 104, "weight": 96, "interval": 112, "max-width": 116, "max-set": 104},
             sizing_mode="stretch_width",
             stylesheets=[PARTS],
         )  # fmt: skip

@@ -37,7 +37,9 @@ class Distribution:
     original, published : numpy.ndarray, shape (b,), float64
         Shares of all records; each adds up to 1.
     edges : numpy.ndarray, shape (b + 1,), float64, or None
-        Where bars are intervals of numbers, their ends.
+        Where bars are intervals of numbers, their ends; without a bar for missing values.
+    dates : bool
+        Whether the numbers are days since 1970-01-01.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Distribution:
     original: np.ndarray
     published: np.ndarray
     edges: np.ndarray | None = None
+    dates: bool = False
 
     @property
     def distance(self) -> float:
@@ -107,7 +110,12 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
     if edges is None and len(labels) > MOST:
         labels, original, published = _summed_up(labels, original, published)
     return Distribution(
-        name, tuple(labels), original / max(1, records.n), published / max(1, generalization.n), edges
+        name,
+        tuple(labels),
+        original / max(1, records.n),
+        published / max(1, generalization.n),
+        edges,
+        edges is not None and domain.dates,
     )
 
 

@@ -135,6 +135,15 @@ def test_protect_by_mouse_and_keyboard(page: Any, serve: Callable[..., Any], tmp
     page.get_by_text("fewer than 12 others").wait_for()
     page.locator("nav li button", has_text="k = 13").wait_for()
 
+    # nothing sticks out of a method's box
+    assert (
+        page.locator("[data-key=greedy]").evaluate(
+            """one => [...one.getRootNode().querySelectorAll(".method")].filter(
+               box => box.scrollWidth > box.clientWidth + 1).map(box => box.dataset.key)"""
+        )
+        == []
+    )
+
     # methods by mouse and by keyboard
     page.locator("[data-key=mondrian]").click()
     page.locator("nav li button", has_text="2 methods").wait_for()
