@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import threading
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from anonflow.errors import DataError
 from tests.naive.uniqueness import unique_on
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards import tables
 from anonflow.dashboards.column_choice import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
 from anonflow.dashboards.data_screen import OWN, DataScreen
 from anonflow.dashboards.limits import Limits
@@ -314,6 +317,7 @@ def test_hostile_uploads_are_one_sentence_and_change_nothing(
     screen.way.value = OWN
     before = set(workspace.folder.iterdir())
     send(screen.dropper, name, given, size=100_000)
+    screen.reading.wait(30)
     assert workspace.frame is None
     assert screen.wrong.visible
     assert "Not opened" in screen.wrong.object
@@ -337,10 +341,12 @@ def test_a_very_wide_table_is_refused_before_it_is_read(
 def test_an_upload_opens_and_the_message_goes(workspace: Workspace) -> None:
     screen = DataScreen(workspace=workspace)
     send(screen.dropper, "bad.csv", b"")
+    screen.reading.wait(30)
     assert screen.wrong.visible
     screen.missing.value = "?, NA"
     screen.delimiter.value = ";"
     send(screen.dropper, "good.csv", PEOPLE.replace(",", ";").replace("Volos", "NA").encode(), size=1000)
+    screen.reading.wait(30)
     assert not screen.wrong.visible
     assert len(workspace.frame) == 60
     assert workspace.frame["city"].isna().sum() == 20
@@ -409,3 +415,40 @@ def test_no_table_no_rows(workspace: Workspace) -> None:
     assert choice.sentence() == ""
     with pytest.raises(DataError):
         choice.first_rows()
+
+
+def test_a_file_is_read_aside_while_everybody_else_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, inside = threading.Event(), threading.Event()
+    read = tables.read_upload
+
+    def slowly(path: Path, *rest: Any, **given: Any) -> Any:
+        inside.set()
+        assert go.wait(30)
+        return read(path, *rest, **given)
+
+    monkeypatch.setattr(tables, "read_upload", slowly)
+    one, other = Workspace(), Workspace()
+    screen = DataScreen(workspace=one)
+    path = one.folder / "upload-1"
+    path.write_text("age,city\n" + "".join(f"{20 + i % 50},Athens\n" for i in range(60)))
+    screen._open_file("people.csv", path)  # as the drop area does, on the event loop
+    assert inside.wait(30)
+    assert one.frame is None
+    assert screen.reading.busy
+    other.open_dataset("census_like", n=40)  # on the same loop, meanwhile
+    assert len(other.frame) == 40
+    go.set()
+    screen.reading.wait(30)
+    assert len(one.frame) == 60
+    assert one.status.startswith("60 records")
+    assert sorted(place.name for place in one.folder.iterdir()) == ["people.csv"]
+    # what is no table is said in a sentence, and nothing of it is kept
+    path.write_bytes(b"\x00\xff" * 50)
+    screen._open_file("broken.csv", path)
+    screen.reading.wait(30)
+    assert "broken.csv" in screen.wrong.object
+    assert not list(one.folder.glob("*broken*")) + list(one.folder.glob("upload*"))
+    one.close()
+    other.close()

@@ -1,4 +1,4 @@
-"""Work of a screen that takes its time: in line with the runs, off the event loop."""
+"""Work of a screen that takes its time: off the event loop, in line with the runs or at once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ class Background:
     Parameters
     ----------
     workspace : Workspace
+    at_once : bool
+        Whether it begins at once, in a thread of its own, instead of waiting in line with the runs of everybody.
 
     Notes
     -----
     A work that was superseded ends unheard: only the latest one's result is handed on.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, at_once: bool = False) -> None:
         self._workspace = workspace
+        self._at_once = at_once
         self._latest = 0
         self._over = threading.Event()
         self._over.set()
@@ -70,7 +73,10 @@ class Background:
                 call, what = done, found
             self._workspace.later(lambda: finish(call, what))
 
-        self._workspace.aside(at_work)
+        if self._at_once:
+            threading.Thread(target=at_work, name="anonflow-aside", daemon=True).start()
+        else:
+            self._workspace.aside(at_work)
 
     def forget(self) -> None:
         """What is being done will not be heard.

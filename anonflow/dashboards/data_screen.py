@@ -12,6 +12,7 @@ import panel as pn
 import param
 
 from anonflow import datasets
+from anonflow.dashboards.background import Background
 from anonflow.dashboards.clickable import PARTS
 from anonflow.dashboards.column_choice import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
 from anonflow.dashboards.limits import MEGABYTE
@@ -64,6 +65,7 @@ class DataScreen(pn.viewable.Viewer):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.choice = ColumnChoice(self.workspace)
+        self.reading = Background(self.workspace, at_once=True)
         self._options: dict[str, Any] = {}
         self._opening()
         self._looking()
@@ -170,6 +172,8 @@ class DataScreen(pn.viewable.Viewer):
         return folder
 
     def _open_dataset(self, *events: Any) -> None:
+        self.reading.forget()
+        self._source.loading = False
         name = self.dataset.value
         given = {
             option: widget.value
@@ -191,7 +195,29 @@ class DataScreen(pn.viewable.Viewer):
             }
             if "missing" in given:
                 given["missing"] = list(missing)
-        self._try(lambda: self.workspace.open_file(name, path, **given))
+        self._refused("")
+        workspace = self.workspace
+        kept = path.with_name(f"{path.name}-whole")  # ours now: the upload's own place is emptied
+        path.rename(kept)
+        workspace.status = "Reading your file."
+        self._source.loading = True
+
+        def read() -> Any:
+            try:
+                return workspace.read_file(name, kept, **given)
+            finally:
+                kept.unlink(missing_ok=True)
+
+        def done(opening: Any) -> None:
+            self._source.loading = False
+            self._try(opening)
+
+        def failed(sentence: str) -> None:
+            self._source.loading = False
+            workspace.status = "The file was not opened."
+            self._refused(sentence)
+
+        self.reading.start(read, done, failed)
 
     def _try(self, opening: Any) -> None:
         self._refused("")

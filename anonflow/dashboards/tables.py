@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +54,10 @@ class Tables(param.Parameterized):
 
     _waiting: dict[str, Any] | None = None
 
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._reading = threading.Lock()
+
     def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
         raise NotImplementedError
 
@@ -93,14 +99,35 @@ class Tables(param.Parameterized):
         DataError
             If it is too large, or no table.
         """
-        place = take_upload(name, Path(path), self._own_folder(), self.limits)
-        try:
-            frame, source = read_upload(place, self.limits, **options)
-        except AnonflowError:
-            place.unlink(missing_ok=True)
-            raise
-        columns = infer_columns(frame)
-        self._open(frame, source, columns, safe_name(name).split(".")[0])
+        self.read_file(name, path, **options)()
+
+    def read_file(self, name: str, path: Path, **options: Any) -> Callable[[], None]:
+        """Read an uploaded file, which takes its time and changes no param; what is handed back opens it.
+
+        Parameters
+        ----------
+        name, path, **options
+            As for :meth:`open_file`.
+
+        Returns
+        -------
+        callable
+            To be called where params may change; it may raise what :meth:`open_file` raises.
+
+        Raises
+        ------
+        DataError
+            If it is too large, or no table.
+        """
+        with self._reading:  # two files of one name are not read into each other
+            place = take_upload(name, Path(path), self._own_folder(), self.limits)
+            try:
+                frame, source = read_upload(place, self.limits, **options)
+            except AnonflowError:
+                place.unlink(missing_ok=True)
+                raise
+            columns = infer_columns(frame)
+        return partial(self._open, frame, source, columns, safe_name(name).split(".")[0])
 
     def open_flow(self, text: str) -> None:
         """Go on with a flow file: its data set is loaded, or the file that it names, uploaded before, is read.
