@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import anonflow as af
 from anonflow import engine
 from anonflow.algorithms import registry
 from anonflow.algorithms.contract import Algorithm, Outcome, Partition
@@ -160,6 +161,26 @@ def test_a_damaged_checkpoint_is_done_again(tmp_path: Path, counted: list[int], 
     engine.run(path, seed=SEED)
     assert len(counted) == 10
     assert published(tmp_path) == whole
+
+
+def test_whatever_byte_is_damaged_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    table = af.Table(af.datasets.census_like(20, seed=1), af.datasets.schema("census_like"))
+    settings = tasks.Settings(0, "greedy", 3, "ncp", {}, ("covers",), SEED)
+    matched = tasks.match(settings, table.records, 0)
+    result = tasks.finish(matched, (), tasks.measure(table.records, matched))
+    store = checkpoints.Checkpoints(tmp_path / "kept", b"k" * 32)
+    (name,) = store.names(settings, checkpoints.domains_digest(table.domains), [table.records])
+    file = store.folder / f"{name}.npz"
+    store.write(file, {name: result})
+    whole = file.read_bytes()
+    assert set(store.find({name: table.domains})) == {name}
+    lost = 0
+    directory = whole.index(b"PK\x01\x02")
+    for at in (*range(40), *range(directory, directory + 60), *range(0, len(whole), 97)):
+        for bit in (1, 8, 128):
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+            lost += not store.find({name: table.domains})
+    assert lost > 100
 
 
 def test_a_checkpoint_is_never_code(tmp_path: Path, counted: list[int]) -> None:
