@@ -115,7 +115,7 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
         original / max(1, records.n),
         published / max(1, generalization.n),
         edges,
-        edges is not None and domain.dates,
+        edges is not None and bool(domain.dates),
     )
 
 
