@@ -77,6 +77,7 @@ def drawing(
                 f'<polyline points="{line}" fill="none" stroke="{colours[label]}" stroke-width="2"{dashed}/>'
             )
             parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colours[label]}"/>' for x, y in points]
+    wide, tall = width * beside, rows * height + key
     for at, label in enumerate(labels):
         x, y = left + (at % (2 * beside)) * width / 2, rows * height + 16 * (at // (2 * beside)) + 8
         dashed = ' stroke-dasharray="5 4"' if label.endswith("(printed)") else ""
@@ -84,7 +85,7 @@ def drawing(
             f'<path d="M{x} {y - 4}h22" stroke="{colours[label]}" stroke-width="2"{dashed}/>'
             f'<text x="{x + 27}" y="{y}" fill="{colours[label]}">{escape(label)}</text>'
         )
-    wide, tall = width * beside, rows * height + key
+        wide = max(wide, round(x + 27 + 6.4 * len(label)))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {tall}" '
         f'width="{wide}" font-family="sans-serif" font-size="12">'
