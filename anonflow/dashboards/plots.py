@@ -228,6 +228,7 @@ def against_k(
             made.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)
     if scale == "log":
         made.yaxis.formatter = NumeralTickFormatter(format="0.[000]")
+        made.y_range = Range1d(min(values) / 1.8, 1.8 * max(values))
     else:
         made.y_range.start = 0.0
         made.y_range.end = 1.12 * max(values, default=1.0)  # the ring stays inside
