@@ -114,8 +114,8 @@ def two_phase(
     records get both improvements, over all edges.
 
     O(k P first^2) time for a dense first phase, O(k P^2 q) for a sparse one, O(P^2 q / block + k P block^2)
-    per pass at worst, P^2 being P times 100,000 beyond that size; O(P (q + k + candidates) + threads (first^2
-    + block^2)) memory.
+    per pass at worst, P^2 being P times 100,000 beyond that size (but for the candidates of ``both``, as its
+    passes mix the blocks); O(P (q + k + candidates) + threads (first^2 + block^2)) memory.
     """
     if start not in ("auto", "dense", "sparse"):
         raise ParameterError("two-phase: start must be auto, dense or sparse")
