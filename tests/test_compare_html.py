@@ -154,3 +154,8 @@ def test_the_seconds_of_a_method_are_without_the_compilers(monkeypatch: pytest.M
     rows = af.compare(table, ["mondrian"], k=[5, 6])
     assert calls == ["mondrian"] * 3
     assert rows["seconds"].max() < 0.5
+
+
+def test_what_is_said_twice_is_compared_once(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell(people, "--k", "3,3", "--algorithms", "mondrian, mondrian") == 0
+    assert capsys.readouterr().out.count("mondrian") == 1

@@ -324,7 +324,7 @@ def compare(
     from anonflow.engine.report import comparison
 
     try:
-        ks = [int(one) for one in k.split(",")]
+        ks = list(dict.fromkeys(int(one) for one in k.split(",")))
     except ValueError:
         raise ParameterError("--k takes whole numbers, such as 5,10") from None
     size: int | str | None = partition_size
@@ -333,7 +333,7 @@ def compare(
             raise ParameterError("--partition-size takes a whole number, 0 for the whole table, or auto")
         size = int(partition_size) or None
     check_budget(size, budget)
-    names = [name.strip() for name in algorithms.split(",")]
+    names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
     for name in names:
         algorithm_named(name)
     for target in (csv, html):
