@@ -274,7 +274,8 @@ def test_a_proxy_is_believed_only_where_there_is_one(
 
 def test_a_request_has_no_large_body(running: Callable[..., Running], users: Path) -> None:
     one = running(users=users, workers=0)
-    assert one.ask("POST", "/login", "name=anna", Content_Length=str(2 << 20))[0] == 400
+    # announced, not sent: what arrives after the answer would reset the connection, and the answer with it
+    assert one.ask("POST", "/login", "", Content_Length=str(2 << 20))[0] == 400
 
 
 def test_accounts_are_hashes_that_only_their_owner_reads(tmp_path: Path) -> None:
