@@ -169,7 +169,6 @@ def test_only_who_asks_under_a_known_name_gets_anything(running: Callable[..., R
     ):
         for path in ("/", "/health", "/static/js/bokeh.min.js", "/autoload.js", "/nothing"):
             assert one.ask(path=path, Host=host)[0] in (400, 421), (host, path)
-    assert one.server is not None
     assert one.server.sessions == 0
 
 
@@ -267,7 +266,6 @@ def test_a_proxy_is_believed_only_where_there_is_one(
 ) -> None:
     one = running(users=users, workers=0, proxied=proxied)
     assert sign_in(one, password="wrong", X_Real_IP="192.0.2.7")[0] == 403
-    assert one.server is not None
     waiting = one.server._wall.patience["address"]._wrong
     assert list(waiting) == ["192.0.2.7" if proxied else "127.0.0.1"]
 
@@ -335,7 +333,6 @@ def test_sessions_are_counted_capped_and_leave_nothing_behind(
     running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = running(limits=Limits(sessions=2))
-    assert one.server is not None
     seen: list[Workspace] = []
     original = one.server._workspace
 
@@ -368,7 +365,6 @@ def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
     monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
     one = running()
     one.token()
-    assert one.server is not None
     (workspace,) = one.server._workspaces
     workspace.later(broken)
     until(lambda: "ValueError at test_serving.py" in caplog.text)
@@ -379,7 +375,6 @@ def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
 
 def test_a_server_that_ends_ends_its_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
     one = Running()
-    assert one.server is not None
     one.token()
     workspaces = list(one.server._workspaces)
     assert len(workspaces) == 1
@@ -395,7 +390,6 @@ def test_a_session_begins_with_a_table_a_flow_or_a_link(
 
     datasets.census_like(40, seed=1).to_csv(tmp_path / "people.csv", index=False)
     one = running(start=tmp_path / "people.csv")
-    assert one.server is not None
     one.token()
     (workspace,) = one.server._workspaces
     assert len(workspace.frame) == 40

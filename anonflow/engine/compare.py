@@ -114,8 +114,7 @@ def compared(
         raise ParameterError("compare takes a list of algorithms, such as ['greedy', 'mondrian']")
     if not isinstance(table, Table):
         raise ParameterError("compare takes an anonflow.Table; make one with af.Table(frame, schema)")
-    several = isinstance(k, Iterable) and not isinstance(k, str)
-    ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
+    ks: list[Any] = list(k) if isinstance(k, Iterable) and not isinstance(k, str) else [k]
     if not ks or any(isinstance(one, bool) or not isinstance(one, int | np.integer) or one < 2 for one in ks):
         raise ParameterError("k must be whole numbers of at least 2")
     ks = [int(one) for one in ks]

@@ -45,14 +45,23 @@ class _Measure:
     prepare: Callable[..., Any]
     chunk: Callable[[Any, Part], Any]
     finish: Callable[[Any, list[Any]], float | int]
-    sums: Callable[[Any, list[Any]], tuple[float, ...]] | None = None
-    """Of a measure of classes: what some of them add, if each of them is in these chunks with all its parts."""
-    of_sums: Callable[[Any, list[tuple[float, ...]]], float | int] | None = None
 
     @property
     def options(self) -> tuple[str, ...]:
         parameters = inspect.signature(self.prepare).parameters.values()
         return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True)
+class _ClassMeasure(_Measure):
+    """A measure of classes.
+
+    ``sums(prepared, chunks)`` is what some classes add, if each of them is in these chunks with all its parts;
+    ``of_sums`` makes the number of the sums of all classes.
+    """
+
+    sums: Callable[[Any, list[Any]], tuple[float, ...]]
+    of_sums: Callable[[Any, list[tuple[float, ...]]], float | int]
 
 
 @dataclass(frozen=True)
@@ -263,12 +272,7 @@ def class_sums(ready: Asked, combined: Mapping[str, list[Any]]) -> dict[str, tup
     ------
     None
     """
-    found = {}
-    for name, chunks in combined.items():
-        add_up = _MEASURES[name].sums
-        assert add_up is not None
-        found[name] = add_up(ready.prepared[name], chunks)
-    return found
+    return {name: _BY_CLASS[name].sums(ready.prepared[name], chunks) for name, chunks in combined.items()}
 
 
 def finish_sums(ready: Asked, sums: Sequence[Mapping[str, tuple[float, ...]]]) -> dict[str, float | int]:
@@ -278,12 +282,9 @@ def finish_sums(ready: Asked, sums: Sequence[Mapping[str, tuple[float, ...]]]) -
     ------
     None
     """
-    found = {}
-    for name in sums[0]:
-        end = _MEASURES[name].of_sums
-        assert end is not None
-        found[name] = end(ready.prepared[name], [one[name] for one in sums])
-    return found
+    return {
+        name: _BY_CLASS[name].of_sums(ready.prepared[name], [one[name] for one in sums]) for name in sums[0]
+    }
 
 
 def measures_by_class() -> tuple[str, ...]:
@@ -293,7 +294,7 @@ def measures_by_class() -> tuple[str, ...]:
     ------
     None
     """
-    return tuple(name for name, one in _MEASURES.items() if one.sums is not None)
+    return tuple(_BY_CLASS)
 
 
 def _chunks(ready: Asked, part: Part) -> dict[str, list[Any]]:
@@ -383,7 +384,7 @@ def _by_class(
     sums: Callable[[Any, list[Any]], tuple[float, ...]],
     of_sums: Callable[[Any, list[tuple[float, ...]]], float | int],
 ) -> _Measure:
-    return _Measure(
+    return _ClassMeasure(
         prepare, chunk, lambda prepared, chunks: of_sums(prepared, [sums(prepared, chunks)]), sums, of_sums
     )
 
@@ -492,3 +493,6 @@ _MEASURES = {
     "stars": _Measure(_nothing, _stars, _sum),
     "violations": _Measure(_nothing, _violations, _sum),
 }
+
+_BY_CLASS = {name: one for name, one in _MEASURES.items() if isinstance(one, _ClassMeasure)}
+"""Those that add up over classes, wherever these were made."""
