@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.session.workspace import Workspace
 
 PEOPLE = pd.DataFrame(
     {

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets, loss
-from anonflow.algorithms.agglomerative import DISTANCES, agglomerative, agglomerative_labels
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.forest import forest, forest_labels
+from anonflow.algorithms.classes.agglomerative import DISTANCES, agglomerative, agglomerative_labels
+from anonflow.algorithms.classes.forest import forest, forest_labels
+from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.forest import split

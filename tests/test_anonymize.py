@@ -10,7 +10,7 @@ import pytest
 
 from anonflow.algorithms import REGISTRY, algorithms, anonymize
 from anonflow.algorithms.anonymize import assemble
-from anonflow.algorithms.contract import Outcome
+from anonflow.algorithms.method import Outcome
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Table

@@ -18,7 +18,7 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.dashboards import Workspace
 from anonflow.dashboards.app import STEPS, App, captions, extension
-from anonflow.dashboards.links import configuration, link
+from anonflow.dashboards.session.share_link import configuration, link
 from anonflow.errors import FlowError, ParameterError
 
 

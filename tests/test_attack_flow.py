@@ -42,7 +42,7 @@ def test_the_report_has_the_page_without_being_asked(tmp_path: Path, monkeypatch
     report = engine.run(write_flow(tmp_path))
     assert report.attacks is not None
     assert set(report.attacks["attacker"]) == {"prosecutor", "marketer", "linker", "homogeneity"}
-    monkeypatch.setattr("anonflow.engine.attacks.MOST", 10)
+    monkeypatch.setattr("anonflow.engine.report.attacks.MOST", 10)
     assert engine.run(tmp_path / "flow.yaml").attacks is None
     assert "What an attacker" not in (tmp_path / "out" / "report.html").read_text()
 

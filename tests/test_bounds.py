@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import anonflow as af
 from anonflow import cli
 from anonflow.algorithms.anonymize import Anonymization
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.optimal import optimal
+from anonflow.algorithms.freeform.optimal import optimal
+from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import MONOTONE, record_costs

@@ -224,7 +224,7 @@ def test_a_bug_is_one_line_and_status_3(
     def broken(*_: Any) -> Any:
         raise KeyError("Athens")
 
-    monkeypatch.setattr("anonflow.engine.source.read", broken)
+    monkeypatch.setattr("anonflow.engine.flows.source.read", broken)
     path = write_flow(tmp_path)
     status, _, err = shell(capsys, "run", path, "--quiet")
     assert status == 3
@@ -241,7 +241,7 @@ def test_a_full_disk_is_status_3(
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sys.modules["anonflow.engine.publishing"], "write_release", full)
+    monkeypatch.setattr(sys.modules["anonflow.engine.publish"], "write_release", full)
     status, _, err = shell(capsys, "run", write_flow(tmp_path), "--quiet")
     assert status == 3
     assert "No space left" in err

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from anonflow import engine
-from anonflow.engine import schedulers, tasks
-from anonflow.engine.events import Event, EventStream, PartitionDone
+from anonflow.engine.execution import schedulers, tasks
+from anonflow.engine.execution.events import Event, EventStream, PartitionDone
 from anonflow.errors import AnonflowError, ParameterError
 from tests.flow_files import everything_in, write_flow
 
@@ -185,7 +185,7 @@ def worker_processes() -> list[int]:
 def test_a_lost_cluster_publishes_nothing_and_is_picked_up(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonflow.engine import checkpoints
+    from anonflow.engine.owner import checkpoints
 
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     quiet = tmp_path / "quiet"

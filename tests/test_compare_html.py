@@ -14,7 +14,7 @@ import anonflow as af
 from anonflow.cli import main
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.engine.compare import compared
-from anonflow.engine.report import comparison
+from anonflow.engine.report.report import comparison
 
 CITIES = ["Reykjavik", "Ouagadougou", "Ljubljana", "Kathmandu", "Montevideo"]
 

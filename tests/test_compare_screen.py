@@ -10,12 +10,12 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.dashboards.compare_model import CompareModel, column_losses
-from anonflow.dashboards.compare_screen import FIVE, CompareScreen
-from anonflow.dashboards.differences import changes, differences
-from anonflow.dashboards.limits import Limits
-from anonflow.dashboards.plots import DARK, LIGHT, Point, against_k, risk_and_loss
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.compare.model import CompareModel, column_losses
+from anonflow.dashboards.compare.screen import FIVE, CompareScreen
+from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
+from anonflow.dashboards.session.diff import changes, differences
+from anonflow.dashboards.session.limits import Limits
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.marks import SHAPES, mark_of, sparkline
 from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.tables import heat, intervals, pairs

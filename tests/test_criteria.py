@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from anonflow.criteria import Finding, Listing, Verification, criteria_names, verify
-from anonflow.criteria.asked import Asked, read_criteria
+from anonflow.criteria.request import Asked, read_criteria
 from anonflow.errors import DataError, ParameterError, VerificationError
 from anonflow.generalization import Generalization
 from anonflow.table import Table

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anonflow.criteria import flow, graph
+from anonflow.criteria import graph, max_flow
 from anonflow.criteria.evidence import collect, subject_of
 from anonflow.criteria.graph import consistency_graph, covered_pairs, merge
-from anonflow.criteria.verifier import verify
+from anonflow.criteria.verify import verify
 from anonflow.errors import DataError
 from anonflow.generalization import Generalization
 from anonflow.table import Domain, Records
@@ -117,15 +117,15 @@ def test_flows_with_thinned_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     for thin in (False, True):
         if thin:
-            monkeypatch.setattr(flow, "_MANY", 0)
-            monkeypatch.setattr(flow, "_KEPT", -3)
+            monkeypatch.setattr(max_flow, "_MANY", 0)
+            monkeypatch.setattr(max_flow, "_KEPT", -3)
         rng = np.random.default_rng(0)
         for _ in range(60):
             n, k = int(rng.integers(2, 9)), 2
             covers = rng.random((n, n)) < 0.6
             left, right = np.nonzero(covers)
             each = np.full(n, k)
-            found = flow.largest_flow(each, each, left, right, np.ones(len(left), int), need=k)
+            found = max_flow.largest_flow(each, each, left, right, np.ones(len(left), int), need=k)
             assert found.value == regular_flow(covers.tolist(), k, [False] * n)
             assert found.edge.sum() == found.value
             assert (found.edge <= 1).all()
@@ -137,7 +137,7 @@ def test_flows_with_thinned_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_flows_too_large_are_refused() -> None:
     huge = np.array([2**31])
     with pytest.raises(DataError, match="certificate"):
-        flow.largest_flow(huge, huge, np.array([0]), np.array([0]), huge)
+        max_flow.largest_flow(huge, huge, np.array([0]), np.array([0]), huge)
 
 
 def test_the_longer_list_is_not_searched() -> None:
@@ -162,8 +162,8 @@ def test_a_perfect_matching_is_found_where_a_flow_finds_one() -> None:
         edge = rng.choice(n * n, min(n * n, int(rng.integers(1, 3 * n + 1))), replace=False)
         left, right = edge // n, edge % n
         one = np.ones(n, np.int64)
-        perfect = flow.largest_flow(one, one, left, right, np.ones(len(edge), np.int64)).value == n
-        assert flow.matched_all(left, right, n) == perfect
+        perfect = max_flow.largest_flow(one, one, left, right, np.ones(len(edge), np.int64)).value == n
+        assert max_flow.matched_all(left, right, n) == perfect
         seen.add(perfect)
     assert seen == {True, False}
-    assert not flow.matched_all(np.zeros(0, int), np.zeros(0, int), 2)
+    assert not max_flow.matched_all(np.zeros(0, int), np.zeros(0, int), 2)

@@ -16,13 +16,13 @@ from anonflow.errors import DataError
 from tests.naive.uniqueness import unique_on
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
-from anonflow.dashboards import tables
-from anonflow.dashboards.column_choice import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
-from anonflow.dashboards.data_screen import OWN, DataScreen
-from anonflow.dashboards.limits import Limits
-from anonflow.dashboards.markup import unique_bars
-from anonflow.dashboards.upload import DiskDropper
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.components.markup import unique_bars
+from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.data.columns import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
+from anonflow.dashboards.data.screen import OWN, DataScreen
+from anonflow.dashboards.session import table
+from anonflow.dashboards.session.limits import Limits
+from anonflow.dashboards.session.workspace import Workspace
 
 PEOPLE = "id,age,city,zip,born,income\n" + "".join(
     f"{i},{20 + (i % 4 if i < 50 else i)},{['Athens', 'Volos', 'Patras'][i % 3]},104{i % 4}1,19{60 + i % 2}-01-02,"
@@ -332,7 +332,7 @@ def test_a_very_wide_table_is_refused_before_it_is_read(
     def read(*_: object, **__: object) -> None:
         pytest.fail("a hundred thousand columns take the server half a minute")
 
-    monkeypatch.setattr("anonflow.dashboards.opening.read_frame", read)
+    monkeypatch.setattr("anonflow.dashboards.session.sources.read_frame", read)
     (tmp_path / "given").write_text('"one\nname";' + ";".join(f"c{i}" for i in range(10_000)) + "\n")
     with pytest.raises(DataError, match="10,001 columns"):
         workspace.open_file("wide.csv", tmp_path / "given", delimiter=";")
@@ -421,14 +421,14 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, inside = threading.Event(), threading.Event()
-    read = tables.read_upload
+    read = table.read_upload
 
     def slowly(path: Path, *rest: Any, **given: Any) -> Any:
         inside.set()
         assert go.wait(30)
         return read(path, *rest, **given)
 
-    monkeypatch.setattr(tables, "read_upload", slowly)
+    monkeypatch.setattr(table, "read_upload", slowly)
     one, other = Workspace(), Workspace()
     screen = DataScreen(workspace=one)
     path = one.folder / "upload-1"

@@ -17,10 +17,10 @@ from scipy.sparse import csr_array
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.diversify_classes import united
-from anonflow.algorithms.diversify_matches import Shown, widened
-from anonflow.algorithms.diversity import Target
+from anonflow.algorithms.diversity.merge_classes import united
+from anonflow.algorithms.diversity.target import Target
+from anonflow.algorithms.diversity.widen_matches import Shown, widened
+from anonflow.algorithms.method import Partition
 from anonflow.criteria.diversity import Spread, _judged
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization

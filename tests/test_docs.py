@@ -22,8 +22,8 @@ import pytest
 from ruamel.yaml import YAML
 
 import anonflow as af
-from anonflow.engine.loader import load_flow
-from anonflow.engine.spec import FlowSpec
+from anonflow.engine.flows.loader import load_flow
+from anonflow.engine.flows.spec import FlowSpec
 from anonflow.table import Schema
 from tests.doc_pages import ROOT, RUN, SHOWN, Block, Page, blocks_of, pages
 

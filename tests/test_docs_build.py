@@ -16,7 +16,7 @@ import pytest
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria import CRITERIA
-from anonflow.engine.json_schema import flow_schema
+from anonflow.engine.flows.json_schema import flow_schema
 from tests.doc_pages import ROOT
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ import pytest
 
 import anonflow as af
 from anonflow import datasets, engine
-from anonflow.engine import events, graph, tasks
-from anonflow.engine.owner import OwnerFolder, check_target, read_seed_file, write_whole
+from anonflow.engine.execution import events, plan, tasks
+from anonflow.engine.owner.folder import OwnerFolder, check_target, read_seed_file, write_whole
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
 from tests.flow_files import everything_in, people, write_flow
 
@@ -168,14 +168,14 @@ def test_a_failed_check_publishes_nothing(tmp_path: Path) -> None:
 def test_building_the_graph_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flow = engine.load_flow(write_flow(tmp_path))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    plan = graph.plan_flow(flow.runs, table.records, SEED)
+    planned = plan.plan_flow(flow.runs, table.records, SEED)
 
     def never(*_: Any) -> None:
         raise AssertionError("computed")
 
     for name in ("part", "match", "check", "measure", "finish"):
         monkeypatch.setattr(tasks, name, never)
-    built, leaves = graph.compile_flow(flow, plan, table.records, SEED)
+    built, leaves = plan.compile_flow(flow, planned, table.records, SEED)
     assert len(leaves) == 3
     assert {key.split("-")[0] for key in built} == {
         "records", "order", "settings", "part", "match", "verify", "measure", "done",
@@ -185,7 +185,7 @@ def test_building_the_graph_computes_nothing(tmp_path: Path, monkeypatch: pytest
 def test_keys_tell_names_and_numbers_only(tmp_path: Path) -> None:
     flow = engine.load_flow(write_flow(tmp_path, more="matrix: {anonymize.k: [2, 3]}\n", publish=""))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    built, _ = graph.compile_flow(flow, graph.plan_flow(flow.runs, table.records, SEED), table.records, SEED)
+    built, _ = plan.compile_flow(flow, plan.plan_flow(flow.runs, table.records, SEED), table.records, SEED)
     for key in built:
         assert re.fullmatch(r"records|order-[a-z]+|(settings|part|match|verify|measure|done)(-\d+){1,2}", key)
     # both runs share their partitions
@@ -199,9 +199,9 @@ def test_partitions_are_those_of_anonymize(tmp_path: Path) -> None:
 
     flow = engine.load_flow(write_flow(tmp_path, partition="{size: 19, order: random}"))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    plan = graph.plan_flow(flow.runs, table.records, SEED)
+    planned = plan.plan_flow(flow.runs, table.records, SEED)
     expected = partition.plan(table.records, 19, 3, "random", partition_rng(SEED, -1))
-    for ours, theirs in zip(plan.index(plan.runs[0]), expected, strict=True):
+    for ours, theirs in zip(planned.index(planned.runs[0]), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 

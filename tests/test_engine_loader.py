@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from anonflow.engine import Flow, flow_from, load_flow, spec
+from anonflow.engine import Flow, flow_from, load_flow
+from anonflow.engine.flows import spec
 from anonflow.errors import FlowError
 from anonflow.strict_yaml import loads
 from tests.flow_files import write_flow

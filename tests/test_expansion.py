@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.algorithms.expansion import Merged, expanded, expanded_among, floor, randomly_expanded
+from anonflow.algorithms.concealment.expansion import (
+    Merged,
+    expanded,
+    expanded_among,
+    floor,
+    randomly_expanded,
+)
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import (
     near_jit,
@@ -65,7 +71,7 @@ def test_exact_is_algorithm_1_and_no_worse_than_expansion(loss: str) -> None:
 @pytest.mark.parametrize("loss", ["ncp", "height"])
 def test_few_neighbours_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking at the nearest first is exact: with any number of them the same comes out."""
-    from anonflow.algorithms import expansion
+    from anonflow.algorithms.concealment import expansion
 
     part = part_of(sampled("nursery", 60), loss)
     merged = Merged.of(part)

@@ -10,10 +10,10 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
-from anonflow.dashboards import plots
-from anonflow.dashboards.explore_model import ATTACKERS, ExploreModel, called, in_plain_words
-from anonflow.dashboards.explore_screen import ExploreScreen
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.components import figures
+from anonflow.dashboards.explore.model import ATTACKERS, ExploreModel, called, in_plain_words
+from anonflow.dashboards.explore.screen import ExploreScreen
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.neighbours import around_one
 from anonflow.utility.distributions import distribution
 from anonflow.utility.neighbourhood import neighbourhood
@@ -248,10 +248,10 @@ def test_figures_of_dates_have_dates_on_their_axis_and_missing_numbers_have_no_b
     made = af.anonymize(table, "mondrian", k=5)
     born = distribution(table.records, made.generalization, "born")
     assert born.dates
-    figure = plots.overlay(born, plots.look(False))
+    figure = figures.overlay(born, figures.look(False))
     assert type(figure.xaxis[0].formatter).__name__ == "DatetimeTickFormatter"
     weight = distribution(table.records, made.generalization, "weight")
     assert not weight.dates
     assert len(weight.labels) == len(weight.edges)
-    source = plots.overlay(weight, plots.look(False)).renderers[0].data_source
+    source = figures.overlay(weight, figures.look(False)).renderers[0].data_source
     assert {len(values) for values in source.data.values()} == {len(weight.edges) - 1}

@@ -13,9 +13,9 @@ import pytest
 
 import anonflow as af
 from anonflow.algorithms import registry
-from anonflow.algorithms.contract import Algorithm, Outcome, Partition
-from anonflow.algorithms.greedy import GREEDY
-from anonflow.engine import tasks
+from anonflow.algorithms.freeform.greedy import GREEDY
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.engine.execution import tasks
 from anonflow.errors import ParameterError
 
 pytest.importorskip("ipywidgets")

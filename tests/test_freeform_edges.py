@@ -14,9 +14,9 @@ import pytest
 
 import anonflow as af
 from anonflow.algorithms import REGISTRY
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.greedy import greedy_matches
-from anonflow.algorithms.sort_greedy import sort_greedy_matches
+from anonflow.algorithms.freeform.greedy import greedy_matches
+from anonflow.algorithms.freeform.sort_greedy import sort_greedy_matches
+from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from tests import cost_cases
@@ -115,7 +115,7 @@ def test_dead_ends_of_both_kinds(matches_of: Any) -> None:
 MEASURE = """
 import sys
 import numpy as np
-from anonflow.algorithms.contract import Partition
+from anonflow.algorithms.method import Partition
 from anonflow.algorithms.registry import REGISTRY
 from tests.benchmarks.bench_greedy import census
 

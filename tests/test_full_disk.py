@@ -89,7 +89,7 @@ def test_a_quota_that_is_used_up(tmp_path: Path, pieces: str) -> None:
 KILLED = """
 import os, signal, sys
 from anonflow import engine
-from anonflow.engine.events import PartitionDone
+from anonflow.engine.execution.events import PartitionDone
 from anonflow.engine.large import units
 units.ROWS = 600
 def listen(event):
@@ -118,7 +118,7 @@ def test_a_killed_run_in_pieces_is_picked_up(tmp_path: Path, monkeypatch: pytest
 
 
 def test_workers_that_are_killed_twice_lose_no_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from anonflow.engine.events import Event, PartitionDone
+    from anonflow.engine.execution.events import Event, PartitionDone
     from anonflow.engine.large import units
 
     monkeypatch.setattr(units, "ROWS", 600)

@@ -11,9 +11,10 @@ import pytest
 from dask.threaded import get
 
 from anonflow import engine
-from anonflow.engine import graph, schedulers, source, tasks
-from anonflow.engine.events import EventStream
-from anonflow.engine.fusing import batched, fused
+from anonflow.engine.execution import plan, schedulers, tasks
+from anonflow.engine.execution.events import EventStream
+from anonflow.engine.execution.fusing import batched, fused
+from anonflow.engine.flows import source
 from tests.flow_files import write_flow
 
 
@@ -83,7 +84,7 @@ def test_a_matrix_shares_load_coding_sort_and_partitions(
     counting(source, "read")
     counting(tasks, "part")
     counting(tasks, "match")
-    counting(graph.partitions, "ordered")
+    counting(plan.partitions, "ordered")
     more = "matrix: {anonymize.algorithm: [greedy, nh, mondrian], anonymize.k: [2, 3]}\n"
     report = engine.run(write_flow(tmp_path, publish="", more=more))
     assert report.ok

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss
-from anonflow.algorithms.contract import Outcome, Partition
-from anonflow.algorithms.greedy import greedy, greedy_matches, spread
+from anonflow.algorithms.freeform.greedy import greedy, greedy_matches, spread
+from anonflow.algorithms.method import Outcome, Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels import greedy as kernels

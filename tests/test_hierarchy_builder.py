@@ -15,13 +15,13 @@ from anonflow.errors import HierarchyError
 from anonflow.hierarchy import Hierarchy
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
-from anonflow.dashboards.clickable import Clickable
-from anonflow.dashboards.grouping import Grouping
-from anonflow.dashboards.hierarchy_builder import HierarchyBuilder
-from anonflow.dashboards.hierarchy_choice import HierarchyChoice
-from anonflow.dashboards.hierarchy_guess import suggested_hierarchy
-from anonflow.dashboards.hierarchy_tree import ROWS, TreeDrawing
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.components.clickable import Clickable
+from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
+from anonflow.dashboards.hierarchies.form import HierarchyChoice
+from anonflow.dashboards.hierarchies.grouping import Grouping
+from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
+from anonflow.dashboards.hierarchies.tree_picture import ROWS, TreeDrawing
+from anonflow.dashboards.session.workspace import Workspace
 
 COUNTRIES = ["France", "Spain", "India", "Japan", "Peru", "<i>x</i>"]
 PEOPLE = pd.DataFrame(

@@ -189,7 +189,7 @@ def test_an_anonymization_by_classes_shows_their_sizes(table: af.Table) -> None:
 
 
 def test_sizes_are_counted(table: af.Table) -> None:
-    from anonflow.algorithms.showing import sizes_of
+    from anonflow.algorithms.view import sizes_of
 
     classes = af.anonymize(table, "mondrian", k=4, boundaries=False)
     naive: dict[int, int] = {}

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonflow import loss as losses
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.hungarian import hungarian_matches
-from anonflow.algorithms.nh import halves, nh_matches
+from anonflow.algorithms.freeform.hungarian import hungarian_matches
+from anonflow.algorithms.freeform.nh import halves, nh_matches
+from anonflow.algorithms.method import Partition
 from anonflow.generalization import Generalization
 from anonflow.table import Table
 from tests.strategies import tables

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from anonflow import strict_yaml
-from anonflow.engine.json_schema import flow_schema
+from anonflow.engine.flows.json_schema import flow_schema
 from anonflow.errors import FlowError
 
 ROOT = Path(__file__).parent

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.agglomerative import DISTANCES, agglomerative_labels
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.expansion import Merged, expanded, floor, optimal
-from anonflow.algorithms.forest import forest_labels
-from anonflow.algorithms.k_concealment import TARGETS
-from anonflow.algorithms.matching_components import Components
-from anonflow.algorithms.matching_components import _widen as widen
+from anonflow.algorithms.classes.agglomerative import DISTANCES, agglomerative_labels
+from anonflow.algorithms.classes.forest import forest_labels
+from anonflow.algorithms.concealment.components import Components
+from anonflow.algorithms.concealment.components import _widen as widen
+from anonflow.algorithms.concealment.expansion import Merged, expanded, floor, optimal
+from anonflow.algorithms.concealment.k_concealment import TARGETS
+from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import (

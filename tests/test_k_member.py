@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets, loss
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.greedy_cka import greedy_cka
-from anonflow.algorithms.k_member import k_member, k_member_labels
+from anonflow.algorithms.classes.greedy_cka import greedy_cka
+from anonflow.algorithms.classes.k_member import k_member, k_member_labels
+from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.partition import boundary_classes

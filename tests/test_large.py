@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from anonflow import engine
-from anonflow.engine.events import Cancelled, Event, EventStream, PartitionDone
-from anonflow.engine.fusing import fused
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
+from anonflow.engine.execution.fusing import fused
 from anonflow.engine.large import releasing, scan, sorting, units
 from anonflow.engine.large.driver import Call
 from anonflow.engine.large.spill import Spill

@@ -22,8 +22,8 @@ import pytest
 import anonflow as af
 from anonflow import cli, engine
 from anonflow.algorithms import REGISTRY
-from anonflow.engine import graph, tasks
-from anonflow.engine.events import EventStream
+from anonflow.engine.execution import plan, tasks
+from anonflow.engine.execution.events import EventStream
 from anonflow.errors import AnonflowError
 from tests.flow_files import everything_in
 
@@ -176,8 +176,8 @@ def test_reprs_and_frames_for_everybody(tmp_path: Path) -> None:
 def test_names_in_the_graph_are_numbers_and_words_of_ours(tmp_path: Path) -> None:
     flow = engine.load_flow(flow_in(tmp_path))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    plan = graph.plan_flow(flow.runs, table.records, 5)
-    nodes, leaves = graph.compile_flow(flow, plan, table.records, 5)
+    planned = plan.plan_flow(flow.runs, table.records, 5)
+    nodes, leaves = plan.compile_flow(flow, planned, table.records, 5)
     ours = re.compile(r"records|order-[a-z-]+|settings-\d+|part-\d+-\d+|(match|verify|measure|done)-\d+-\d+")
     for name in (*nodes, *leaves):
         assert ours.fullmatch(name), name

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.algorithms import REGISTRY
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.limit_edges import broken
-from anonflow.algorithms.limits import _runs, limit_blocks, run_within_limits
+from anonflow.algorithms.limits.edges import broken
+from anonflow.algorithms.limits.enforce import _runs, limit_blocks, run_within_limits
+from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.partition import limited
@@ -178,10 +178,10 @@ def test_an_edge_that_breaks_a_limit_is_seen() -> None:
 def test_edges_across_blocks_lower_the_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     table = people(400, width=15)
     part = Partition(table.records, "ncp", np.random.default_rng(0))
-    from anonflow.algorithms import limits
+    from anonflow.algorithms.limits import enforce
 
     crossed = run_within_limits(REGISTRY["greedy"], part, 4, {})
-    monkeypatch.setattr(limits, "improve_within", lambda part, matches, suppressed: matches)
+    monkeypatch.setattr(enforce, "improve_within", lambda part, matches, suppressed: matches)
     part = Partition(table.records, "ncp", np.random.default_rng(0))
     inside = run_within_limits(REGISTRY["greedy"], part, 4, {})
     lost = [af.measure(table, made, ["gcp"])["gcp"] for made in (crossed, inside)]

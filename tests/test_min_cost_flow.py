@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.hungarian import hungarian_matches
-from anonflow.algorithms.min_cost_flow import min_cost_flow_matches
+from anonflow.algorithms.freeform.hungarian import hungarian_matches
+from anonflow.algorithms.freeform.min_cost_flow import min_cost_flow_matches
 from anonflow.table import Table
 from tests.checks import check_result
 from tests.strategies import tables

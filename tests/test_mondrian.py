@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonflow.algorithms import anonymize
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.mondrian import mondrian_labels
+from anonflow.algorithms.classes.mondrian import mondrian_labels
+from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.naive import mondrian as naive

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.min_cost_flow import min_cost_flow_matches
-from anonflow.algorithms.optimal import optimal, start_matches
-from anonflow.algorithms.optimal_model import all_sets, as_matches, near_sets, positions
+from anonflow.algorithms.freeform.min_cost_flow import min_cost_flow_matches
+from anonflow.algorithms.freeform.optimal import optimal, start_matches
+from anonflow.algorithms.freeform.optimal_model import all_sets, as_matches, near_sets, positions
+from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load

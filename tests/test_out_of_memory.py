@@ -13,8 +13,9 @@ import distributed  # noqa: F401  (its defaults must be there before one of them
 import pytest
 
 from anonflow import engine
-from anonflow.engine import schedulers, session, tasks
-from anonflow.engine.events import Event, EventStream
+from anonflow.engine import context
+from anonflow.engine.execution import schedulers, tasks
+from anonflow.engine.execution.events import Event, EventStream
 from anonflow.engine.large import units
 from anonflow.errors import AnonflowError, ParameterError
 from tests.flow_files import everything_in, write_flow
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.slow
 HOG = """
 import pathlib, time
 import numpy as np
-from anonflow.engine import tasks
+from anonflow.engine.execution import tasks
 
 match = getattr(tasks, "not_hungry", tasks.match)  # a worker reads this file twice
 tasks.not_hungry = match
@@ -72,7 +73,7 @@ def flow_in(folder: Path, pieces: str, **more: Any) -> Path:
 def test_a_partition_that_needs_too_much_memory(
     tmp_path: Path, hog: Path, monkeypatch: pytest.MonkeyPatch, pieces: str, named: str
 ) -> None:
-    from anonflow.engine import checkpoints
+    from anonflow.engine.owner import checkpoints
 
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     monkeypatch.setattr(units, "ROWS", 300)
@@ -103,7 +104,7 @@ def test_only_the_hungry_partition_of_a_sweep_is_given_up(
     tmp_path: Path, hog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Partitions that wait where it ends a worker are not to blame."""
-    from anonflow.engine import checkpoints
+    from anonflow.engine.owner import checkpoints
 
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     flow = flow_in(
@@ -159,6 +160,6 @@ def test_less_memory_than_a_worker_starts_with_is_refused_at_once(tmp_path: Path
 
 def test_the_least_memory_suffices_to_start(tmp_path: Path) -> None:
     flow = write_flow(
-        tmp_path, more=f"run: {{scheduler: processes, workers: 1, memory: {session.LEAST >> 20}MiB}}\n"
+        tmp_path, more=f"run: {{scheduler: processes, workers: 1, memory: {context.LEAST >> 20}MiB}}\n"
     )
     assert engine.run(flow).ok

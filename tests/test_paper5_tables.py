@@ -14,7 +14,7 @@ import pytest
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.contract import Outcome
+from anonflow.algorithms.method import Outcome
 from tests.naive import patterns
 
 MEASURES = ["usefulness", "row-types", "average-class-size", "max-class-size", "stars"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from anonflow.algorithms.patterns import pattern_grid
+from anonflow.algorithms.patterns.language import pattern_grid
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
-from anonflow.dashboards.pattern_board import PatternBoard, board
-from anonflow.dashboards.pattern_choice import METHODS, PatternChoice
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.protect.pattern_grid import PatternBoard, board
+from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
+from anonflow.dashboards.session.workspace import Workspace
 from tests.protect_cases import people, steps_back
 
 

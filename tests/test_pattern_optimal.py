@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.pattern_choices import choices_of
-from anonflow.algorithms.pattern_exact import row_assignment
-from anonflow.algorithms.pattern_guided_optimal import _in_time
+from anonflow.algorithms.patterns.enumeration import row_assignment
+from anonflow.algorithms.patterns.optimal import _in_time
+from anonflow.algorithms.patterns.row_choices import choices_of
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.test_pattern_guided import TABLE_6, nursery
@@ -202,7 +202,7 @@ def test_exact_methods_refuse_what_they_cannot(monkeypatch: pytest.MonkeyPatch) 
     listed = [list(pattern) for pattern in datasets.theorem4_patterns(5)]
     said: dict[str, Any] = {"patterns": listed, "exact": "row-assignment"}
     assert af.anonymize(made, "pattern-guided-optimal", k=5, **said).facts["cost"] == 25
-    monkeypatch.setattr("anonflow.algorithms.pattern_exact.INSTANCES", 4)
+    monkeypatch.setattr("anonflow.algorithms.patterns.enumeration.INSTANCES", 4)
     with pytest.raises(ParameterError, match="at most 4 instances of patterns, here are"):
         af.anonymize(made, "pattern-guided-optimal", k=5, **said)
     frame = pd.DataFrame({"a": list("xxyyxy"), "b": list("uvuvuv")})
@@ -210,7 +210,7 @@ def test_exact_methods_refuse_what_they_cannot(monkeypatch: pytest.MonkeyPatch) 
         af.anonymize(table(frame), "pattern-guided-optimal", k=3, patterns=["10", "01"], exact="two")
     with pytest.raises(ParameterError, match="exact is one of"):
         af.anonymize(table(frame), "pattern-guided-optimal", k=2, exact="best")
-    monkeypatch.setattr("anonflow.algorithms.pattern_exact.GROUPS", 1)
+    monkeypatch.setattr("anonflow.algorithms.patterns.enumeration.GROUPS", 1)
     three = table(pd.DataFrame({"a": list("xxy"), "b": list("uvu")}))
     with pytest.raises(ParameterError, match="pairs and triples"):
         af.anonymize(three, "pattern-guided-optimal", k=2, patterns=["10", "01"], exact="two")

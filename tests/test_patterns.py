@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.patterns import pattern_costs, pattern_grid, pattern_masks, qi_costs
+from anonflow.algorithms.patterns.language import pattern_costs, pattern_grid, pattern_masks, qi_costs
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 

@@ -16,13 +16,13 @@ from anonflow.table import Table
 from tests.naive.uniqueness import at_risk
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
-from anonflow.dashboards.diversity_choice import NONE, DiversityChoice
-from anonflow.dashboards.limit_choice import LimitChoice
-from anonflow.dashboards.markup import methods_list
-from anonflow.dashboards.method_options import NOT_ASKED, options_of
-from anonflow.dashboards.protect_screen import ProtectScreen
-from anonflow.dashboards.protection import Protection, share
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.components.markup import methods_list
+from anonflow.dashboards.protect.column_limits import LimitChoice
+from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
+from anonflow.dashboards.protect.method_options import NOT_ASKED, options_of
+from anonflow.dashboards.protect.screen import ProtectScreen
+from anonflow.dashboards.protect.settings import Protection, share
+from anonflow.dashboards.session.workspace import Workspace
 from tests.protect_cases import PEOPLE, people, steps_back
 
 

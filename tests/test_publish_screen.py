@@ -14,9 +14,9 @@ import panel as pn
 
 import anonflow as af
 from anonflow import strict_yaml
-from anonflow.dashboards.publish_model import OWNER, PUBLIC, PublishModel
-from anonflow.dashboards.publish_screen import PublishScreen
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
+from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.release import Certificate
 
 
@@ -161,13 +161,13 @@ def test_the_link_holds_no_value_and_says_what_it_leaves_out(tmp_path: Path) -> 
 
 
 def test_the_link_of_a_built_in_table_restores_it(done: Workspace) -> None:
-    from anonflow.dashboards import links
+    from anonflow.dashboards.session import share_link
 
     model = PublishModel(done)
     assert model.not_in_the_link() == []
     again = Workspace()
     again.open_dataset("census_like", n=90, seed=2)
-    again.draft.put(links.merged(again.draft.document, links.configuration(model.link())))
+    again.draft.put(share_link.merged(again.draft.document, share_link.configuration(model.link())))
     assert (again.algorithms, again.ks) == (done.algorithms, done.ks)
     assert again.draft.document["table"] == done.draft.document["table"]
     again.close()

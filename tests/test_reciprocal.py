@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.reciprocal import even_size, reciprocal_matches
+from anonflow.algorithms.freeform.reciprocal import even_size, reciprocal_matches
+from anonflow.algorithms.method import Partition
 from anonflow.errors import FlowError, ParameterError
 from anonflow.kernels import links
 from anonflow.kernels import symmetric as kernels

@@ -18,12 +18,13 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.algorithms import registry
-from anonflow.algorithms.contract import Algorithm, Outcome, Partition
-from anonflow.algorithms.greedy import GREEDY
-from anonflow.engine import checkpoints, tasks
-from anonflow.engine.events import Cancelled, Event, EventStream, PartitionDone
-from anonflow.engine.owner import OwnerFolder
-from anonflow.engine.resume import seconds_of
+from anonflow.algorithms.freeform.greedy import GREEDY
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.engine.execution import tasks
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
+from anonflow.engine.owner import checkpoints
+from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.owner.resume import seconds_of
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from tests.flow_files import write_flow
 
@@ -314,7 +315,7 @@ def test_a_published_seed_is_not_taken_by_a_changed_flow(tmp_path: Path, counted
 KILLED = """
 import os, signal, sys
 from anonflow import engine
-from anonflow.engine import checkpoints
+from anonflow.engine.owner import checkpoints
 checkpoints.EVERY = 0.0
 def listen(event):
     if event.kind == "partition-done" and event.done == 4:

@@ -18,7 +18,7 @@ from anonflow import risk
 from anonflow.algorithms import REGISTRY
 from anonflow.errors import ParameterError
 from anonflow.release import Release
-from anonflow.risk.contract import wilson
+from anonflow.risk.attacker import wilson
 from tests.checks import SOON
 from tests.naive import risk as naive
 from tests.test_guarantees import mixed, sampled

@@ -21,9 +21,10 @@ from bokeh.server.session import ServerSession
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from anonflow.dashboards import Limits, Workspace, serving
-from anonflow.dashboards.accounts import Accounts, Patience, add_account, hashed
-from anonflow.dashboards.serving import Server, Settings
+from anonflow.dashboards import Limits, Workspace
+from anonflow.dashboards.server import server
+from anonflow.dashboards.server.accounts import Accounts, Patience, add_account, hashed
+from anonflow.dashboards.server.server import Server, Settings
 from anonflow.errors import ParameterError
 
 WAIT = 60.0
@@ -115,8 +116,8 @@ class Running:
 
 @pytest.fixture
 def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]:
-    monkeypatch.setattr(serving, "LOST", 0.2)
-    monkeypatch.setattr(serving, "LOOK", 0.2)
+    monkeypatch.setattr(server, "LOST", 0.2)
+    monkeypatch.setattr(server, "LOOK", 0.2)
     servers: list[Running] = []
 
     def start(**settings: Any) -> Running:

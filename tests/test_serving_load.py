@@ -13,8 +13,8 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
-from anonflow.dashboards.cluster import SharedCluster
-from anonflow.dashboards.line import Line
+from anonflow.dashboards.server.workers import SharedCluster
+from anonflow.dashboards.session.fair_queue import Line
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss as losses
-from anonflow.algorithms.sort_greedy import sort_greedy_matches, unusual
+from anonflow.algorithms.freeform.sort_greedy import sort_greedy_matches, unusual
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.sort_greedy import sorted_assignment, sorted_assignment_jit

@@ -14,9 +14,15 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss as losses
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.hungarian import hungarian_matches
-from anonflow.algorithms.two_phase import improve, near_blocks, stretches, two_phase, two_phase_matches
+from anonflow.algorithms.freeform.hungarian import hungarian_matches
+from anonflow.algorithms.freeform.two_phase import (
+    improve,
+    near_blocks,
+    stretches,
+    two_phase,
+    two_phase_matches,
+)
+from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
@@ -130,7 +136,7 @@ def test_what_is_gained_adds_up_over_partitions() -> None:
 
 
 def test_far_apart_records_stay_apart_when_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonflow.algorithms.two_phase.STRETCH", 50)
+    monkeypatch.setattr("anonflow.algorithms.freeform.two_phase.STRETCH", 50)
     table = random_table(230)
     matches, facts = two_phase_matches(part_of(table), 3, 40, 16, 3)
     assert_regular(matches)

@@ -13,9 +13,14 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss as losses
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.two_phase import shuffled, two_phase, two_phase_matches
-from anonflow.algorithms.two_phase_candidates import near_records, nearness, sparse_assignment, sparse_matches
+from anonflow.algorithms.freeform.two_phase import shuffled, two_phase, two_phase_matches
+from anonflow.algorithms.freeform.two_phase_candidates import (
+    near_records,
+    nearness,
+    sparse_assignment,
+    sparse_matches,
+)
+from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
@@ -235,7 +240,7 @@ def test_nearness_compares_the_nearest(table: Table, data: st.DataObject, measur
 
 
 def test_a_start_is_chosen_by_what_stretches_lose(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonflow.algorithms.two_phase_candidates.SAMPLE", 300)
+    monkeypatch.setattr("anonflow.algorithms.freeform.two_phase_candidates.SAMPLE", 300)
     frame = af.datasets.random_normal(300, 6, sd=1.0, seed=0)
     qi = {"role": "quasi-identifier", "kind": "suppression"}
     table = Table(frame, dict.fromkeys(frame.columns, qi))
@@ -248,7 +253,7 @@ def test_a_start_is_chosen_by_what_stretches_lose(monkeypatch: pytest.MonkeyPatc
 
 
 def test_blocks_bound_where_sparse_matches_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonflow.algorithms.two_phase.STRETCH", 50)
+    monkeypatch.setattr("anonflow.algorithms.freeform.two_phase.STRETCH", 50)
     table = random_table(230)
     for improvement in ("cycles", "both"):
         matches, facts = two_phase_matches(

@@ -19,7 +19,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft, Limits, Workspace
-from anonflow.dashboards.line import Line
+from anonflow.dashboards.session.fair_queue import Line
 
 WAIT = 60.0
 

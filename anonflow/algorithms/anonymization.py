@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.algorithms.contract import Algorithm
+from anonflow.algorithms.method import Algorithm
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
@@ -219,7 +219,7 @@ class Anonymization:
         )
 
     def _repr_html_(self) -> str:
-        from anonflow.algorithms.showing import anonymization_view
+        from anonflow.algorithms.view import anonymization_view
 
         return anonymization_view(self)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.contract import Algorithm, Partition
+from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.partition import cuts, ordered
 from anonflow.table.records import Records

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anonflow.engine.events import (
+from anonflow.engine.execution.events import (
     Event,
     FlowStarted,
     Log,

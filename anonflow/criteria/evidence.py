@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.criteria.claim import Listing
 from anonflow.criteria.graph import Bipartite, consistency_graph
-from anonflow.criteria.listing import Listing
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table, equal_columns

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import panel as pn
 import param
 
-from anonflow.dashboards.compare_screen import CompareScreen
-from anonflow.dashboards.data_screen import DataScreen
-from anonflow.dashboards.explore_screen import ExploreScreen
-from anonflow.dashboards.look import Bar, Look
-from anonflow.dashboards.protect_screen import ProtectScreen
-from anonflow.dashboards.publish_screen import PublishScreen
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.compare.screen import CompareScreen
+from anonflow.dashboards.components.theme import Bar, Look
+from anonflow.dashboards.data.screen import DataScreen
+from anonflow.dashboards.explore.screen import ExploreScreen
+from anonflow.dashboards.protect.screen import ProtectScreen
+from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.table import Table
 

@@ -187,7 +187,7 @@ def expand(
 
     A set grows by the record that raises the cost of its closure least; records that its closure covers join it
     for nothing. Under a monotone loss no set with a record in it costs less than its pair with the first record;
-    under another loss its floor (:func:`anonflow.algorithms.expansion.floor`) takes this part. Hence records behind
+    under another loss its floor (:func:`anonflow.algorithms.concealment.expansion.floor`) takes this part. Hence records behind
     the m nearest need no look while the closure and the best join cost less than the last of these.
 
     Parameters

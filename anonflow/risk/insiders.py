@@ -14,10 +14,10 @@ from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import ParameterError
 from anonflow.release import publish
-from anonflow.risk.contract import Success, percent, wilson
+from anonflow.risk.attacker import Success, percent, wilson
 
 if TYPE_CHECKING:
-    from anonflow.risk.scene import Scene
+    from anonflow.risk.evidence import Scene
 
 __all__ = ["Clerk", "Insider", "Replayer"]
 

@@ -17,7 +17,7 @@ from anonflow.table import Records, Table, equal_columns
 from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, usefulness
 from anonflow.utility import queries as counting
-from anonflow.utility.part import Part, part_of
+from anonflow.utility.subject import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [

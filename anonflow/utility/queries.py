@@ -10,7 +10,7 @@ import numpy as np
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records
-from anonflow.utility.part import Part
+from anonflow.utility.subject import Part
 
 __all__ = ["Condition", "Query", "chunk", "draw_queries", "estimates", "exact", "finalize"]
 

@@ -14,7 +14,7 @@ from anonflow.generalization import Generalization
 from anonflow.table import Records, equal_columns
 from anonflow.table.domain import Domain
 from anonflow.table.schema import did_you_mean
-from anonflow.utility.part import Part
+from anonflow.utility.subject import Part
 
 __all__ = ["Attribute", "attributes", "chunk", "sums"]
 

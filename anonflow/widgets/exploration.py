@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from anonflow import engine, strict_yaml
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.engine.combine import infeasible
-from anonflow.engine.events import Log, PartitionDone
-from anonflow.engine.graph import why_not
+from anonflow.engine.execution.combine import infeasible
+from anonflow.engine.execution.events import Log, PartitionDone
+from anonflow.engine.execution.plan import why_not
 from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
 from anonflow.table import Column, Schema, Table
 from anonflow.table.infer import infer_columns
@@ -380,7 +380,7 @@ class Exploration:
         """A row for each finished run, by its number: algorithm, k, records, gcp, usefulness, ..., partition size."""
         import pandas as pd
 
-        from anonflow.engine.result import COLUMNS
+        from anonflow.engine.execution.result import COLUMNS
 
         rows = []
         for one in self.finished:

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 import anonflow as af
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.greedy import greedy
+from anonflow.algorithms.freeform.greedy import greedy
+from anonflow.algorithms.method import Partition
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.benchmarks.measuring import data_folder, row, seconds

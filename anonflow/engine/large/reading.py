@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.large.spill import read_batch, write_batches
-from anonflow.engine.spec import SourceSpec
 from anonflow.errors import DataError
 from anonflow.table.coding import missing_cells
 from anonflow.table.read import csv_batches, parquet_files

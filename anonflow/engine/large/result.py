@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from anonflow import utility
-from anonflow.algorithms.gathering import gathered_facts
+from anonflow.algorithms.assembly import gathered_facts
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.engine.combine import column_losses, infeasible, merged
-from anonflow.engine.flow import Run
+from anonflow.engine.execution.combine import column_losses, infeasible, merged
+from anonflow.engine.execution.result import RunResult
+from anonflow.engine.flows.flow import Run
 from anonflow.engine.large.units import UnitDone, added
-from anonflow.engine.result import RunResult
 from anonflow.table import Domain, Schema
 from anonflow.utility.measures import Asked
 

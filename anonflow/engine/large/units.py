@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from anonflow import utility
-from anonflow.algorithms.contract import Outcome
-from anonflow.algorithms.gathering import gathered_facts
-from anonflow.engine import tasks
-from anonflow.engine.checkpoints import Checkpoints, domains_digest
-from anonflow.engine.combine import spread_of
+from anonflow.algorithms.assembly import gathered_facts
+from anonflow.algorithms.method import Outcome
+from anonflow.engine.execution import tasks
+from anonflow.engine.execution.combine import spread_of
+from anonflow.engine.execution.tasks import Failed, Matched, Measured, PartitionResult, Settings
 from anonflow.engine.large.classes import deal_classes
 from anonflow.engine.large.sorting import POSITION, Ordered, codes_of
-from anonflow.engine.tasks import Failed, Matched, Measured, PartitionResult, Settings
+from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.table import Domain, Records
