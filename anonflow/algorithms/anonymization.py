@@ -89,10 +89,6 @@ class Anonymization:
         -------
         pandas.DataFrame, shape (n, QI columns), text
             QI columns in schema order, with the table's index.
-
-        Raises
-        ------
-        None
         """
         return self.generalization.decode(index=self.table.index, suppressed=self.suppressed)
 
@@ -163,10 +159,6 @@ class Anonymization:
         str
             Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where
             there is no bound.
-
-        Raises
-        ------
-        None
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
         return _sentence(own, self.loss(own), self.lower_bound(own))

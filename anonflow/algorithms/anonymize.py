@@ -245,10 +245,6 @@ def partition_rng(entropy: int, partition: int) -> np.random.Generator:
         The run's seed.
     partition : int
         The partition's number; -1 for the order of the partitions.
-
-    Raises
-    ------
-    None
     """
     own = derived_seed(entropy, "algorithms")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))

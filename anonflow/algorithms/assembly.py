@@ -15,12 +15,7 @@ __all__ = ["gathered_classes", "gathered_facts", "gathered_matches", "left_out"]
 
 
 def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
-    """Suppressed records, with what the other outcomes have: matches, classes.
-
-    Raises
-    ------
-    None
-    """
+    """Suppressed records, with what the other outcomes have: matches, classes."""
     n = records.n
     everyone = np.ones(n, bool)
     matches = classes = None
@@ -33,12 +28,7 @@ def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n: int) -> np.ndarray | None:
-    """The matches of n records, padded with -1, shape (n, k), int32; None where an outcome has none.
-
-    Raises
-    ------
-    None
-    """
+    """The matches of n records, padded with -1, shape (n, k), int32; None where an outcome has none."""
     parts = [outcome.matches for outcome in outcomes]
     width = max((part.shape[1] for part in parts if part is not None), default=0)
     if any(part is None for part in parts):
@@ -54,12 +44,7 @@ def gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n
 def gathered_classes(
     index: Sequence[np.ndarray], outcomes: Sequence[Outcome], suppressed: np.ndarray
 ) -> np.ndarray | None:
-    """Class labels of n records, suppressed ones in one class, shape (n,), int64; None likewise.
-
-    Raises
-    ------
-    None
-    """
+    """Class labels of n records, suppressed ones in one class, shape (n,), int64; None likewise."""
     if any(outcome.classes is None for outcome in outcomes):
         return None
     classes = np.empty(len(suppressed), np.int64)
@@ -75,12 +60,7 @@ def gathered_classes(
 
 
 def gathered_facts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The facts of several partitions: numbers are added up, others kept where all partitions agree.
-
-    Raises
-    ------
-    None
-    """
+    """The facts of several partitions: numbers are added up, others kept where all partitions agree."""
     facts: dict[str, Any] = {}
     for name in dict.fromkeys(name for part in parts for name in part):
         values = [part[name] for part in parts if name in part]

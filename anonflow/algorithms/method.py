@@ -83,24 +83,14 @@ class Outcome:
 
     @classmethod
     def of_matches(cls, records: Records, matches: np.ndarray, **facts: Any) -> Outcome:
-        """The outcome of a k-regular method: each record covers exactly its matches.
-
-        Raises
-        ------
-        None
-        """
+        """The outcome of a k-regular method: each record covers exactly its matches."""
         return cls(Generalization.join_of(records, matches), matches=matches.astype(np.int32), facts=facts)
 
     @classmethod
     def of_classes(
         cls, records: Records, classes: np.ndarray, suppressed: np.ndarray | None = None, **facts: Any
     ) -> Outcome:
-        """The outcome of a homogeneous method: each record covers exactly its class.
-
-        Raises
-        ------
-        None
-        """
+        """The outcome of a homogeneous method: each record covers exactly its class."""
         generalization = Generalization.join_by_class(records, classes)
         if suppressed is None:
             return cls(generalization, classes=classes.astype(np.int64), facts=facts)

@@ -66,12 +66,7 @@ def algorithm_named(name: str) -> Algorithm:
 
 
 def algorithms() -> pd.DataFrame:
-    """Every method: name, family, paper, guarantee, complexity, summary, and the names of its options.
-
-    Raises
-    ------
-    None
-    """
+    """Every method: name, family, paper, guarantee, complexity, summary, and the names of its options."""
     import pandas as pd
 
     fields = ("name", "family", "paper", "guarantee", "complexity", "summary")

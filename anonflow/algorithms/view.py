@@ -23,10 +23,6 @@ def sizes_of(made: Anonymization) -> tuple[tuple[int, int], ...]:
     """How many generalized records (second) match, or share a class with, how many originals (first).
 
     Empty for methods that have neither matches nor classes.
-
-    Raises
-    ------
-    None
     """
     if made.matches is not None:
         sizes = (made.matches >= 0).sum(axis=1)
@@ -42,10 +38,6 @@ def anonymization_view(made: Anonymization) -> str:
     """The anonymization as HTML: what it cost, column by column, and a few records before and after.
 
     O(n q) time.
-
-    Raises
-    ------
-    None
     """
     table = made.table
     numbers = [

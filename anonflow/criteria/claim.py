@@ -99,12 +99,7 @@ class Listing:
         return d if d and bool((self.degrees == d).all()) else -1
 
     def strangers(self, n: int) -> np.ndarray:
-        """Rows that list a position outside the table, or one twice; shape (rows,), bool.
-
-        Raises
-        ------
-        None
-        """
+        """Rows that list a position outside the table, or one twice; shape (rows,), bool."""
         bad = np.zeros(self.rows, bool)
         if not len(self.end):
             return bad
@@ -132,10 +127,6 @@ class Listing:
         records : Records
             Every listed position must exist.
         published : Generalization
-
-        Raises
-        ------
-        None
         """
         bad = np.zeros(self.rows, bool)
         layout = published.layout

@@ -300,10 +300,6 @@ def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], 
     texts : dict
         Text -> code.
     original, shown : numpy.ndarray, int64
-
-    Raises
-    ------
-    None
     """
     import pandas as pd
 

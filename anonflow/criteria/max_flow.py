@@ -125,10 +125,6 @@ def matched_all(left: np.ndarray, right: np.ndarray, n: int) -> bool:
     left, right : numpy.ndarray, shape (E,), integer
         The ends of the edges.
     n : int
-
-    Raises
-    ------
-    None
     """
     graph = csr_matrix((np.ones(len(left), np.int8), (right, left)), shape=(n, n))
     return bool((maximum_bipartite_matching(graph, perm_type="column") >= 0).all())
@@ -155,10 +151,6 @@ def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.n
     -----
     Every edge leads from left to right and the used ones back as well; exchanging along a directed cycle
     gives another perfect matching, and every one is reached so (paper 4, Proposition 10 and Algorithm 4).
-
-    Raises
-    ------
-    None
     """
     tail = np.concatenate([left, u + right[used].astype(np.int64)])
     head = np.concatenate([u + right.astype(np.int64), left[used]])

@@ -37,12 +37,7 @@ _STRONGEST_FIRST = ("k-anonymity", "k-regular", "k-concealment")
 
 
 def criteria_names() -> tuple[str, ...]:
-    """The names of all criteria.
-
-    Raises
-    ------
-    None
-    """
+    """The names of all criteria."""
     return tuple(CRITERIA)
 
 

@@ -43,12 +43,7 @@ class Handle:
         return self._thread.is_alive()
 
     def cancel(self) -> None:
-        """Stop as soon as possible; nothing is published.
-
-        Raises
-        ------
-        None
-        """
+        """Stop as soon as possible; nothing is published."""
         self.events.cancel()
 
     def result(self, timeout: float | None = None) -> RunReport:
@@ -79,9 +74,8 @@ def start(flow: str | PathLike[str] | Flow, **settings: Any) -> Handle:
     **settings
         Those of :func:`run`.
 
-    Raises
-    ------
-    None
-        What goes wrong is raised by ``result()``.
+    Notes
+    -----
+    What goes wrong is raised by ``result()``.
     """
     return Handle(flow, settings)

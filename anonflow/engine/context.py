@@ -146,12 +146,7 @@ class Session:
         return result
 
     def timed(self, name: str, work: Callable[[], object]) -> float:
-        """Take the time of a part of the run that is announced elsewhere; seconds.
-
-        Raises
-        ------
-        None
-        """
+        """Take the time of a part of the run that is announced elsewhere; seconds."""
         begin = time.perf_counter()
         work()
         seconds = time.perf_counter() - begin
@@ -159,21 +154,11 @@ class Session:
         return seconds
 
     def used(self, memory: int) -> None:
-        """A worker has used so many bytes at the most.
-
-        Raises
-        ------
-        None
-        """
+        """A worker has used so many bytes at the most."""
         self.memory = max(self.memory, memory)
 
     def tell_about(self, unnamed: Sequence[str], dropped: int) -> None:
-        """Say what of the table is not published.
-
-        Raises
-        ------
-        None
-        """
+        """Say what of the table is not published."""
         if unnamed:
             self.warn(
                 f"{len(unnamed)} columns are not named by the flow and not published: "
@@ -184,11 +169,6 @@ class Session:
             self.warn(f"{dropped} records with a missing value are left out, as the flow says")
 
     def warn(self, message: str) -> None:
-        """Say something that stays with the report.
-
-        Raises
-        ------
-        None
-        """
+        """Say something that stays with the report."""
         self.warnings.append(message)
         self.events.log(message, "warning")

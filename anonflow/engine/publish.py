@@ -73,12 +73,7 @@ def release_of(
 
 
 def warn_of_earlier(session: Session) -> None:
-    """Warn of a second draw of one table.
-
-    Raises
-    ------
-    None
-    """
+    """Warn of a second draw of one table."""
     if session.owner is not None and session.owner.has_release and not session.replayed:
         session.warn(
             "this flow has been released before: who has two draws of one table can intersect them; "

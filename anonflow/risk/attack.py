@@ -97,12 +97,7 @@ def attack(
 
 
 def row_of(attacker: Attacker, found: Success) -> dict[str, Any]:
-    """A success as a row of :func:`attack`'s frame.
-
-    Raises
-    ------
-    None
-    """
+    """A success as a row of :func:`attack`'s frame."""
     low, high = found.interval
     return {
         "attacker": attacker.name,
@@ -171,10 +166,6 @@ def usual(scene: Scene, publishable: bool = False) -> list[Attacker]:
     scene : Scene
     publishable : bool
         Whether to leave out those whose rate is counted against the truth.
-
-    Raises
-    ------
-    None
     """
     chosen: list[Attacker] = [Prosecutor(), Marketer(), Linker()]
     if not publishable and (scene.truth is not None or scene.listing is not None):

@@ -92,10 +92,6 @@ def wilson(rate: float, trials: int, z: float = Z) -> tuple[float, float]:
         (0, 1) is the interval of none.
     z : float
         Standard deviations of the normal distribution; 1.96 for confidence 95%.
-
-    Raises
-    ------
-    None
     """
     if trials <= 0:
         return 0.0, 1.0
@@ -105,10 +101,5 @@ def wilson(rate: float, trials: int, z: float = Z) -> tuple[float, float]:
 
 
 def percent(rate: float) -> str:
-    """A rate for people to read.
-
-    Raises
-    ------
-    None
-    """
+    """A rate for people to read."""
     return f"{100 * rate:.1f}%" if rate >= 0.001 or rate == 0 else "under 0.1%"

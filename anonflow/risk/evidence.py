@@ -151,12 +151,7 @@ class Scene:
         return np.setdiff1d(np.arange(self.n), gone)
 
     def covering(self) -> np.ndarray:
-        """How many rows cover each original, shape (n,), int64.
-
-        Raises
-        ------
-        None
-        """
+        """How many rows cover each original, shape (n,), int64."""
         return self.graph.degrees()[0][self.graph.originals.label]
 
     def candidates(self) -> np.ndarray:

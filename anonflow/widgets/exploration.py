@@ -118,12 +118,7 @@ class Exploration:
     # ---------------------------------------------------------------------------------- what is asked
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever something changed.
-
-        Raises
-        ------
-        None
-        """
+        """Call `listener` whenever something changed."""
         self._listeners.append(listener)
 
     def _tell(self) -> None:
@@ -299,12 +294,7 @@ class Exploration:
         self._tell()
 
     def cancel(self) -> None:
-        """Stop as soon as possible; what is finished stays.
-
-        Raises
-        ------
-        None
-        """
+        """Stop as soon as possible; what is finished stays."""
         with self._lock:
             self._stop.set()
             handle = self._handle

@@ -76,10 +76,6 @@ def agglomerative_labels(
     modified : bool
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
-
-    Raises
-    ------
-    None
     """
     n = part.n
     labels = np.zeros(n, np.int64)

@@ -33,10 +33,6 @@ def forest(part: Partition, k: int) -> Outcome:
     Outcome
         With classes. Facts: their number, `found`.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     Specifications, section 4. The loss is at most 3k - 3 times the least of all k-anonymizations where it is a tree
@@ -58,10 +54,6 @@ def forest_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.nd
     k : int
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
-
-    Raises
-    ------
-    None
     """
     n = part.n
     own = Generalization.of(part.records)

@@ -28,10 +28,6 @@ def greedy_cka(part: Partition, k: int) -> Outcome:
     Outcome
         With classes. Facts: their number, `found`, and how many records were suppressed, `out`.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     Paper 3, section 4, Figure 5. The fewest records are suppressed that have to be (Properties 5 and 6).

@@ -31,10 +31,6 @@ def k_member(part: Partition, k: int) -> Outcome:
     Outcome
         With classes. Facts: their number, `found`.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     Byun et al., section 4; the algorithm that paper 3 calls Greedy_k-member_Clustering. O(P^2 q) time,
@@ -58,10 +54,6 @@ def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.
         At least 1.
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
-
-    Raises
-    ------
-    None
     """
     labels = np.zeros(part.n, np.int64)
     if part.n < k:

@@ -71,10 +71,6 @@ def mondrian_labels(
     relaxed : bool, optional
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
-
-    Raises
-    ------
-    None
     """
     labels = np.empty(part.n, np.int64)
     kernel = mondrian_classes_jit if compiled else mondrian_classes

@@ -66,12 +66,7 @@ class Components:
         self.start, self.end = key // self._size, key % self._size
 
     def add(self, tails: np.ndarray, head: int) -> None:
-        """Add edges from different originals `tails` to the different original `head`.
-
-        Raises
-        ------
-        None
-        """
+        """Add edges from different originals `tails` to the different original `head`."""
         fresh = np.unique(self.of[tails])
         target = self.of[head]
         fresh = fresh[fresh != target]
@@ -113,10 +108,6 @@ def concealed(plan: Plan, merged: Merged, boxes: State, k: int, sides: str, visi
     -------
     int
         How many widenings there were.
-
-    Raises
-    ------
-    None
     """
     components = Components(merged, boxes)
     done = 0

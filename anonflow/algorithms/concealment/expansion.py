@@ -71,12 +71,7 @@ class Merged:
 
     @classmethod
     def of(cls, part: Partition) -> Merged:
-        """Merge the equal records of a partition, O(P q log P).
-
-        Raises
-        ------
-        None
-        """
+        """Merge the equal records of a partition, O(P q log P)."""
         _, first, label, count = np.unique(
             part.records.classes(), return_index=True, return_inverse=True, return_counts=True
         )
@@ -93,30 +88,15 @@ class Merged:
         return self.part.loss != "entropy"
 
     def spread(self, boxes: State) -> State:
-        """A generalized record for each record, from one for each different record.
-
-        Raises
-        ------
-        None
-        """
+        """A generalized record for each record, from one for each different record."""
         return take(boxes, self.label)
 
     def own(self) -> State:
-        """Each record as its own generalized record.
-
-        Raises
-        ------
-        None
-        """
+        """Each record as its own generalized record."""
         return self.spread(self.state)
 
     def visits(self, rng: np.random.Generator | None) -> np.ndarray:
-        """The different records in the order in which a visit to all records meets them first.
-
-        Raises
-        ------
-        None
-        """
+        """The different records in the order in which a visit to all records meets them first."""
         if rng is None:
             return np.arange(len(self.first))
         met = self.label[rng.permutation(self.part.n)]
@@ -128,10 +108,6 @@ def floor(plan: Plan) -> Plan:
 
     Of hierarchies, the least of a node and its ancestors; of the entropy of runs and sets simply nothing. Monotone
     losses are their own floor.
-
-    Raises
-    ------
-    None
     """
     least = plan.node_cost.copy()
     above = plan.parent.copy()
@@ -159,10 +135,6 @@ def expanded(merged: Merged, k: int) -> State:
     State
         u generalized records. O(u^2 q) time to find m = max(256, 8 k) neighbours, O(u m k q) to expand where these
         are enough, O(u^2 k q) where they are not, as under the entropy of runs and sets.
-
-    Raises
-    ------
-    None
     """
     plan, u = merged.part.plan, len(merged.first)
     boxes, below = empty_state(plan, u), floor(plan)
@@ -194,10 +166,6 @@ def expanded_among(merged: Merged, k: int, q: int) -> tuple[State, np.ndarray]:
         Different records, the own one first, with q + 1 copies at least: the nearest ones, by the cost of their pair, of
         those that the expansion to q + 1 records covers.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     Time as for expansions to k and to q + 1, the neighbours sought once; O(u q) memory for the lists.
@@ -219,12 +187,7 @@ def expanded_among(merged: Merged, k: int, q: int) -> tuple[State, np.ndarray]:
 
 
 def nearest(merged: Merged, m: int, rows: np.ndarray | None = None) -> np.ndarray:
-    """The m nearest different records of each, or of some, by the cost of their pair, itself first; int32.
-
-    Raises
-    ------
-    None
-    """
+    """The m nearest different records of each, or of some, by the cost of their pair, itself first; int32."""
     u = len(merged.first)
     wanted = np.arange(u) if rows is None else rows
     ids = np.empty((len(wanted), min(u, m)), np.int32)
@@ -263,10 +226,6 @@ def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator, 
     -------
     State
         P generalized records.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -331,10 +290,6 @@ def unloaded(records: Records, plan: object, boxes: State, zones: np.ndarray | N
         n of them, each joined from records of its own zone.
     zones : numpy.ndarray, shape (n,), int64, optional
         Labels 0.. of what was generalized apart; one for all without it.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

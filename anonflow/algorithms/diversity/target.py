@@ -63,10 +63,6 @@ class Target:
         numpy.ndarray, shape (g,), float64
             0 exactly where the criterion holds, and for groups without values; else the parameter less the group's
             own diversity (t-closeness: the other way round), at least 1e-9. O(g V log V).
-
-        Raises
-        ------
-        None
         """
         size = counts.sum(axis=1)
         filled = np.maximum(size, 1e-300)
@@ -117,10 +113,6 @@ class Target:
         float
             0 if the criterion holds but for that chance, else a positive number. O(V log V).
 
-        Raises
-        ------
-        None
-
         Notes
         -----
         p-sensitivity: the chances that the p surest values are absent, added up. l-diversity: Chernoff's bound for
@@ -170,10 +162,6 @@ class Target:
         """Which values bring a group nearer to the criterion: those of which one more lowers the gap.
 
         Where none does, the values that the group lacks most. O(V^2 log V), for many values O(V log V).
-
-        Raises
-        ------
-        None
         """
         counts = np.asarray(counts, np.float64)
         known = self.overall > 0
@@ -217,10 +205,6 @@ class Target:
         ----------
         counts : numpy.ndarray, shape (V,)
             How often each value occurs in the whole table.
-
-        Raises
-        ------
-        None
         """
         given = np.asarray(counts, np.float64)
         given = given[given > 0]
@@ -289,12 +273,7 @@ def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tup
 
 
 def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
-    """Codes of a column's values: shape (n,), int64; how many values; whether they are numbers, in their order.
-
-    Raises
-    ------
-    None
-    """
+    """Codes of a column's values: shape (n,), int64; how many values; whether they are numbers, in their order."""
     import pandas as pd
 
     cells = table.frame[column]

@@ -47,12 +47,7 @@ class Shown:
         return self.lists.shape[1] > 1
 
     def shares(self) -> np.ndarray:
-        """The chance that each row shows each value: shape (n, V), float64; zero for rows that show nothing.
-
-        Raises
-        ------
-        None
-        """
+        """The chance that each row shows each value: shape (n, V), float64; zero for rows that show nothing."""
         n = len(self.values)
         found = np.zeros((n, self.size))
         for column in self.lists.T:
@@ -62,12 +57,7 @@ class Shown:
         return found / total
 
     def components(self) -> tuple[np.ndarray, np.ndarray]:
-        """The part of the graph of matches that each row is in, and the size of each part.
-
-        Raises
-        ------
-        None
-        """
+        """The part of the graph of matches that each row is in, and the size of each part."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -106,10 +96,6 @@ def widened(
     -------
     int
         How many pairs of records were widened for each other. O(n q) for each, and for each look at an original.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

@@ -89,10 +89,6 @@ def spread(n: int) -> np.ndarray:
         A permutation: the numbers below a power of two with their bits reversed (van der Corput's sequence),
         those of n and more left out.
 
-    Raises
-    ------
-    None
-
     Examples
     --------
     >>> spread(6).tolist()
@@ -126,10 +122,6 @@ def greedy_matches(
     matches : numpy.ndarray, shape (P, k), int32
     facts : numpy.ndarray, shape (2,), int64
         Dead ends resolved by backtracking, and by an augmenting path.
-
-    Raises
-    ------
-    None
     """
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)

@@ -66,10 +66,6 @@ def hungarian_matches(part: Partition, k: int, compiled: bool = True) -> np.ndar
     k : int
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
-
-    Raises
-    ------
-    None
     """
     n = part.n
     own = Generalization.of(part.records)

@@ -27,10 +27,6 @@ def nh(part: Partition, k: int) -> Outcome:
     Outcome
         With matches. Facts: the number of `rings`.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     The k-regular graph is the fixed motif of the cited work. Its partitioning and ring order are not in our
@@ -51,10 +47,6 @@ def nh_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarr
     k : int
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
-
-    Raises
-    ------
-    None
     """
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
@@ -83,10 +75,6 @@ def halves(n: int, k: int) -> np.ndarray:
     -------
     numpy.ndarray, shape (parts + 1,), int64
         Every part has k to 2k - 1 records. O(n / k).
-
-    Raises
-    ------
-    None
     """
     sizes = np.array([n], np.int64)
     while (large := sizes >= 2 * k).any():

@@ -148,10 +148,6 @@ def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[n
     matches : numpy.ndarray, shape (P, k), int32
     cost : int
         In multiples of ``GRID``.
-
-    Raises
-    ------
-    None
     """
     n = part.n
     matches = hungarian_matches(part, k) if n * n * k <= 1_000_000 else nh_matches(part, k)[0]

@@ -68,10 +68,6 @@ class Sets:
             solver's prices.
         prices : numpy.ndarray, shape (n,), int64
             Of each record's k places.
-
-        Raises
-        ------
-        None
         """
         pool = np.unique(np.concatenate([used, self._cheapest(self.cost, 3)]))
         bound, prices = self.lagrangian(np.zeros(self.n, np.int64))
@@ -96,36 +92,21 @@ class Sets:
         return bound, prices
 
     def reduced(self, prices: np.ndarray) -> np.ndarray:
-        """Cost of each set less the prices of its records, shape (s,), int64.
-
-        Raises
-        ------
-        None
-        """
+        """Cost of each set less the prices of its records, shape (s,), int64."""
         rest = self.cost.copy()
         for d in range(self.k):
             rest -= prices[self.members[:, d]]
         return rest
 
     def lagrangian(self, prices: np.ndarray) -> tuple[int, np.ndarray]:
-        """The bound at some prices, and these.
-
-        Raises
-        ------
-        None
-        """
+        """The bound at some prices, and these."""
         return self._lagrangian(self.reduced(prices), prices), prices
 
     def _lagrangian(self, reduced: np.ndarray, prices: np.ndarray) -> int:
         return int(self.k * prices.sum() + self.least(reduced).sum())
 
     def least(self, reduced: np.ndarray) -> np.ndarray:
-        """The least reduced cost of the sets that each record is in, shape (n,), int64.
-
-        Raises
-        ------
-        None
-        """
+        """The least reduced cost of the sets that each record is in, shape (n,), int64."""
         least = np.full(self.n, np.iinfo(np.int64).max)
         for d in range(self.k):
             np.minimum.at(least, self.members[:, d], reduced)
@@ -182,10 +163,6 @@ class Sets:
         copies : dict
         bound : int
 
-        Raises
-        ------
-        None
-
         Notes
         -----
         A set whose reduced cost is more than the gap is in no better solution, and one copy of it takes its
@@ -241,12 +218,7 @@ class Sets:
 
 
 def all_sets(plan: Plan, origin: State, k: int, compiled: bool = True) -> Sets:
-    """All sets of k records in lexicographic order; O((n choose k) (q + k)).
-
-    Raises
-    ------
-    None
-    """
+    """All sets of k records in lexicographic order; O((n choose k) (q + k))."""
     n = len(origin.cost)
     count = math.comb(n, k)
     flat = itertools.chain.from_iterable(itertools.combinations(range(n), k))
@@ -266,10 +238,6 @@ def near_sets(
     matches : numpy.ndarray, shape (n, k), int32
     room : int
     compiled : bool, optional
-
-    Raises
-    ------
-    None
     """
     n = len(origin.cost)
     near = k - 1
@@ -297,12 +265,7 @@ def _priced(plan: Plan, origin: State, members: np.ndarray, compiled: bool) -> S
 
 
 def positions(sets: Sets, matches: np.ndarray) -> dict[int, int]:
-    """How often each of the sets is a row of `matches`; every row is one of the sets.
-
-    Raises
-    ------
-    None
-    """
+    """How often each of the sets is a row of `matches`; every row is one of the sets."""
     number = {row: s for s, row in enumerate(map(bytes, sets.members))}
     copies: dict[int, int] = {}
     for row in np.sort(matches, axis=1).astype(np.int32):
@@ -318,10 +281,6 @@ def as_matches(sets: Sets, copies: dict[int, int]) -> np.ndarray:
     -------
     numpy.ndarray, shape (n, k), int32
         ``matches[j, 0] == j``, the others ascending.
-
-    Raises
-    ------
-    None
     """
     rows = np.repeat(sets.members[list(copies)], list(copies.values()), axis=0)
     n, k = rows.shape

@@ -60,10 +60,6 @@ def even_size(size: int | None, k: int, reciprocal: Any) -> int | None:
     int or None
         With a table of an even number of records no partition is odd, with another one exactly one is (within
         boundaries: at most one in each boundary class).
-
-    Raises
-    ------
-    None
     """
     if reciprocal is True and size is not None and k % 2 == 0 and size % 2 == 1 and size > k:
         return size - 1
@@ -85,10 +81,6 @@ def reciprocal_outcome(part: Partition, k: int, method: Method) -> Outcome:
     Outcome
         With symmetric matches. Facts: dead ends resolved by exchanging a link (`backtracked`), steps that were
         completed as a whole (`augmented`), and how many records have k + 1 matches (`one_more_match`).
-
-    Raises
-    ------
-    None
     """
     matches, facts = reciprocal_matches(part, k, method)
     more = part.n if matches.shape[1] > k else 0
@@ -118,10 +110,6 @@ def reciprocal_matches(
         are assignments: the identity; for even d an involution (pairs); then each one followed by its inverse.
     facts : numpy.ndarray, shape (2,), int64
         Dead ends resolved by exchanging a link; steps completed as a whole.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

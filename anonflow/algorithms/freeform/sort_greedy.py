@@ -93,10 +93,6 @@ def unusual(costs: np.ndarray) -> np.ndarray:
     numpy.ndarray, shape (n, n), float64
         Infinite likewise.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(n^2) time and memory; the same bits on every machine.
@@ -125,10 +121,6 @@ def sort_greedy_matches(
     -------
     matches : numpy.ndarray, shape (P, k), int32
     facts : numpy.ndarray, shape (2,), int64
-
-    Raises
-    ------
-    None
     """
     n = part.n
     own = Generalization.of(part.records)

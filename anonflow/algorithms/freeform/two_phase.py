@@ -175,10 +175,6 @@ def two_phase_matches(
     -------
     matches : numpy.ndarray, shape (P, k), int32
     facts : dict
-
-    Raises
-    ------
-    None
     """
     threads = threads or os.cpu_count() or 1
     order = lexicographic_order(part.records)
@@ -254,12 +250,7 @@ def two_phase_matches(
 
 
 def inside(matches: np.ndarray, sources: list[np.ndarray]) -> bool:
-    """Whether every match lies in the same of some disjoint lists of records as what covers it.
-
-    Raises
-    ------
-    None
-    """
+    """Whether every match lies in the same of some disjoint lists of records as what covers it."""
     label = np.empty(len(matches), np.int64)
     for number, rows in enumerate(sources):
         label[rows] = number
@@ -279,10 +270,6 @@ def shuffled(matches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     -------
     numpy.ndarray, shape (n, k), int32
         k-regular; the self-matches are the same.
-
-    Raises
-    ------
-    None
     """
     n, k = matches.shape
     out = matches.copy()
@@ -295,12 +282,7 @@ def shuffled(matches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def stretches(order: np.ndarray, size: int, k: int) -> list[np.ndarray]:
-    """The records in runs of `size` along an order; one that is left with fewer than k joins its neighbour.
-
-    Raises
-    ------
-    None
-    """
+    """The records in runs of `size` along an order; one that is left with fewer than k joins its neighbour."""
     cuts = list(range(size, len(order), size))
     if cuts and len(order) - cuts[-1] < k:
         cuts.pop()
@@ -335,10 +317,6 @@ def improve(
     rng : numpy.random.Generator
     pool : concurrent.futures.ThreadPoolExecutor
     compiled : bool, optional
-
-    Raises
-    ------
-    None
     """
     n, k = matches.shape
     # A fair offset, so that the ends of the stretches lie elsewhere in each pass.
@@ -393,10 +371,6 @@ def near_blocks(
     -------
     list of numpy.ndarray, int64
         Disjoint, of `size` records; the last one of `size` at most.
-
-    Raises
-    ------
-    None
     """
     lowest, highest = int(rows.min()), int(rows.max()) + 1
     out = np.empty(len(joined.cost))

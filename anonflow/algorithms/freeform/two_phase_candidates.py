@@ -54,10 +54,6 @@ def nearness(
     float
         1 where the nearest lie in the same part of `inner`, and where all costs are 0.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(n q) time and memory.
@@ -100,10 +96,6 @@ def near_records(
     -------
     numpy.ndarray, shape (n, count), int32
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(n^2 q) time, O(n count) memory.
@@ -133,10 +125,6 @@ def sparse_assignment(left: np.ndarray, right: np.ndarray, cost: np.ndarray, n: 
     -------
     numpy.ndarray, shape (n,), int64, or None
         The right end of each left one.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -175,10 +163,6 @@ def sparse_matches(
     matches : numpy.ndarray, shape (P, k), int32
     widened : int
         How often the candidates held no assignment and were doubled.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -259,10 +243,6 @@ def cancel(
     -------
     int
         Cycles that were reversed.
-
-    Raises
-    ------
-    None
     """
     n, k = matches.shape
     # those that hold an original already are no candidates, but grow least

@@ -41,10 +41,6 @@ def improve_within(
     numpy.ndarray, shape (P, k), int32
         Likewise; suppressed rows as they were.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     Slot re-assignment of paper 2, as in :func:`anonflow.algorithms.freeform.two_phase.improve`: each record of a block
@@ -99,10 +95,6 @@ def broken(records: Records, matches: np.ndarray, block: np.ndarray, slot: np.nd
     -------
     numpy.ndarray, shape (B, B), bool
         Entry (a, b). O(B^2) and O(B k) for each limited QI and, of a category, each of its words.
-
-    Raises
-    ------
-    None
     """
     size = len(block)
     lost = matches[block, slot]

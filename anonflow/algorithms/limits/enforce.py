@@ -128,10 +128,6 @@ def limit_blocks(records: Records, k: int) -> np.ndarray:
         n records with a value on each limited QI.
     k : int
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     One limited QI after the other is cut, the one first that exceeds its limit most. Numbers: into runs no

@@ -80,6 +80,8 @@ def two(choices: Choices) -> np.ndarray:
     ------
     ParameterError
         If k is not 2, or there are too many pairs and triples of row types.
+    RuntimeError
+        If the solver ends without a solution.
 
     Notes
     -----
@@ -161,10 +163,6 @@ def transported(choices: Choices, at: np.ndarray, on: np.ndarray, costs: np.ndar
     -------
     numpy.ndarray, shape (c,), int64, or None
         None if there are no such amounts.
-
-    Raises
-    ------
-    None
     """
     c = len(choices.kind)
     open_to = (choices.instance < 0) | on[at]

@@ -125,12 +125,7 @@ def publish_places(
 
 
 def within_boundaries(records: Records, masks: np.ndarray) -> np.ndarray:
-    """The patterns that suppress no value whose boundary or limit is less than its whole domain.
-
-    Raises
-    ------
-    None
-    """
+    """The patterns that suppress no value whose boundary or limit is less than its whole domain."""
     kept = sum(1 << a for a in limited(records))
     for a, domain in enumerate(records.domains):
         if domain.bound is not None:
@@ -160,10 +155,6 @@ def place(
     -------
     labels, used : numpy.ndarray, shape (n,), int64
         -1 where no pattern could take the record.
-
-    Raises
-    ------
-    None
     """
     row_type = equal_columns(records.codes.T, records.n)
     _, example, weight = np.unique(row_type, return_index=True, return_counts=True)

@@ -325,12 +325,7 @@ def whole_costs(domains: Sequence[Domain], weights: Any) -> tuple[np.ndarray, in
 
 
 def mask_costs(masks: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """What a row of each pattern costs, shape (p,), int64, from whole costs of the QIs.
-
-    Raises
-    ------
-    None
-    """
+    """What a row of each pattern costs, shape (p,), int64, from whole costs of the QIs."""
     total = np.zeros(len(masks), np.int64)
     for a, cost in enumerate(costs):
         total += ((masks >> np.uint64(a)) & np.uint64(1)).astype(np.int64) * cost

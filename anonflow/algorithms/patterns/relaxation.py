@@ -31,10 +31,6 @@ def relaxed(choices: Choices, end: float) -> tuple[int, np.ndarray, np.ndarray] 
         Likewise for a solution in which the choice's instance is open; 0 for suppression.
     None if the time did not suffice.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     As in :mod:`anonflow.algorithms.patterns.optimal`, each choice is bounded by its own rows. O(c) to

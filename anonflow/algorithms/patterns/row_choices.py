@@ -40,43 +40,23 @@ class Choices:
     cost: np.ndarray
 
     def cheapest(self) -> np.ndarray:
-        """The cost of each type's cheapest choice, shape (t,), int64; very large where it has none.
-
-        Raises
-        ------
-        None
-        """
+        """The cost of each type's cheapest choice, shape (t,), int64; very large where it has none."""
         least = np.full(len(self.rows), np.iinfo(np.int64).max)
         np.minimum.at(least, self.kind, self.cost)
         return least
 
     def bound(self) -> int:
-        """What no solution is below: every row at its cheapest choice.
-
-        Raises
-        ------
-        None
-        """
+        """What no solution is below: every row at its cheapest choice."""
         return int(self.cheapest() @ self.rows)
 
     def keep(self, good: np.ndarray) -> None:
-        """Only the choices of a mask, shape (c,), bool.
-
-        Raises
-        ------
-        None
-        """
+        """Only the choices of a mask, shape (c,), bool."""
         self.kind, self.instance, self.pattern, self.cost = (
             part[good] for part in (self.kind, self.instance, self.pattern, self.cost)
         )
 
     def drop_small(self) -> None:
-        """Drop the instances that fewer than k rows may choose.
-
-        Raises
-        ------
-        None
-        """
+        """Drop the instances that fewer than k rows may choose."""
         inside = self.instance >= 0
         sizes = np.bincount(self.instance[inside], self.rows[self.kind[inside]])
         good = ~inside
@@ -84,12 +64,7 @@ class Choices:
         self.keep(good)
 
     def narrow(self, above: int) -> bool:
-        """Drop what is in no solution of less cost than `above`; whether there can be any.
-
-        Raises
-        ------
-        None
-        """
+        """Drop what is in no solution of less cost than `above`; whether there can be any."""
         before = -1
         while len(self.kind) != before:
             before = len(self.kind)
@@ -104,21 +79,11 @@ class Choices:
         return True
 
     def cost_of(self, amount: np.ndarray) -> int:
-        """The cost when so many rows make each choice.
-
-        Raises
-        ------
-        None
-        """
+        """The cost when so many rows make each choice."""
         return int(amount @ self.cost)
 
     def places(self, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Class and pattern of each record, -1 for suppressed ones, when so many rows make each choice.
-
-        Raises
-        ------
-        None
-        """
+        """Class and pattern of each record, -1 for suppressed ones, when so many rows make each choice."""
         by_type = np.argsort(self.kind, kind="stable")
         made = np.repeat(by_type, amount[by_type])
         labels = np.empty(len(self.row_type), np.int64)
@@ -141,10 +106,6 @@ def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int,
     out : int
         Cost of a suppressed row.
     k : int
-
-    Raises
-    ------
-    None
     """
     labels = equal_columns(records.codes.T, records.n)
     _, example, row_type, rows = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
@@ -206,10 +167,6 @@ def searched(choices: Choices, used: np.ndarray, compiled: bool = True) -> np.nd
     -------
     numpy.ndarray, shape (c,), int64
         How many rows make each choice.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

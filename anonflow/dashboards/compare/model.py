@@ -38,12 +38,7 @@ RISKS = {
 
 
 def column_losses(run: Run) -> dict[str, float]:
-    """The mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1.
-
-    Raises
-    ------
-    None
-    """
+    """The mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1."""
     if run.result.columns:
         return {one.column: one.loss for one in run.result.columns}
     made = run.result.anonymization
@@ -92,12 +87,7 @@ class CompareModel(param.Parameterized):
         return [run for run in self.workspace.runs if run.result.problem is None]
 
     def rows(self) -> pd.DataFrame:
-        """The table of runs, oldest first; pictures are SVG of numbers alone.
-
-        Raises
-        ------
-        None
-        """
+        """The table of runs, oldest first; pictures are SVG of numbers alone."""
         import pandas as pd
 
         best = set(self.best())
@@ -133,12 +123,7 @@ class CompareModel(param.Parameterized):
     # ---------------------------------------------------------------------------------- the figures
 
     def points(self, measure: str) -> list[Point]:
-        """Every result by its k and a measure of ``MEASURES``.
-
-        Raises
-        ------
-        None
-        """
+        """Every result by its k and a measure of ``MEASURES``."""
         found = []
         for run in self.results:
             value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
@@ -147,12 +132,7 @@ class CompareModel(param.Parameterized):
         return found
 
     def frontier_points(self) -> list[Point]:
-        """Every result by its risk and its GCP; those whose risk is not measured yet are left out.
-
-        Raises
-        ------
-        None
-        """
+        """Every result by its risk and its GCP; those whose risk is not measured yet are left out."""
         found = []
         for run in self.results:
             risk = 1 / run.result.k if self.risk == "promised" else self.measured.get(run.id)
@@ -162,22 +142,12 @@ class CompareModel(param.Parameterized):
         return found
 
     def best(self) -> list[int]:
-        """Ids of the runs on the frontier, by increasing risk.
-
-        Raises
-        ------
-        None
-        """
+        """Ids of the runs on the frontier, by increasing risk."""
         points = self.frontier_points()
         return [points[at].id for at in frontier([p.x for p in points], [p.y for p in points])]
 
     def measure_risks(self) -> None:
-        """Attack every result that was not attacked yet, aside; ``measured`` fills as they are done.
-
-        Raises
-        ------
-        None
-        """
+        """Attack every result that was not attacked yet, aside; ``measured`` fills as they are done."""
         if self.measuring:
             return
         waiting = [run for run in self.results if run.id not in self.measured]
@@ -206,24 +176,14 @@ class CompareModel(param.Parameterized):
     # ------------------------------------------------------------------------------- two of the runs
 
     def pair(self) -> tuple[Run, Run] | None:
-        """The two runs side by side, or None as long as there are no two.
-
-        Raises
-        ------
-        None
-        """
+        """The two runs side by side, or None as long as there are no two."""
         known = {run.id: run for run in self.results}
         if self.first not in known or self.second not in known or self.first == self.second:
             return None
         return known[self.first], known[self.second]
 
     def what_differs(self) -> list[tuple[str, str, str]]:
-        """Settings and results in which the two runs differ: name, the first's, the second's.
-
-        Raises
-        ------
-        None
-        """
+        """Settings and results in which the two runs differ: name, the first's, the second's."""
         both = self.pair()
         if both is None:
             return []
@@ -242,12 +202,7 @@ class CompareModel(param.Parameterized):
         return found
 
     def losses_of_both(self) -> tuple[list[str], list[float], list[float]]:
-        """Columns, and what each loses in the first run and in the second.
-
-        Raises
-        ------
-        None
-        """
+        """Columns, and what each loses in the first run and in the second."""
         both = self.pair()
         if both is None:
             return [], [], []
@@ -258,12 +213,7 @@ class CompareModel(param.Parameterized):
     # -------------------------------------------------------------------------------------- history
 
     def history(self) -> list[str]:
-        """The edits of the flow, the latest first, as sentences.
-
-        Raises
-        ------
-        None
-        """
+        """The edits of the flow, the latest first, as sentences."""
         documents = [*self.workspace.draft.past, self.workspace.draft.document]
         return [changes(a, b) for a, b in itertools.pairwise(documents)][::-1]
 
@@ -301,12 +251,7 @@ class CompareModel(param.Parameterized):
 
 
 def verdict(run: Run) -> str:
-    """What the checks of a run said: text and a symbol.
-
-    Raises
-    ------
-    None
-    """
+    """What the checks of a run said: text and a symbol."""
     if run.result.problem is not None:
         return "✗ no result"
     passed = sum(finding.holds for finding in run.result.findings)

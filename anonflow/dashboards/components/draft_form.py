@@ -42,24 +42,14 @@ class Choices(param.Parameterized):
         workspace.draft.param.watch(self._followed, "document")
 
     def renew(self) -> None:
-        """Read the draft again.
-
-        Raises
-        ------
-        None
-        """
+        """Read the draft again."""
         self._read_from = self._now()
         with self.quietly():
             self._read()
 
     @contextmanager
     def quietly(self) -> Iterator[None]:
-        """Params that change inside are not written.
-
-        Raises
-        ------
-        None
-        """
+        """Params that change inside are not written."""
         self._reading += 1
         try:
             yield

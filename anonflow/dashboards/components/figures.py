@@ -67,12 +67,7 @@ class Point:
 
 
 def look(dark: bool) -> Look:
-    """The colours of a light or a dark page.
-
-    Raises
-    ------
-    None
-    """
+    """The colours of a light or a dark page."""
     return DARK if dark else LIGHT
 
 
@@ -200,10 +195,6 @@ def against_k(
         How numbers are written.
     height : int
         In pixels.
-
-    Raises
-    ------
-    None
     """
     shown = [point for point in points if math.isfinite(point.y)]
     ks = sorted({point.x for point in shown})
@@ -258,10 +249,6 @@ def risk_and_loss(
     look : Look
     chosen, tap, height
         As for :func:`against_k`.
-
-    Raises
-    ------
-    None
     """
     shown = [point for point in points if math.isfinite(point.x) and math.isfinite(point.y)]
     made = _figure(look, height, across, "information loss (GCP), lower is better")
@@ -285,12 +272,7 @@ def risk_and_loss(
 
 
 def overlay(found: Distribution, look: Look, height: int = 330) -> figure:
-    """A column before (bars) and after (a line with dots over them).
-
-    Raises
-    ------
-    None
-    """
+    """A column before (bars) and after (a line with dots over them)."""
     bars_in_all = len(found.labels)
     if found.edges is not None:
         made = _figure(

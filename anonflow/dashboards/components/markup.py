@@ -26,10 +26,6 @@ def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:
     ----------
     bars : sequence of (str, int, str, float)
         Column, unique records up to it, their share in words, and as a number from 0 to 1.
-
-    Raises
-    ------
-    None
     """
     rows = []
     for at, (name, many, words, part) in enumerate(bars):
@@ -53,10 +49,6 @@ def risk(many: int, n: int, words: str, sentence: str) -> str:
         Their share.
     sentence : str
         The same in a sentence.
-
-    Raises
-    ------
-    None
     """
     if not n:
         return f'<div class="risk"><div class="told">{escape(sentence)}</div></div>'
@@ -74,10 +66,6 @@ def methods_list(chosen: Collection[str]) -> str:
     ----------
     chosen : collection of str
         Names of the methods that are chosen.
-
-    Raises
-    ------
-    None
     """
     parts = []
     families = dict.fromkeys([*FAMILIES, *(method.family for method in REGISTRY.values())])

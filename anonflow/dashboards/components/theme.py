@@ -66,12 +66,7 @@ class Bar(JSComponent):
         self._listeners: list[Any] = []
 
     def listen(self, listener: Any) -> None:
-        """Call `listener` with each action: ``undo`` or ``redo``.
-
-        Raises
-        ------
-        None
-        """
+        """Call `listener` with each action: ``undo`` or ``redo``."""
         self._listeners.append(listener)
 
     def _handle_msg(self, data: Any) -> None:

@@ -55,12 +55,7 @@ class ColumnChoice(Choices):
     # ------------------------------------------------------------------------------- what there is
 
     def about(self) -> dict[str, tuple[str, int, int]]:
-        """Type, distinct values and missing cells of each column.
-
-        Raises
-        ------
-        None
-        """
+        """Type, distinct values and missing cells of each column."""
         frame = self.workspace.frame
         if frame is None:
             return {}
@@ -69,12 +64,7 @@ class ColumnChoice(Choices):
         return self._about[1]
 
     def table(self) -> pd.DataFrame:
-        """A row for each column of the table, in its order: what it is, and what it is taken for.
-
-        Raises
-        ------
-        None
-        """
+        """A row for each column of the table, in its order: what it is, and what it is taken for."""
         import pandas as pd
 
         columns = self.workspace.draft.get(("table", "columns"), {})
@@ -90,12 +80,7 @@ class ColumnChoice(Choices):
         return pd.DataFrame(rows, columns=list(COLUMNS))
 
     def unique(self) -> list[int]:
-        """Unique records on the first quasi-identifier, the first two, and so on.
-
-        Raises
-        ------
-        None
-        """
+        """Unique records on the first quasi-identifier, the first two, and so on."""
         frame, names = self.workspace.frame, self.quasi_identifiers
         if frame is None or not names:
             return []
@@ -104,12 +89,7 @@ class ColumnChoice(Choices):
         return self._unique[2]
 
     def sentence(self) -> str:
-        """How many records are unique on the quasi-identifiers.
-
-        Raises
-        ------
-        None
-        """
+        """How many records are unique on the quasi-identifiers."""
         found = self.unique()
         if not found:
             return (
@@ -151,10 +131,6 @@ class ColumnChoice(Choices):
         -------
         bool
             Whether it was taken; else `said` says why not.
-
-        Raises
-        ------
-        None
         """
         self.said = ""
         try:
@@ -205,12 +181,7 @@ class ColumnChoice(Choices):
         return datasets.schema(name, hierarchies=True).get(column, {}).get("hierarchy")
 
     def infer(self) -> None:
-        """Go back to the first guess at roles and kinds, as one edit.
-
-        Raises
-        ------
-        None
-        """
+        """Go back to the first guess at roles and kinds, as one edit."""
         frame = self.workspace.frame
         if frame is None:
             return
@@ -240,12 +211,7 @@ class ColumnChoice(Choices):
 
 
 def about_datasets() -> dict[str, str]:
-    """What the page says of each built-in table: its name, and a line about it.
-
-    Raises
-    ------
-    None
-    """
+    """What the page says of each built-in table: its name, and a line about it."""
     found = {}
     for row in datasets.describe().to_dict("records"):
         fetched = "" if row["available"] else " · needs a download (or its file on disk)"
@@ -256,12 +222,7 @@ def about_datasets() -> dict[str, str]:
 
 
 def type_of(cells: pd.Series) -> str:
-    """What the values of a column are: number, date, truth value, text, or nothing at all.
-
-    Raises
-    ------
-    None
-    """
+    """What the values of a column are: number, date, truth value, text, or nothing at all."""
     import pandas as pd
 
     values = cells[~missing_cells(cells)]

@@ -59,12 +59,7 @@ class BeforeAfter:
     changed: np.ndarray
 
     def found(self, search: str, only_changed: bool = False) -> np.ndarray:
-        """Positions of the records in which a text occurs, before or after, whatever its case.
-
-        Raises
-        ------
-        None
-        """
+        """Positions of the records in which a text occurs, before or after, whatever its case."""
         kept = self.changed.any(axis=1) if only_changed else np.ones(len(self.before), bool)
         text = search.strip()
         if text:
@@ -136,12 +131,7 @@ class ExploreModel(param.Parameterized):
         return [] if made is None else [domain.name for domain in made.table.domains]
 
     def heat(self) -> tuple[list[str], list[str], list[list[float | None]]]:
-        """Loss by attribute and run: columns, runs, and the losses between 0 and 1.
-
-        Raises
-        ------
-        None
-        """
+        """Loss by attribute and run: columns, runs, and the losses between 0 and 1."""
         runs = [run for run in self.workspace.runs if run.result.anonymization is not None]
         shown = runs[-HEAT:]
         if self.run is not None and self.run not in shown:
@@ -156,24 +146,14 @@ class ExploreModel(param.Parameterized):
         return [*columns, "all (GCP)"], names, values
 
     def distribution(self) -> Distribution | None:
-        """The chosen column before and after.
-
-        Raises
-        ------
-        None
-        """
+        """The chosen column before and after."""
         made = self.made
         if made is None or self.column not in self.columns:
             return None
         return distribution(made.table.records, made.generalization, self.column)
 
     def records(self) -> BeforeAfter | None:
-        """All records before and after; kept for the run that is shown.
-
-        Raises
-        ------
-        None
-        """
+        """All records before and after; kept for the run that is shown."""
         run, made = self.run, self.made
         if run is None or made is None:
             return None
@@ -184,44 +164,24 @@ class ExploreModel(param.Parameterized):
         return self._records[1]
 
     def neighbourhood(self) -> Neighbourhood | None:
-        """The chosen record and those it is hidden among.
-
-        Raises
-        ------
-        None
-        """
+        """The chosen record and those it is hidden among."""
         made = self.made
         return None if made is None else neighbourhood(made, self.record)
 
     def worst_record(self) -> int:
-        """The first of the records that lose most.
-
-        Raises
-        ------
-        None
-        """
+        """The first of the records that lose most."""
         made = self.made
         return 0 if made is None else int(np.argmax(record_costs(made.generalization)))
 
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """How many generalized records (second) stand for, or share a class with, how many originals (first).
-
-        Raises
-        ------
-        None
-        """
+        """How many generalized records (second) stand for, or share a class with, how many originals (first)."""
         made = self.made
         return () if made is None else tuple(sizes_of(made))
 
     # ------------------------------------------------------------------------------------ attackers
 
     def attack(self) -> None:
-        """Let attackers loose on the run, aside; ``attacks`` says what they did.
-
-        Raises
-        ------
-        None
-        """
+        """Let attackers loose on the run, aside; ``attacks`` says what they did."""
         run, made = self.run, self.made
         if run is None or made is None or self.attacking:
             return
@@ -268,22 +228,12 @@ class ExploreModel(param.Parameterized):
 
 
 def called(row: dict[str, Any]) -> str:
-    """What an attacker does, in a few words; of several sensitive columns, which one.
-
-    Raises
-    ------
-    None
-    """
+    """What an attacker does, in a few words; of several sensitive columns, which one."""
     column = row.get("column")
     return ATTACKERS[row["attacker"]] + (f": {column}" if column else "")
 
 
 def in_plain_words(row: dict[str, Any]) -> str:
-    """What an attacker achieved, with the interval in which its rate lies for people like these.
-
-    Raises
-    ------
-    None
-    """
+    """What an attacker achieved, with the interval in which its rate lies for people like these."""
     low, high = 100 * row["low"], 100 * row["high"]
     return f"{row['sentence']} For people like these the rate lies between {low:.1f} % and {high:.1f} %, with confidence 95 %."

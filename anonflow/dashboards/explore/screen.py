@@ -350,12 +350,7 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
 
 
 def attacks_markup(attacks: Attacks, k: int) -> Markup:
-    """The page of risks: verdicts, sentences, and rates with their intervals.
-
-    Raises
-    ------
-    None
-    """
+    """The page of risks: verdicts, sentences, and rates with their intervals."""
     rows = []
     for row in attacks.rows:
         beaten = row["at_risk"] > 0

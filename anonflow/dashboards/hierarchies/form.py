@@ -152,12 +152,7 @@ class HierarchyChoice(Choices):
         return self.entry.get("hierarchy")
 
     def counts(self) -> list[int]:
-        """Records of each leaf of the tree.
-
-        Raises
-        ------
-        None
-        """
+        """Records of each leaf of the tree."""
         if self.tree is None:
             return []
         values, counts = self.values()
@@ -165,12 +160,7 @@ class HierarchyChoice(Choices):
         return [known.get(leaf, 0) for leaf in self.tree.leaves]
 
     def drawing(self) -> TreeDrawing | None:
-        """The tree with its boundary, as it is to be shown.
-
-        Raises
-        ------
-        None
-        """
+        """The tree with its boundary, as it is to be shown."""
         if self.tree is None:
             return None
         boundary = [label for label in self.boundary if label in self.tree] if self.used else []
@@ -261,12 +251,7 @@ class HierarchyChoice(Choices):
     # ----------------------------------------------------------------------------------- the edits
 
     def use(self) -> None:
-        """Take the tree that is drawn into the draft; boundaries that it still has are kept.
-
-        Raises
-        ------
-        None
-        """
+        """Take the tree that is drawn into the draft; boundaries that it still has are kept."""
         self._use([label for label in self.boundary if self.tree is not None and label in self.tree])
 
     def _use(self, boundary: list[str]) -> None:
@@ -286,12 +271,7 @@ class HierarchyChoice(Choices):
         )
 
     def drop(self) -> None:
-        """Publish the column as sets of values, or ranges, instead: no hierarchy any more.
-
-        Raises
-        ------
-        None
-        """
+        """Publish the column as sets of values, or ranges, instead: no hierarchy any more."""
         if self.column is None or self.entry.get("kind") != "hierarchy":
             return
         values = [value for value in self.values()[0] if value]
@@ -305,10 +285,6 @@ class HierarchyChoice(Choices):
         ----------
         key : str
             ``node:`` or ``open:`` and a number.
-
-        Raises
-        ------
-        None
         """
         what, _, number = key.partition(":")
         if self.tree is None or not number.isdigit() or int(number) >= self.tree.n_nodes:
@@ -323,12 +299,7 @@ class HierarchyChoice(Choices):
             self.bound(label)
 
     def bound(self, label: str) -> None:
-        """Make a node a limit that nothing is generalized beyond, or no longer; the root takes all limits away.
-
-        Raises
-        ------
-        None
-        """
+        """Make a node a limit that nothing is generalized beyond, or no longer; the root takes all limits away."""
         if self.tree is None or label not in self.tree:
             return
         before = [one for one in self.boundary if one in self.tree] if self.used else []
@@ -342,34 +313,19 @@ class HierarchyChoice(Choices):
         self._use(sorted(after, key=self.tree.node))
 
     def pick(self, label: str) -> None:
-        """Mark a label for a group, or no longer.
-
-        Raises
-        ------
-        None
-        """
+        """Mark a label for a group, or no longer."""
         if label in self.picked:
             self.picked = [one for one in self.picked if one != label]
         else:
             self.picked = [*self.picked, label]
 
     def group(self, name: str) -> None:
-        """Put what is picked under a new node.
-
-        Raises
-        ------
-        None
-        """
+        """Put what is picked under a new node."""
         picked = list(self.picked)
         self._regroup(lambda tree: tree.group(picked, name))
 
     def dissolve(self) -> None:
-        """Take the picked groups away.
-
-        Raises
-        ------
-        None
-        """
+        """Take the picked groups away."""
 
         def change(tree: Grouping) -> Grouping:
             for label in self.picked:
@@ -382,12 +338,7 @@ class HierarchyChoice(Choices):
         self._regroup(change)
 
     def rename(self, name: str) -> None:
-        """Call the picked group something else.
-
-        Raises
-        ------
-        None
-        """
+        """Call the picked group something else."""
         if len(self.picked) != 1:
             self.problem = "choose the one group that is to be renamed"
             return
@@ -412,10 +363,6 @@ class HierarchyChoice(Choices):
         path : pathlib.Path
             In the layout that :meth:`anonflow.Hierarchy.from_csv` reads.
         delimiter, encoding : str
-
-        Raises
-        ------
-        None
         """
         try:
             read = Hierarchy.from_csv(path, delimiter, encoding)

@@ -36,22 +36,12 @@ class Grouping:
 
     @classmethod
     def flat(cls, values: Iterable[str]) -> Grouping:
-        """All values right under the root.
-
-        Raises
-        ------
-        None
-        """
+        """All values right under the root."""
         return cls({ROOT: list(values)})
 
     @classmethod
     def of(cls, tree: Hierarchy) -> Grouping:
-        """The nodes of a hierarchy.
-
-        Raises
-        ------
-        None
-        """
+        """The nodes of a hierarchy."""
         children: dict[str, list[str]] = {}
         for node in range(tree.n_nodes):
             below = tree.children(node).tolist()
@@ -60,12 +50,7 @@ class Grouping:
         return cls(children)
 
     def parent(self, label: str) -> str | None:
-        """The node above a label; None for the root and for what is no node.
-
-        Raises
-        ------
-        None
-        """
+        """The node above a label; None for the root and for what is no node."""
         return next((up for up, below in self.children.items() if label in below), None)
 
     def group(self, labels: Sequence[str], name: str) -> Grouping:

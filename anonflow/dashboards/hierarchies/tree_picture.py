@@ -148,12 +148,7 @@ class TreeDrawing:
     # -------------------------------------------------------------------------------- how it looks
 
     def status(self, node: int) -> str:
-        """``limit``, ``beyond`` a limit, or ``allowed`` to be published.
-
-        Raises
-        ------
-        None
-        """
+        """``limit``, ``beyond`` a limit, or ``allowed`` to be published."""
         if self.tree.labels[node] in self.limits:
             return "limit"
         if self._bounds is None:
@@ -164,12 +159,7 @@ class TreeDrawing:
         return "allowed" if inside else "beyond"
 
     def told(self, node: int) -> str:
-        """What a node is, in words.
-
-        Raises
-        ------
-        None
-        """
+        """What a node is, in words."""
         lo, hi = int(self.tree.first[node]), int(self.tree.last[node])
         values = "a value" if lo == hi else f"{hi - lo + 1:,} values"
         records = "" if self.counts is None else f", {int(self.counts[hi + 1] - self.counts[lo]):,} records"
@@ -181,12 +171,7 @@ class TreeDrawing:
         return f"{_label(self.tree.labels[node])}: {values}{records}{says[self.status(node)]}"
 
     def svg(self) -> str:
-        """The picture, as markup with the class ``tree``.
-
-        Raises
-        ------
-        None
-        """
+        """The picture, as markup with the class ``tree``."""
         high, size = (28, 13) if self.rows <= 40 else (20, 11.5)
         letter = size * 0.6
         texts = {node: self._text(node) for node in self.at}

@@ -35,12 +35,7 @@ class LimitChoice(Choices):
         super().__init__(workspace, **given)
 
     def table(self) -> pd.DataFrame:
-        """A row for each quasi-identifier; NaN where nothing is said.
-
-        Raises
-        ------
-        None
-        """
+        """A row for each quasi-identifier; NaN where nothing is said."""
         import pandas as pd
 
         columns = self.workspace.draft.get(("table", "columns"), {})
@@ -69,10 +64,6 @@ class LimitChoice(Choices):
         -------
         bool
             Whether it was taken; else `said` says why not.
-
-        Raises
-        ------
-        None
         """
         self.said = ""
         try:

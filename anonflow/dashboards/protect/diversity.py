@@ -69,12 +69,7 @@ class DiversityChoice(Choices):
         ]
 
     def step(self) -> dict[str, Any] | None:
-        """The step as a flow has it; None if no diversity is asked for.
-
-        Raises
-        ------
-        None
-        """
+        """The step as a flow has it; None if no diversity is asked for."""
         if self.criterion == NONE:
             return None
         said: dict[str, Any] = {"criterion": self.criterion}

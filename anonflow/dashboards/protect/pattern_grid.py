@@ -25,10 +25,6 @@ def board(choice: PatternChoice) -> str:
     Parameters
     ----------
     choice : PatternChoice
-
-    Raises
-    ------
-    None
     """
     grid = choice.grid
     if grid is None or not len(grid):

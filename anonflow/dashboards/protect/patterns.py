@@ -78,12 +78,7 @@ class PatternChoice(Choices):
         return self.quasi_identifiers
 
     def value(self) -> Any:
-        """What a flow has under ``patterns``.
-
-        Raises
-        ------
-        None
-        """
+        """What a flow has under ``patterns``."""
         if self.form == "list":
             return [list(row) for row in dict.fromkeys(tuple(row) for row in self.rows)]
         if self.form == "all":
@@ -112,10 +107,6 @@ class PatternChoice(Choices):
             Of the grid that is shown.
         name : str
             Of a coded quasi-identifier.
-
-        Raises
-        ------
-        None
         """
         rows = self._listed()
         if rows is None or not 0 <= row < len(rows) or name not in self.names:
@@ -125,35 +116,20 @@ class PatternChoice(Choices):
         self.param.update(form="list", rows=rows)
 
     def add(self, hidden: Sequence[str] = ()) -> None:
-        """Add a pattern that hides some quasi-identifiers.
-
-        Raises
-        ------
-        None
-        """
+        """Add a pattern that hides some quasi-identifiers."""
         rows = self._listed()
         if rows is None:
             return
         self.param.update(form="list", rows=[*rows, tuple(one for one in self.names if one in hidden)])
 
     def remove(self, row: int) -> None:
-        """Take a pattern out of the list; the last one stays.
-
-        Raises
-        ------
-        None
-        """
+        """Take a pattern out of the list; the last one stays."""
         rows = self._listed()
         if rows is not None and len(rows) > 1 and 0 <= row < len(rows):
             self.param.update(form="list", rows=[*rows[:row], *rows[row + 1 :]])
 
     def start_list(self, row_per_column: bool = False) -> None:
-        """Begin a list of its own: nothing hidden, and each quasi-identifier alone if so wished.
-
-        Raises
-        ------
-        None
-        """
+        """Begin a list of its own: nothing hidden, and each quasi-identifier alone if so wished."""
         rows: list[tuple[str, ...]] = [()]
         if row_per_column:
             rows += [(name,) for name in self.names]
@@ -188,12 +164,7 @@ class PatternChoice(Choices):
         self._judge()
 
     def value_of(self, given: Any) -> Any:
-        """A list with its rows as lists, so that what is read equals what was written.
-
-        Raises
-        ------
-        None
-        """
+        """A list with its rows as lists, so that what is read equals what was written."""
         if isinstance(given, list):
             return [list(row) if isinstance(row, list | tuple) else row for row in given]
         return given

@@ -79,22 +79,12 @@ class Protection(Choices):
         return self._uniqueness
 
     def at_risk(self, k: int) -> tuple[int, int]:
-        """Records that fewer than k - 1 others equal, and all records; (0, 0) without a table.
-
-        Raises
-        ------
-        None
-        """
+        """Records that fewer than k - 1 others equal, and all records; (0, 0) without a table."""
         found = self.uniqueness
         return (0, 0) if found is None else (found.at_risk(k), found.n)
 
     def sentence(self, k: int) -> str:
-        """How many records are at risk before anything is done, in plain words.
-
-        Raises
-        ------
-        None
-        """
+        """How many records are at risk before anything is done, in plain words."""
         risky, n = self.at_risk(k)
         if not n:
             return "Open a table, and say which columns are quasi-identifiers."
@@ -136,22 +126,12 @@ class Protection(Choices):
         }
 
     def asked_options(self) -> dict[str, tuple[Option, ...]]:
-        """The options of the chosen methods, of those that have any.
-
-        Raises
-        ------
-        None
-        """
+        """The options of the chosen methods, of those that have any."""
         found = {name: options_of(name) for name in self.algorithms if name in REGISTRY}
         return {name: options for name, options in found.items() if options}
 
     def value_of(self, option: Option) -> Any:
-        """What an option is in the draft; its default where nothing is said.
-
-        Raises
-        ------
-        None
-        """
+        """What an option is in the draft; its default where nothing is said."""
         settings = self.workspace.draft.get(("steps", "anonymize"), {})
         own = settings.get("options") if isinstance(settings.get("options"), dict) else {}
         for place in (own.get(option.method), settings):
@@ -233,12 +213,7 @@ class Protection(Choices):
 
 
 def share(part: int, whole: int) -> str:
-    """A percentage that is 0% and 100% only where that is so.
-
-    Raises
-    ------
-    None
-    """
+    """A percentage that is 0% and 100% only where that is so."""
     if not whole or part in (0, whole):
         return "100%" if whole and part else "0%"
     percent = 100 * part / whole

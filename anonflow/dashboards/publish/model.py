@@ -99,12 +99,7 @@ class PublishModel(param.Parameterized):
         return self.run is not None and bool(self.drawn) and not self.agreed and self.run.id not in self._kept
 
     def draw(self) -> None:
-        """Draw, verify, attack and report the chosen run, aside; ``publication`` says what came of it.
-
-        Raises
-        ------
-        None
-        """
+        """Draw, verify, attack and report the chosen run, aside; ``publication`` says what came of it."""
         run = self.run
         if run is None or self.drawing or self.needs_agreement:
             return
@@ -161,44 +156,24 @@ class PublishModel(param.Parameterized):
     # ----------------------------------------------------------------------------------------- words
 
     def limits(self) -> list[str]:
-        """What the release does not protect from, a sentence each.
-
-        Raises
-        ------
-        None
-        """
+        """What the release does not protect from, a sentence each."""
         run = self.run
         return limits_of() if run is None else limits_of(run.result.guarantee)
 
     def promise(self) -> str:
-        """What the release promises, a sentence; empty without a run.
-
-        Raises
-        ------
-        None
-        """
+        """What the release promises, a sentence; empty without a run."""
         run = self.run
         return (
             "" if run is None else PROMISES.get(run.result.guarantee, f"Every row: {run.result.guarantee}.")
         )
 
     def link(self) -> str:
-        """The query that restores the draft's configuration: names and parameters, never data.
-
-        Raises
-        ------
-        None
-        """
+        """The query that restores the draft's configuration: names and parameters, never data."""
         document = self.workspace.draft.document
         return share_link.link(document) if document else ""
 
     def not_in_the_link(self) -> list[str]:
-        """Settings of the draft that the link does not bring back, by name.
-
-        Raises
-        ------
-        None
-        """
+        """Settings of the draft that the link does not bring back, by name."""
         document = self.workspace.draft.document
         if not document:
             return []

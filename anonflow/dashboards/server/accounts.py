@@ -28,12 +28,7 @@ SHORTEST, LONGEST = 8, 1024
 
 
 def hashed(password: str, salt: bytes | None = None) -> str:
-    """A password as it is kept: ``scrypt$N$r$p$salt$hash``.
-
-    Raises
-    ------
-    None
-    """
+    """A password as it is kept: ``scrypt$N$r$p$salt$hash``."""
     salt = secrets.token_bytes(16) if salt is None else salt
     made = _scrypt(password, salt, _N, _R, _P)
     return "$".join(["scrypt", str(_N), str(_R), str(_P), _text(salt), _text(made)])
@@ -108,12 +103,7 @@ class Accounts:
         return len(self._hashes)
 
     def allow(self, name: str, password: str) -> bool:
-        """Whether this is the password of that user; takes as long if there is no such user.
-
-        Raises
-        ------
-        None
-        """
+        """Whether this is the password of that user; takes as long if there is no such user."""
         parts = _parts(self._hashes.get(name, self._nobody))
         assert parts is not None
         n, r, p, salt, kept = parts
@@ -150,23 +140,13 @@ class Patience:
         self._wrong: dict[str, tuple[int, float]] = {}
 
     def wait(self, *keys: str) -> float:
-        """Seconds until one of these may guess again; 0 if all may.
-
-        Raises
-        ------
-        None
-        """
+        """Seconds until one of these may guess again; 0 if all may."""
         now = self._clock()
         with self._lock:
             return max(0.0, *(self._wrong.get(key, (0, now))[1] - now for key in keys))
 
     def failed(self, *keys: str) -> None:
-        """A wrong guess of these.
-
-        Raises
-        ------
-        None
-        """
+        """A wrong guess of these."""
         now = self._clock()
         with self._lock:
             for key in keys:
@@ -178,12 +158,7 @@ class Patience:
                 self._wrong.pop(next(iter(self._wrong)))
 
     def passed(self, *keys: str) -> None:
-        """A right guess of these: their wrong ones are forgotten.
-
-        Raises
-        ------
-        None
-        """
+        """A right guess of these: their wrong ones are forgotten."""
         with self._lock:
             for key in keys:
                 self._wrong.pop(key, None)

@@ -83,12 +83,7 @@ class Wall(Router):
     # ---------------------------------------------------------------------------------- every request
 
     def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
-        """The handler of a request, if it may pass.
-
-        Raises
-        ------
-        None
-        """
+        """The handler of a request, if it may pass."""
         self._with_headers(request)
         if not self.is_ours(request.host):
             return self._refuse(request, 421, "This server does not go by that name.")
@@ -104,12 +99,7 @@ class Wall(Router):
         return self.inside.find_handler(request, **kwargs)
 
     def is_ours(self, host: str | None) -> bool:
-        """Whether a Host header, or the host of an Origin, names this server.
-
-        Raises
-        ------
-        None
-        """
+        """Whether a Host header, or the host of an Origin, names this server."""
         if not host or not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", host):
             return False
         whole = host.lower()
@@ -117,22 +107,12 @@ class Wall(Router):
         return whole in self.hosts or name in self.hosts
 
     def user_of(self, request: HTTPServerRequest) -> str | None:
-        """Who signed in, None for nobody.
-
-        Raises
-        ------
-        None
-        """
+        """Who signed in, None for nobody."""
         kept = request.cookies.get(COOKIE)
         return None if kept is None else self.user_in({COOKIE: kept.value})
 
     def user_in(self, cookies: Mapping[str, str]) -> str | None:
-        """Who signed in with these cookies, None for nobody.
-
-        Raises
-        ------
-        None
-        """
+        """Who signed in with these cookies, None for nobody."""
         kept = cookies.get(COOKIE)
         if kept is None:
             return None
@@ -140,12 +120,7 @@ class Wall(Router):
         return None if found is None else found.decode("utf-8", "replace")
 
     def cookie_for(self, name: str) -> str:
-        """The signed value of a user's cookie.
-
-        Raises
-        ------
-        None
-        """
+        """The signed value of a user's cookie."""
         return create_signed_value(self._secret, COOKIE, name).decode("ascii")
 
     def _own_page(self, request: HTTPServerRequest) -> bool:

@@ -279,10 +279,6 @@ class Server:
             Called when requests are answered.
         signals : sequence of int
             Those that end it; none outside the main thread.
-
-        Raises
-        ------
-        None
         """
         loop = self._server.io_loop
         before = {
@@ -300,21 +296,11 @@ class Server:
                 signal.signal(number, handler)
 
     def stop(self) -> None:
-        """End :meth:`run`, from any thread.
-
-        Raises
-        ------
-        None
-        """
+        """End :meth:`run`, from any thread."""
         self._server.io_loop.add_callback(self._server.io_loop.stop)
 
     def close(self) -> None:
-        """End every session, delete what they uploaded, and end the workers.
-
-        Raises
-        ------
-        None
-        """
+        """End every session, delete what they uploaded, and end the workers."""
         for workspace in list(self._workspaces):
             workspace.close()
         self._server.stop(wait=False)

@@ -65,21 +65,11 @@ class SharedCluster:
         return bool(info.get("workers"))
 
     def warm(self) -> None:
-        """Have every worker import what runs need, so that the first run does not.
-
-        Raises
-        ------
-        None
-        """
+        """Have every worker import what runs need, so that the first run does not."""
         threading.Thread(target=self._quietly, args=(self._import,), daemon=True).start()
 
     def sweep(self) -> None:
-        """Somebody cancelled, or ran too long: in a moment, end the workers that still compute it.
-
-        Raises
-        ------
-        None
-        """
+        """Somebody cancelled, or ran too long: in a moment, end the workers that still compute it."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -104,12 +94,7 @@ class SharedCluster:
                 LOG.warning("%s in the care of the workers", type(error).__name__)
 
     def close(self) -> None:
-        """End the workers.
-
-        Raises
-        ------
-        None
-        """
+        """End the workers."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()

@@ -41,12 +41,7 @@ class Background:
     def start(
         self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[str], None]
     ) -> None:
-        """Do `work` aside, then call `done` with what it gives, or `failed` with a sentence.
-
-        Raises
-        ------
-        None
-        """
+        """Do `work` aside, then call `done` with what it gives, or `failed` with a sentence."""
         self._latest += 1
         own = self._latest
         self._over.clear()
@@ -79,12 +74,7 @@ class Background:
             self._workspace.aside(at_work)
 
     def forget(self) -> None:
-        """What is being done will not be heard.
-
-        Raises
-        ------
-        None
-        """
+        """What is being done will not be heard."""
         self._latest += 1
         self._over.set()
 

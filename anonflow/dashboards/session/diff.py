@@ -25,12 +25,7 @@ _WORDS = {
 
 
 def settings(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Every setting of a flow by its place, such as ``anonymize.k`` or ``table.columns.age.kind``.
-
-    Raises
-    ------
-    None
-    """
+    """Every setting of a flow by its place, such as ``anonymize.k`` or ``table.columns.age.kind``."""
     return dict(_places("", document))
 
 
@@ -60,10 +55,6 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
     -------
     list of (str, str, str)
         Place, what the first says, what the second says; a dash where one says nothing.
-
-    Raises
-    ------
-    None
     """
     a, b = settings(first), settings(second)
     found = []
@@ -76,12 +67,7 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
 
 
 def in_words(place: str) -> str:
-    """A place of a flow as people call it: ``table.columns.age.kind`` is ``kind of age``.
-
-    Raises
-    ------
-    None
-    """
+    """A place of a flow as people call it: ``table.columns.age.kind`` is ``kind of age``."""
     if place.startswith("table.columns."):
         column, dot, what = place.removeprefix("table.columns.").rpartition(".")
         return f"{what} of {column}" if dot else what
@@ -89,12 +75,7 @@ def in_words(place: str) -> str:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """An edit of a flow as a sentence.
-
-    Raises
-    ------
-    None
-    """
+    """An edit of a flow as a sentence."""
     told = []
     for place, first, second in differences(before, after):
         if second == ABSENT:

@@ -64,10 +64,6 @@ class Draft(param.Parameterized):
             The flow's name.
         k : int
             Matches, or records in a class, at least.
-
-        Raises
-        ------
-        None
         """
         document = {
             "flow": name,
@@ -107,12 +103,7 @@ class Draft(param.Parameterized):
         return cls(document=document.data, folder=folder or Path())
 
     def get(self, path: Sequence[str], default: Any = None) -> Any:
-        """A copy of what is at `path`; a step of ``steps`` is named by its word, ``("steps", "anonymize", "k")``.
-
-        Raises
-        ------
-        None
-        """
+        """A copy of what is at `path`; a step of ``steps`` is named by its word, ``("steps", "anonymize", "k")``."""
         at: Any = self.document
         for key in path:
             if isinstance(at, list):
@@ -168,12 +159,7 @@ class Draft(param.Parameterized):
         self.put(trial.document)
 
     def put(self, document: dict[str, Any]) -> None:
-        """Take a whole new flow, as one step of the history; an equal one is no step.
-
-        Raises
-        ------
-        None
-        """
+        """Take a whole new flow, as one step of the history; an equal one is no step."""
         if document == self.document:
             return
         self._past = [*self._past, self.document][-HISTORY:]
@@ -181,12 +167,7 @@ class Draft(param.Parameterized):
         self.document = copy.deepcopy(document)
 
     def restart(self, document: dict[str, Any], folder: Path | None = None) -> None:
-        """Take a whole new flow, over another table: there is nothing to undo any more.
-
-        Raises
-        ------
-        None
-        """
+        """Take a whole new flow, over another table: there is nothing to undo any more."""
         self._past, self._future = [], []
         if folder is not None:
             self.folder = folder
@@ -208,23 +189,13 @@ class Draft(param.Parameterized):
         return bool(self._future)
 
     def undo(self) -> None:
-        """Take the last edit back, if there is one.
-
-        Raises
-        ------
-        None
-        """
+        """Take the last edit back, if there is one."""
         if self._past:
             self._future.append(self.document)
             self.document = self._past.pop()
 
     def redo(self) -> None:
-        """Repeat the edit that was undone last, if there is one.
-
-        Raises
-        ------
-        None
-        """
+        """Repeat the edit that was undone last, if there is one."""
         if self._future:
             self._past.append(self.document)
             self.document = self._future.pop()

@@ -35,12 +35,7 @@ class Ticket:
         self.place = -1
 
     def leave(self) -> bool:
-        """Give the place up; False if the work has begun already.
-
-        Raises
-        ------
-        None
-        """
+        """Give the place up; False if the work has begun already."""
         return self._line._leave(self)
 
 
@@ -88,10 +83,6 @@ class Line:
             Called in a thread of its own when it is this work's turn; what it raises is logged, without its words.
         told : callable
             Called whenever `place` of the ticket has changed; from any thread, and outside the line's lock.
-
-        Raises
-        ------
-        None
         """
         ticket = Ticket(self, owner, work, told)
         with self._lock:
@@ -100,12 +91,7 @@ class Line:
         return ticket
 
     def forget(self, owner: Hashable) -> None:
-        """A user is gone: their waiting works are dropped.
-
-        Raises
-        ------
-        None
-        """
+        """A user is gone: their waiting works are dropped."""
         with self._lock:
             self._waiting = [one for one in self._waiting if one.owner != owner]
             self._served.pop(owner, None)
@@ -170,10 +156,5 @@ class Line:
 
 @cache
 def local_line() -> Line:
-    """The line of this process, for who works alone: as many slots as processors.
-
-    Raises
-    ------
-    None
-    """
+    """The line of this process, for who works alone: as many slots as processors."""
     return Line(os.cpu_count() or 1)

@@ -53,12 +53,7 @@ class Run:
         return self.result.ok
 
     def row(self) -> dict[str, Any]:
-        """The run as a row of the table of runs, with its id and name first.
-
-        Raises
-        ------
-        None
-        """
+        """The run as a row of the table of runs, with its id and name first."""
         return {"id": self.id, "name": self.name, **self.result.row()}
 
 
@@ -125,10 +120,6 @@ class Job:
         -------
         RunResult or None
             With a problem if there is no result; None if it was cancelled.
-
-        Raises
-        ------
-        None
         """
         with self._lock:
             if self.cancelled:
@@ -165,12 +156,7 @@ class Job:
         return replace(result, name=self.run.name, values=dict(self.run.values))
 
     def cancel(self) -> None:
-        """Stop as soon as possible; or never begin.
-
-        Raises
-        ------
-        None
-        """
+        """Stop as soon as possible; or never begin."""
         with self._lock:
             self.cancelled = True
             handle = self._handle
@@ -185,12 +171,7 @@ class Job:
         return self.begun and (self.cancelled or self._late)
 
     def final_document(self, result: engine.RunResult) -> dict[str, Any]:
-        """The flow that repeats a result: a partition size that a budget left open is the one that was chosen.
-
-        Raises
-        ------
-        None
-        """
+        """The flow that repeats a result: a partition size that a budget left open is the one that was chosen."""
         cut = self.document.get("partition", {})
         if result.anonymization is None or "budget" not in cut:
             return self.document
@@ -208,12 +189,7 @@ class Job:
 
 
 def sentence(jobs: list[Job]) -> str:
-    """Where the runs are, in plain words.
-
-    Raises
-    ------
-    None
-    """
+    """Where the runs are, in plain words."""
     ended = sum(job.ended for job in jobs)
     at_work = [job for job in jobs if job.begun and not job.ended]
     if at_work:
@@ -232,12 +208,7 @@ def _ordinal(number: int) -> str:
 
 
 def summary(jobs: list[Job], seconds: float) -> str:
-    """How the runs ended.
-
-    Raises
-    ------
-    None
-    """
+    """How the runs ended."""
     of = len(jobs)
     if any(job.cancelled for job in jobs):
         done = sum(job.share == 1.0 and not job.cancelled for job in jobs)

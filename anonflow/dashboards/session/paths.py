@@ -37,12 +37,7 @@ def check_confined(document: Any, folder: Path) -> None:
 
 
 def safe_name(name: str) -> str:
-    """A file name of letters, digits, dots, dashes and underscores, whatever a browser sent.
-
-    Raises
-    ------
-    None
-    """
+    """A file name of letters, digits, dots, dashes and underscores, whatever a browser sent."""
     last = PureWindowsPath(PurePosixPath(name).name).name
     kept = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in last
@@ -74,10 +69,6 @@ def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
     ------
     (str, dict, str)
         Where it stands; the mapping that holds it, and its key there.
-
-    Raises
-    ------
-    None
     """
     if not isinstance(document, dict):
         return

@@ -53,10 +53,6 @@ def link(document: Mapping[str, Any]) -> str:
     -------
     str
         ``c=...``: JSON, coded so that it survives being mailed; O(its length).
-
-    Raises
-    ------
-    None
     """
     table = document.get("table", {})
     source = table.get("source", {})
@@ -123,10 +119,6 @@ def merged(document: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
     -------
     dict
         Columns that the table does not have are left out; hierarchies that came with a built-in table are its own.
-
-    Raises
-    ------
-    None
     """
     made = {key: value for key, value in document.items() if key != "matrix"}
     columns = {name: dict(entry) for name, entry in document["table"]["columns"].items()}

@@ -91,10 +91,6 @@ def edited_column(
         The edit; None takes a key away. A quasi-identifier without a kind gets the one that its values suggest.
     cells : pandas.DataFrame
         The column alone.
-
-    Raises
-    ------
-    None
     """
     made = dict(entry)
     if declared.get("role", entry.get("role")) != "quasi-identifier":
@@ -309,12 +305,7 @@ def bring(document: Any, home: Path, folder: Path) -> Any:
 
 
 def flow_name(name: str) -> str:
-    """A name that a flow can have.
-
-    Raises
-    ------
-    None
-    """
+    """A name that a flow can have."""
     kept = "".join(
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name
     )

@@ -36,12 +36,7 @@ MOST = 200
 def code(
     frame: pd.DataFrame, columns: Mapping[str, Any], folder: Path
 ) -> tuple[Table | None, tuple[str, ...]]:
-    """The table under these columns, or what is wrong with them.
-
-    Raises
-    ------
-    None
-    """
+    """The table under these columns, or what is wrong with them."""
     try:
         return Table(frame, Schema(columns, folder=folder)), ()
     except AnonflowError as error:
@@ -63,10 +58,6 @@ def problems_of(draft: Draft, table: Table, source: Mapping[str, Any]) -> tuple[
     -------
     tuple of str
         One sentence each, the same only once.
-
-    Raises
-    ------
-    None
     """
     try:
         flow = draft.flow()
@@ -118,10 +109,6 @@ def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, A
         The draft's.
     run : anonflow.engine.Run
         Of the draft's flow.
-
-    Raises
-    ------
-    None
     """
     spec = run.anonymize
     settings: dict[str, Any] = {"algorithm": spec.algorithm, "k": spec.k, "loss": spec.loss}

@@ -218,12 +218,7 @@ class Workspace(Tables):
         return work
 
     def cancel(self) -> None:
-        """Stop what runs and what waits; finished runs are kept.
-
-        Raises
-        ------
-        None
-        """
+        """Stop what runs and what waits; finished runs are kept."""
         for job in list(self._jobs):
             if not job.ended:
                 job.cancel()
@@ -323,12 +318,7 @@ class Workspace(Tables):
         raise ParameterError(f"there is no run {id}; choose one of the table of runs")
 
     def link(self) -> str:
-        """The configuration as the query of a link (:func:`anonflow.dashboards.session.share_link.link`): no data in it.
-
-        Raises
-        ------
-        None
-        """
+        """The configuration as the query of a link (:func:`anonflow.dashboards.session.share_link.link`): no data in it."""
         return link(self.draft.document)
 
     def publish(self, id: int) -> Publication:
@@ -349,32 +339,17 @@ class Workspace(Tables):
         return publication(run.document, run.seed, run.result, self.draft.folder)
 
     def aside(self, work: Callable[[], None]) -> None:
-        """Have `work` done in a thread of its own, in line with the runs of everybody.
-
-        Raises
-        ------
-        None
-        """
+        """Have `work` done in a thread of its own, in line with the runs of everybody."""
         self._line.join(id(self), work, lambda: None)
 
     def later(self, change: Callable[[], None]) -> None:
-        """Have `change` called where params may change; for work of a screen that ends in another thread.
-
-        Raises
-        ------
-        None
-        """
+        """Have `change` called where params may change; for work of a screen that ends in another thread."""
         self._schedule(change)
 
     # --------------------------------------------------------------------------------------- the end
 
     def close(self) -> None:
-        """Stop everything and delete this workspace's folder, uploads and all.
-
-        Raises
-        ------
-        None
-        """
+        """Stop everything and delete this workspace's folder, uploads and all."""
         with param.parameterized.discard_events(self):  # whoever looked is gone
             self._abandon()
             self.param.update(frame=None, table=None, runs=[], chosen=None)

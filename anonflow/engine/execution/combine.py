@@ -144,12 +144,7 @@ def refuse_early(flow: Flow, table: Table) -> None:
 
 
 def infeasible(run: Run, problem: str, records: int) -> RunResult:
-    """A run without a result, and why.
-
-    Raises
-    ------
-    None
-    """
+    """A run without a result, and why."""
     method = algorithm_named(run.anonymize.algorithm)
     return RunResult(
         run.number,
@@ -171,12 +166,7 @@ def _measured(table: Table, outcome: Outcome) -> Measured:
 
 
 def merged(findings: Sequence[tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """What was found in the partitions, as one finding for each criterion.
-
-    Raises
-    ------
-    None
-    """
+    """What was found in the partitions, as one finding for each criterion."""
     merged = []
     for same in zip(*findings, strict=True):
         failed = [finding for finding in same if not finding.holds]
@@ -195,12 +185,7 @@ def merged(findings: Sequence[tuple[Finding, ...]]) -> tuple[Finding, ...]:
 
 
 def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult:
-    """The same result with what was found in the release, which replaces what the partitions said.
-
-    Raises
-    ------
-    None
-    """
+    """The same result with what was found in the release, which replaces what the partitions said."""
     failed = tuple(finding for finding in result.findings if not finding.holds)
     return replace(result, findings=(*failed, *findings))
 
@@ -213,12 +198,7 @@ def _columns(table: Table, parts: list[PartitionResult]) -> tuple[ColumnLoss, ..
 
 
 def column_losses(domains: Sequence[Domain], measured: Sequence[Measured], n: int) -> tuple[ColumnLoss, ...]:
-    """Mean loss of each published column over n records; positions of a code are one column.
-
-    Raises
-    ------
-    None
-    """
+    """Mean loss of each published column over n records; positions of a code are one column."""
     costs, exact, whole = (
         np.sum([getattr(one, what) for one in measured], axis=0) / n for what in ("costs", "exact", "whole")
     )
@@ -230,10 +210,5 @@ def column_losses(domains: Sequence[Domain], measured: Sequence[Measured], n: in
 
 
 def spread_of(made: Generalization) -> np.ndarray:
-    """How many generalized records lose 0, 1, 2, ... percent, up to the highest; shape (percents,), int64.
-
-    Raises
-    ------
-    None
-    """
+    """How many generalized records lose 0, 1, 2, ... percent, up to the highest; shape (percents,), int64."""
     return np.bincount(np.floor(100 * record_costs(made, "ncp") + 1e-9).astype(np.int64))

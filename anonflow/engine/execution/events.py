@@ -46,12 +46,7 @@ class Event:
     at: float = field(default=0.0)
 
     def to_mapping(self) -> dict[str, Any]:
-        """The event as plain data, for a line of JSON.
-
-        Raises
-        ------
-        None
-        """
+        """The event as plain data, for a line of JSON."""
         return {"event": self.kind, **asdict(self)}
 
 
@@ -155,22 +150,12 @@ class EventStream:
         self._closed = False
 
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Call `listener` with every event from now on.
-
-        Raises
-        ------
-        None
-        """
+        """Call `listener` with every event from now on."""
         with self._lock:
             self._listeners.append(listener)
 
     def emit(self, event: Event) -> None:
-        """Tell everybody.
-
-        Raises
-        ------
-        None
-        """
+        """Tell everybody."""
         object.__setattr__(event, "at", round(time.perf_counter() - self._start, 6))
         with self._lock:
             self._past.append(event)
@@ -181,33 +166,18 @@ class EventStream:
             listener(event)
 
     def close(self) -> None:
-        """No event will follow: iterators end.
-
-        Raises
-        ------
-        None
-        """
+        """No event will follow: iterators end."""
         with self._lock:
             self._closed = True
             for line in self._queues:
                 line.put(None)
 
     def log(self, message: str, level: str = "info") -> None:
-        """Emit a :class:`Log`.
-
-        Raises
-        ------
-        None
-        """
+        """Emit a :class:`Log`."""
         self.emit(Log(level=level, message=message))
 
     def cancel(self) -> None:
-        """Ask the run to stop as soon as it can; from any thread.
-
-        Raises
-        ------
-        None
-        """
+        """Ask the run to stop as soon as it can; from any thread."""
         self._cancel.set()
 
     @property

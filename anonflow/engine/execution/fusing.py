@@ -71,10 +71,6 @@ def batched(graph: Mapping[str, Any], leaves: Sequence[str]) -> tuple[Any, ...]:
     graph : mapping
     leaves : sequence of str
         Keys of tasks that do not need each other.
-
-    Raises
-    ------
-    None
     """
     calls = tuple((graph[name][0], tuple(graph[name][1:])) for name in leaves)
     needed = (one for _, arguments in calls for one in arguments if isinstance(one, str) and one in graph)
@@ -83,12 +79,7 @@ def batched(graph: Mapping[str, Any], leaves: Sequence[str]) -> tuple[Any, ...]:
 
 
 def is_task(node: Any) -> bool:
-    """Whether a node of a graph is a task, not a value.
-
-    Raises
-    ------
-    None
-    """
+    """Whether a node of a graph is a task, not a value."""
     return isinstance(node, tuple) and bool(node) and callable(node[0])
 
 
@@ -106,10 +97,6 @@ def fused(graph: Mapping[str, Any], leaves: Sequence[str]) -> dict[str, Any]:
     -------
     dict
         O(tasks) time. What several results need stays a task of its own.
-
-    Raises
-    ------
-    None
     """
     needs: dict[str, list[str]] = {}
     users: dict[str, set[str]] = {}

@@ -18,12 +18,7 @@ __all__ = ["fit_flow", "is_fitted", "sizes_in", "sizes_of"]
 
 
 def is_fitted(flow: Flow) -> bool:
-    """Whether a run of the flow leaves the size of its partitions to a budget.
-
-    Raises
-    ------
-    None
-    """
+    """Whether a run of the flow leaves the size of its partitions to a budget."""
     return any(run.partition.size == AUTO for run in flow.runs)
 
 
@@ -91,12 +86,7 @@ def _with(run: Run, **values: Any) -> Run:
 
 
 def sizes_of(flow: Flow) -> dict[int, int]:
-    """The sizes that budgets were given, by run.
-
-    Raises
-    ------
-    None
-    """
+    """The sizes that budgets were given, by run."""
     return {
         run.number: run.partition.cut
         for run in flow.runs
@@ -105,12 +95,7 @@ def sizes_of(flow: Flow) -> dict[int, int]:
 
 
 def sizes_in(kept: Any) -> dict[int, int]:
-    """Partition sizes by run out of what a file keeps; what is no size is left out.
-
-    Raises
-    ------
-    None
-    """
+    """Partition sizes by run out of what a file keeps; what is no size is left out."""
     if not isinstance(kept, Mapping):
         return {}
     return {

@@ -55,21 +55,11 @@ class Plan:
     runs: tuple[RunPlan, ...]
 
     def index(self, run: RunPlan) -> list[np.ndarray]:
-        """Table positions of each partition's records.
-
-        Raises
-        ------
-        None
-        """
+        """Table positions of each partition's records."""
         return [self.orders[run.order][cut] for cut in run.cuts]
 
     def left(self, run: RunPlan) -> np.ndarray:
-        """Table positions of the records that are in no partition: too few lie within their boundaries.
-
-        Raises
-        ------
-        None
-        """
+        """Table positions of the records that are in no partition: too few lie within their boundaries."""
         order = self.orders[run.order]
         out = np.ones(len(order), bool)
         for cut in run.cuts:
@@ -147,10 +137,6 @@ def compile_flow(
         Key -> task, as Dask takes it. Runs with the same cuts share their partitions.
     leaves : dict
         Key -> (number of the run, number of the partition); the graph's results, in order.
-
-    Raises
-    ------
-    None
     """
     graph: dict[str, Any] = {"records": records}
     leaves: dict[str, tuple[int, int]] = {}
@@ -174,12 +160,7 @@ def compile_flow(
 
 
 def first_of_each_method(flow: Flow, plan: Plan, entropy: int) -> list[tuple[tasks.Settings, RunPlan]]:
-    """A run for each method and loss of a flow, with what its tasks are told.
-
-    Raises
-    ------
-    None
-    """
+    """A run for each method and loss of a flow, with what its tasks are told."""
     found: dict[tuple[str, str], tuple[tasks.Settings, RunPlan]] = {}
     for one in plan.runs:
         key = (one.run.anonymize.algorithm, one.run.anonymize.loss)
@@ -188,12 +169,7 @@ def first_of_each_method(flow: Flow, plan: Plan, entropy: int) -> list[tuple[tas
 
 
 def settings_of(flow: Flow, run: Run, entropy: int) -> tasks.Settings:
-    """What a run does with each of its partitions.
-
-    Raises
-    ------
-    None
-    """
+    """What a run does with each of its partitions."""
     spec = run.anonymize
     return tasks.Settings(
         run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy, spec.boundaries

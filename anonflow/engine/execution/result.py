@@ -101,12 +101,7 @@ class RunResult:
         return f"{sum(finding.holds for finding in self.findings)}/{len(self.findings)}"
 
     def row(self) -> dict[str, Any]:
-        """The run as a row of the table of runs.
-
-        Raises
-        ------
-        None
-        """
+        """The run as a row of the table of runs."""
         row = {
             "algorithm": self.algorithm,
             "k": self.k,

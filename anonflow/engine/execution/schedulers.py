@@ -51,12 +51,7 @@ Job = tuple[Mapping[str, Any], tuple[str, ...]]
 
 
 def is_scheduler(name: str) -> bool:
-    """Whether that is a scheduler: threads, processes, or the address of a running one.
-
-    Raises
-    ------
-    None
-    """
+    """Whether that is a scheduler: threads, processes, or the address of a running one."""
     return re.fullmatch(SCHEDULER, name) is not None
 
 

@@ -129,32 +129,21 @@ class PartitionResult:
 
 
 def ready() -> bool:
-    """Whether a worker can run tasks: that this returns.
-
-    Raises
-    ------
-    None
-    """
+    """Whether a worker can run tasks: that this returns."""
     return True
 
 
 def part(records: Records, order: np.ndarray, start: int, stop: int) -> Records:
-    """The records of a partition.
-
-    Raises
-    ------
-    None
-    """
+    """The records of a partition."""
     return records.take(order[start:stop])
 
 
 def match(settings: Settings, records: Records, partition: int) -> Matched | Failed:
     """Run the method on a partition.
 
-    Raises
-    ------
-    None
-        What goes wrong is the result.
+    Notes
+    -----
+    What goes wrong is the result.
     """
     start = time.perf_counter()
     try:
@@ -177,10 +166,9 @@ def match(settings: Settings, records: Records, partition: int) -> Matched | Fai
 def check(settings: Settings, records: Records, matched: Matched | Failed) -> tuple[Finding, ...] | Failed:
     """Verify a partition: what holds in every partition holds in the table.
 
-    Raises
-    ------
-    None
-        What goes wrong is the result.
+    Notes
+    -----
+    What goes wrong is the result.
     """
     if isinstance(matched, Failed):
         return ()
@@ -203,10 +191,9 @@ def check(settings: Settings, records: Records, matched: Matched | Failed) -> tu
 def measure(records: Records, matched: Matched | Failed) -> Measured | Failed | None:
     """Add up the information loss of a partition.
 
-    Raises
-    ------
-    None
-        What goes wrong is the result.
+    Notes
+    -----
+    What goes wrong is the result.
     """
     if isinstance(matched, Failed):
         return None
@@ -229,12 +216,7 @@ def measure(records: Records, matched: Matched | Failed) -> Measured | Failed | 
 def finish(
     matched: Matched | Failed, findings: tuple[Finding, ...] | Failed, measured: Measured | Failed | None
 ) -> PartitionResult:
-    """Put a partition's answers together.
-
-    Raises
-    ------
-    None
-    """
+    """Put a partition's answers together."""
     for one in (matched, findings, measured):
         if isinstance(one, Failed):
             return PartitionResult(one)
@@ -244,12 +226,7 @@ def finish(
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has used so far.
-
-    Raises
-    ------
-    None
-    """
+    """The most bytes that this process has used so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -279,10 +256,6 @@ def given_up(alone: bool) -> PartitionResult:
     ----------
     alone : bool
         Whether they ended also while nothing else was worked on; if not, that was not tried: others had ended them.
-
-    Raises
-    ------
-    None
     """
     if alone:
         why = "ended every worker that it was given to, for want of memory in all likelihood"
@@ -295,12 +268,7 @@ _SMALLER = "use smaller partitions or pieces, fewer workers, or workers with mor
 
 
 def bug(error: Exception) -> Failed:
-    """Type and place of an error that nobody meant; its own words may hold a value, so they stay here.
-
-    Raises
-    ------
-    None
-    """
+    """Type and place of an error that nobody meant; its own words may hold a value, so they stay here."""
     if isinstance(error, MemoryError):
         why = "there is not enough memory"
         return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)

@@ -103,11 +103,6 @@ class Flow:
         return asked if more is None else (*asked, more.asked)
 
     def draws(self, run: Run) -> bool:
-        """Whether an assignment is drawn for a run: only for the one that is published or handed back.
-
-        Raises
-        ------
-        None
-        """
+        """Whether an assignment is drawn for a run: only for the one that is published or handed back."""
         wanted = self.spec.steps.draw is not None or self.spec.publish.table is not None
         return wanted and run is self.published

@@ -29,10 +29,6 @@ def flow_schema() -> dict[str, Any]:
     -------
     dict
         Plain data. Of steps it says what each may be, not their order.
-
-    Raises
-    ------
-    None
     """
     made = spec.FlowSpec.model_json_schema()
     parts = made["$defs"]

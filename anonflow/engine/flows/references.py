@@ -27,12 +27,7 @@ __all__ = [
 
 
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is wrong with a method's parameters: (parameter, problem) for each.
-
-    Raises
-    ------
-    None
-    """
+    """What is wrong with a method's parameters: (parameter, problem) for each."""
     problems = []
     try:
         loss.measure_named(measure)
@@ -67,12 +62,7 @@ def _wanted(default: Any, value: Any) -> str | None:
 
 
 def criterion_problem(criterion: Any, algorithm: str) -> str | None:
-    """What is wrong with a criterion that the release of a method is verified by.
-
-    Raises
-    ------
-    None
-    """
+    """What is wrong with a criterion that the release of a method is verified by."""
     method = REGISTRY.get(algorithm)
     if isinstance(criterion, str) and criterion not in ("guarantee", *CRITERIA) and "=" not in criterion:
         near = strict_yaml.suggest(criterion, ("guarantee", *CRITERIA))
@@ -88,12 +78,7 @@ def criterion_problem(criterion: Any, algorithm: str) -> str | None:
 def diversify_problem(
     criterion: str, settings: Mapping[str, Any], schema: Schema | None
 ) -> tuple[str, str | None]:
-    """What is wrong with a step diversify: the key that it stands at, and the problem, None if there is none.
-
-    Raises
-    ------
-    None
-    """
+    """What is wrong with a step diversify: the key that it stands at, and the problem, None if there is none."""
     if criterion not in DIVERSITIES:
         return "criterion", strict_yaml.unknown(criterion, DIVERSITIES, "criterion")
     named = {name: settings[name] for name in ("p", "l", "c", "t") if settings[name] is not None}
@@ -115,12 +100,7 @@ def diversify_problem(
 
 
 def attacker_problem(attacker: Any) -> str | None:
-    """What is wrong with an attacker of a flow.
-
-    Raises
-    ------
-    None
-    """
+    """What is wrong with an attacker of a flow."""
     if not isinstance(attacker, str | Mapping):
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
     if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
@@ -142,12 +122,7 @@ def attacker_problem(attacker: Any) -> str | None:
 
 
 def measure_problem(measure: Any) -> str | None:
-    """What is wrong with the name of a measure.
-
-    Raises
-    ------
-    None
-    """
+    """What is wrong with the name of a measure."""
     if not isinstance(measure, str):
         return "a measure is a name, such as gcp"
     known = utility.measure_names()
@@ -155,12 +130,7 @@ def measure_problem(measure: Any) -> str | None:
 
 
 def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]:
-    """What is wrong with a data set's name and the names of its options: (key, problem) for each.
-
-    Raises
-    ------
-    None
-    """
+    """What is wrong with a data set's name and the names of its options: (key, problem) for each."""
     if name not in datasets.names():
         return [("dataset", strict_yaml.unknown(name, datasets.names(), "data set"))]
     known = inspect.signature(getattr(datasets, name)).parameters

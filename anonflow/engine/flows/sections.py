@@ -214,12 +214,7 @@ _WORDS = {
 
 
 def reworded(kind: str, context: Mapping[str, Any]) -> str:
-    """What pydantic says about a value, in our words and without the value.
-
-    Raises
-    ------
-    None
-    """
+    """What pydantic says about a value, in our words and without the value."""
     if kind == "string_pattern_mismatch" and context.get("pattern") == SCHEDULER:
         return "must be threads, processes, or the address of a Dask scheduler such as tcp://HOST:8786"
     if kind == "literal_error":

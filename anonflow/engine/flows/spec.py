@@ -122,12 +122,7 @@ class PartitionSpec(_Spec):
 
     @property
     def cut(self) -> int | None:
-        """The size as a number; None for the whole table, also before ``auto`` is one.
-
-        Raises
-        ------
-        None
-        """
+        """The size as a number; None for the whole table, also before ``auto`` is one."""
         return self.size if isinstance(self.size, int) else None
 
 
@@ -146,12 +141,7 @@ class RunSpec(_Spec):
 
     @property
     def memory_bytes(self) -> int | None:
-        """The memory as a number of bytes.
-
-        Raises
-        ------
-        None
-        """
+        """The memory as a number of bytes."""
         if self.memory is None:
             return None
         number = self.memory.rstrip("KMGTiB")

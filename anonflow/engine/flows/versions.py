@@ -31,10 +31,6 @@ def newest(document: Document) -> tuple[Document, str | None]:
         The same one if its version is the newest, or is none; places are those of the file.
     problem : str or None
         Why its version cannot be read.
-
-    Raises
-    ------
-    None
     """
     data = document.data
     if not isinstance(data, dict) or "version" not in data:

@@ -361,12 +361,7 @@ class Large:
 
 
 def raised(failed: Failed, where: str) -> AnonflowError:
-    """The error of a task; it says which task, where that is not the user's doing.
-
-    Raises
-    ------
-    None
-    """
+    """The error of a task; it says which task, where that is not the user's doing."""
     if failed.error is not None and type(failed.error) is not AnonflowError:
         return failed.error
     if failed.error is not None:

@@ -176,12 +176,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def kept_rows(frame: pd.DataFrame, schema: Schema) -> np.ndarray:
-    """Which rows stay where the schema drops those without a value, shape (m,), bool.
-
-    Raises
-    ------
-    None
-    """
+    """Which rows stay where the schema drops those without a value, shape (m,), bool."""
     kept = np.ones(len(frame), bool)
     for name in frame.columns:
         if schema[name].missing == "drop":

@@ -50,22 +50,12 @@ class Outline:
 
 
 def facts_of(done: Sequence[UnitDone]) -> dict[str, Any]:
-    """What a method said about all its partitions.
-
-    Raises
-    ------
-    None
-    """
+    """What a method said about all its partitions."""
     return gathered_facts([one.facts for one in done])
 
 
 def guarantee_of(run: Run, done: Sequence[UnitDone]) -> str:
-    """The criterion that a run's method promises.
-
-    Raises
-    ------
-    None
-    """
+    """The criterion that a run's method promises."""
     return str(facts_of(done).get("guarantee") or algorithm_named(run.anonymize.algorithm).guarantee)
 
 
@@ -92,10 +82,6 @@ def result_of(
     Returns
     -------
     RunResult
-
-    Raises
-    ------
-    None
     """
     suppressed = sum(one.suppressed for one in done)
     limits = [name for name in outline.schema.quasi_identifiers if outline.schema[name].limit is not None]

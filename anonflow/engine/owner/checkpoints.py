@@ -79,10 +79,6 @@ class Checkpoints:
         -------
         list of str
             64 hexadecimal digits each.
-
-        Raises
-        ------
-        None
         """
         told = json.dumps(
             [
@@ -103,12 +99,7 @@ class Checkpoints:
         return names
 
     def add(self, name: str, result: PartitionResult) -> None:
-        """Take a result that :meth:`flush` will write.
-
-        Raises
-        ------
-        None
-        """
+        """Take a result that :meth:`flush` will write."""
         if isinstance(result.matched, Matched):
             self._waiting[name] = result
             self._work += result.matched.seconds
@@ -145,10 +136,9 @@ class Checkpoints:
     def read(self, path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
         """The results of one file that are wanted.
 
-        Raises
-        ------
-        None
-            What is damaged is as if it were not there.
+        Notes
+        -----
+        What is damaged is as if it were not there.
         """
         try:
             return _read(path, wanted)
@@ -168,10 +158,9 @@ class Checkpoints:
         dict
             Name -> result.
 
-        Raises
-        ------
-        None
-            What is damaged is done again.
+        Notes
+        -----
+        What is damaged is done again.
         """
         found: dict[str, PartitionResult] = {}
         for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
@@ -179,12 +168,7 @@ class Checkpoints:
         return found
 
     def tidy(self, seconds: float) -> None:
-        """Delete what was stored longer ago than that.
-
-        Raises
-        ------
-        None
-        """
+        """Delete what was stored longer ago than that."""
         if not self.folder.is_dir():
             return
         before = time.time() - seconds
@@ -198,10 +182,6 @@ class Checkpoints:
 
 def domains_digest(domains: Sequence[Domain]) -> bytes:
     """What results depend on of a table besides its records: values, hierarchies, weights, boundaries, limits.
-
-    Raises
-    ------
-    None
     """
     whole = hashlib.sha256()
     for domain in domains:

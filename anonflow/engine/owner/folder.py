@@ -175,7 +175,7 @@ class OwnerFolder:
 
         Raises
         ------
-        AnonflowError
+        FlowError
             If the file or the key cannot be read.
         """
         if path is None:
@@ -229,12 +229,7 @@ class OwnerFolder:
         self._write(UNFINISHED, lambda path: path.write_text(json.dumps(what) + "\n", encoding="ascii"))
 
     def unfinished(self) -> dict[str, Any] | None:
-        """What :meth:`write_unfinished` kept, None if there is nothing or it cannot be read.
-
-        Raises
-        ------
-        None
-        """
+        """What :meth:`write_unfinished` kept, None if there is nothing or it cannot be read."""
         try:
             found = json.loads((self.path / UNFINISHED).read_text(encoding="ascii"))
         except (OSError, ValueError):

@@ -27,12 +27,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", 
 
 
 def versions() -> dict[str, str]:
-    """The versions of everything that a result may depend on.
-
-    Raises
-    ------
-    None
-    """
+    """The versions of everything that a result may depend on."""
     found = {"anonflow": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:

@@ -114,10 +114,6 @@ class Keeper:
             (run, partition) -> name.
         found : dict
             (run, partition) -> result.
-
-        Raises
-        ------
-        None
         """
         names: dict[tuple[int, int], str] = {}
         wanted = {}
@@ -136,23 +132,13 @@ class Keeper:
         return names, {at: there[name] for at, name in names.items() if name in there}
 
     def add(self, name: str, result: PartitionResult, seed: int) -> None:
-        """Keep a partition's result. What cannot be kept is said once; the run goes on.
-
-        Raises
-        ------
-        None
-        """
+        """Keep a partition's result. What cannot be kept is said once; the run goes on."""
         self._store.add(name, result)
         if self._store.due:
             self._write(seed)
 
     def stopped(self, seed: int) -> None:
-        """The run ends early: write what waits, if anything was written before.
-
-        Raises
-        ------
-        None
-        """
+        """The run ends early: write what waits, if anything was written before."""
         if self._noted:
             self._write(seed)
 

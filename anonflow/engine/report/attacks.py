@@ -59,12 +59,7 @@ def attacked(flow: Flow, table: Table, release: Release, k: int, seed: int) -> p
 
 
 def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
-    """The rows that may stand in a report: rates that were not counted against the truth.
-
-    Raises
-    ------
-    None
-    """
+    """The rows that may stand in a report: rates that were not counted against the truth."""
     if attacks is None:
         return []
     known = risk.ATTACKERS

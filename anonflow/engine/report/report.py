@@ -65,12 +65,7 @@ _BY_GUARANTEE = {
 
 
 def limits_of(*guarantees: str) -> list[str]:
-    """What releases with these guarantees do not protect from, a sentence each.
-
-    Raises
-    ------
-    None
-    """
+    """What releases with these guarantees do not protect from, a sentence each."""
     return [*LIMITS, *dict.fromkeys(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)]
 
 
@@ -118,10 +113,6 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     Returns
     -------
     str
-
-    Raises
-    ------
-    None
     """
     published = flow.published
     shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
@@ -144,10 +135,6 @@ def comparison(table: Described, report: RunReport) -> str:
     -------
     str
         HTML; names and numbers, never a cell's value.
-
-    Raises
-    ------
-    None
     """
     return page(report.flow, report.results, [], table.n, _columns(table), (), report.seconds)
 
@@ -183,10 +170,6 @@ def page(
     Returns
     -------
     str
-
-    Raises
-    ------
-    None
     """
     from jinja2 import Environment
 
