@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 OUT = ROOT / "out"
 """Screenshots are kept here."""
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import anonflow as af
 from tests.benchmarks.measuring import data_folder
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, listed, made, spread
-from tests.test_paper5_tables import ADULT_NUMBERS, MEASURES, TABLE_1
-from tests.test_paper5_tables import adult as adult_patterns
-from tests.test_paper5_tables import nursery as nursery_patterns
+from tests.papers.test_paper5_tables import ADULT_NUMBERS, MEASURES, TABLE_1
+from tests.papers.test_paper5_tables import adult as adult_patterns
+from tests.papers.test_paper5_tables import nursery as nursery_patterns
 
 KS = tuple(TABLE_1)
 NAMES = {
