@@ -30,8 +30,8 @@ from anonflow.release import (
     write_release,
 )
 from tests import ROOT
-from tests.algorithms.test_guarantees import mixed, sampled
 from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.tables import mixed, sampled
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 QUIET = pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")

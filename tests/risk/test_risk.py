@@ -19,7 +19,7 @@ from anonflow.algorithms import REGISTRY
 from anonflow.errors import ParameterError
 from anonflow.release import Release
 from anonflow.risk.attacker import wilson
-from tests.algorithms.test_guarantees import mixed, sampled
+from tests.cases.tables import mixed, sampled
 from tests.checks import SOON
 from tests.naive import risk as naive
 
