@@ -104,7 +104,8 @@ def test_equal_rows_of_a_freeform_release_are_no_classes() -> None:
     assert not alone.holds
     assert "per=matches" in alone.detail
     made = Generalization.of(table.records)
-    own = anonymization(made, 2, matches=np.arange(8)[:, None], guarantee="k-regular")
+    ring = np.column_stack([np.arange(8), (np.arange(8) + 1) % 8])
+    own = anonymization(made, 2, matches=ring, guarantee="k-regular")
     with pytest.raises(ParameterError, match="draw"):
         verify(table, own, "l-diversity(l=2, per=class)")
 

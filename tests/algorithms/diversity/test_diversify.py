@@ -21,7 +21,7 @@ from anonflow.algorithms.diversity.merge_classes import united
 from anonflow.algorithms.diversity.target import Target
 from anonflow.algorithms.diversity.widen_matches import Shown, widened
 from anonflow.algorithms.method import Partition
-from anonflow.criteria.diversity import Spread, _judged
+from anonflow.criteria.diversity import Spread, judged
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load, unload
@@ -346,7 +346,7 @@ def test_gaps_agree_with_the_verifier(counts: list[int], which: int) -> None:
     spread = Spread(csr_array(group[None, :]), np.zeros(1, np.int64), "published", texts, overall)
     if not group.sum():
         return
-    good, _ = _judged(spread, name, asked)
+    good, _ = judged(spread, name, asked)
     target = Target(name, asked, overall / overall.sum())
     assert bool(good[0]) == (target.gaps(group[None, :])[0] == 0)
 
