@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,15 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["DIVERSITIES", "Target", "check_parameters", "sensitive_codes", "sensitive_column", "target_of"]
+__all__ = [
+    "DIVERSITIES",
+    "Target",
+    "Targets",
+    "check_parameters",
+    "sensitive_codes",
+    "sensitive_column",
+    "target_of",
+]
 
 DIVERSITIES: dict[str, tuple[str, ...]] = {
     "p-sensitivity": ("p",),
@@ -223,6 +232,97 @@ class Target:
         if self.criterion == "entropy-l-diversity":
             most = math.exp(float(_entropy((given / given.sum())[None, :])[0]))
         return f"l is {math.floor(most * 10000) / 10000:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Criteria on one column or several, all to be kept: their values are numbered one column after the other.
+
+    Attributes
+    ----------
+    each : tuple of Target
+    """
+
+    each: tuple[Target, ...]
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each column's values begin, and how many there are in all: shape (c + 1,), int64."""
+        return np.concatenate([[0], np.cumsum([len(target.overall) for target in self.each])]).astype(
+            np.int64
+        )
+
+    @property
+    def size(self) -> int:
+        """V, values of all columns."""
+        return int(self.starts[-1])
+
+    def _parts(self, counts: np.ndarray) -> list[tuple[Target, np.ndarray]]:
+        ends = self.starts
+        return [(target, counts[..., ends[t] : ends[t + 1]]) for t, target in enumerate(self.each)]
+
+    def gaps(self, counts: np.ndarray) -> np.ndarray:
+        """How much diversity groups lack, added up over the criteria: shape (g,); see :meth:`Target.gaps`.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray, shape (g, V)
+        """
+        gaps: np.ndarray = np.sum([target.gaps(part) for target, part in self._parts(counts)], axis=0)
+        return gaps
+
+    def wanted(self, counts: np.ndarray) -> np.ndarray:
+        """Which values bring a group nearer to a criterion that it lacks: shape (V,), bool."""
+        parts = self._parts(np.asarray(counts, np.float64))
+        lacking = [bool(target.gaps(part[None, :])[0] > 0) for target, part in parts]
+        return np.concatenate(
+            [
+                target.wanted(part) if lacks or not any(lacking) else np.zeros(len(part), bool)
+                for lacks, (target, part) in zip(lacking, parts, strict=True)
+            ]
+        )
+
+    def rows_needed(self, least: int, n: int, risk: float) -> int | None:
+        """How many independent rows a person needs, so that with values of the whole table's shares all are diverse.
+
+        Looks at the shares of the whole table only, at nobody's value.
+
+        Parameters
+        ----------
+        least : int
+        n : int
+            People, each of whom may fail.
+        risk : float
+            That one of them does.
+
+        Returns
+        -------
+        int or None
+            At least `least`; None if a million rows would not do.
+        """
+
+        def enough(rows: int) -> bool:
+            for target in self.each:
+                share = target.overall
+                with np.errstate(divide="ignore"):
+                    absent = rows * np.log1p(-np.minimum(share, 1.0))
+                if target.unsafe(rows * share, absent, risk / (n * len(self.each))) > 0:
+                    return False
+            return True
+
+        high = max(least, 1)
+        while not enough(high):
+            high *= 2
+            if high > _MOST_ROWS:
+                return None
+        low = max(least, high // 2)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle + 1, high)
+        return high
+
+
+_MOST_ROWS = 1 << 20
 
 
 def _beyond(share: np.ndarray, limit: float, size: float, risk: float) -> float:
