@@ -112,7 +112,8 @@ def diversify(
     -------
     Anonymization
         Its facts: ``diversity``, the criterion; ``widened``, how many classes united, records became classes, or pairs
-        of records were widened; ``refusal``, an upper bound (confidence 95%) of the chance that a draw fails, 0 where
+        of records were widened; ``without_diversity``, how many records are suppressed because their partition has too
+        little; ``refusal``, an upper bound (confidence 95%) of the chance that a draw fails, 0 where
         no draw changes anything; ``k_member_gcp``, what diverse ``k-member`` loses, of freeform methods, and
         ``compared``, a sentence about it; ``promise``, what is promised, in words.
 
@@ -391,6 +392,18 @@ class _Step:
             done.facts["k_member_gcp"] = other
             advice = "; take classes: they lose less" if own > other else ""
             done.facts["compared"] = f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}"
+        lost = [each.lost for each in made if each.lost]
+        if lost:
+            done.facts["without_diversity"] = sum(lost)
+            told = (
+                f"{sum(lost):,} records of {len(lost):,} partitions that have less diversity are suppressed"
+            )
+            done.facts["compared"] = "; ".join(
+                [
+                    *([done.facts["compared"]] if matches is not None else []),
+                    f"{told}; larger partitions have more",
+                ]
+            )
         done.facts["promise"] = self._promise(done, any(each.open for each in made))
         return done
 

@@ -12,7 +12,7 @@ from anonflow.kernels.state import State
 
 __all__ = ["exchanged"]
 
-LARGE = 256
+LARGE = 64
 """Members of larger classes are not exchanged; such classes only take others in."""
 
 

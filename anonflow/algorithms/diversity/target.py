@@ -7,9 +7,11 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
@@ -105,48 +107,43 @@ class Target:
             far = np.abs(moved).sum(axis=1) / 2
         return far - self.parameters["t"], far <= self.parameters["t"] + _SLACK
 
-    def unsafe(self, expected: np.ndarray, absent: np.ndarray, risk: float) -> float:
-        """How far a group of random values is from keeping the criterion but for a small chance.
+    def unsafe(self, rows: int, risk: float) -> float:
+        """How far independent rows, each with a value drawn with the whole table's shares, are from keeping the criterion.
 
         Parameters
         ----------
-        expected : numpy.ndarray, shape (V,), float64
-            Expected number of rows with each value.
-        absent : numpy.ndarray, shape (V,), float64
-            Logarithm of the chance that no row has it, as if rows were independent.
+        rows : int
         risk : float
-            The chance to be kept below.
+            The chance of failing that is to be kept.
 
         Returns
         -------
         float
-            0 if the criterion holds but for that chance, else a positive number. O(V log V).
+            0 if the criterion holds but for that chance, else a positive number. O(V log V), p-sensitivity
+            O(V^(p - 1)) while that is small.
 
         Notes
         -----
-        p-sensitivity: the chances that the p surest values are absent, added up. l-diversity: Chernoff's bound for
-        sums (Hoeffding 1963, Theorem 1), over all values. Others: every share within epsilon of its expectation
-        (Hoeffding), then the worst that this allows (entropy: Audenaert's inequality).
+        p-sensitivity: all rows have one of some p - 1 values, or one of the p most frequent values is absent, added up.
+        l-diversity: binomial tails, over all values. Others: every share within epsilon of its expectation
+        (Hoeffding 1963), then the worst that this allows (entropy: Audenaert's inequality).
         """
-        size = float(expected.sum())
-        if size <= 0:
-            return 0.0
-        seen = expected[self.overall > 0]
+        share = self.overall[self.overall > 0]
         if self.criterion == "p-sensitivity":
-            surest = np.sort(absent)[: int(self.parameters["p"])]
-            chance = float(np.exp(surest).sum())
+            chance = _too_few(share, int(self.parameters["p"]), rows)
             return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
-        short = float(self.gaps(expected[None, :])[0])
+        short = float(self.gaps(self.overall[None, :])[0])
         if short > 0:
             return short
-        share = seen / size
         if self.criterion.endswith("l-diversity") and self.criterion != "recursive-l-diversity":
             # no share above 1 / l makes an entropy of at least log l, too
-            by_share = _beyond(share, 1.0 / self.parameters["l"], size, risk)
+            most = math.floor(rows / self.parameters["l"] * (1 + _SLACK))
+            chance = float(binom.sf(most, rows, share).sum())
+            by_share = max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
             if self.criterion == "l-diversity" or by_share == 0.0:
                 return by_share
         values = max(len(share), 2)
-        epsilon = math.sqrt(math.log(2 * values / risk) / (2 * size))
+        epsilon = math.sqrt(math.log(2 * values / risk) / (2 * rows))
         return self._worst(share, epsilon, values)
 
     def _worst(self, share: np.ndarray, epsilon: float, values: int) -> float:
@@ -302,13 +299,7 @@ class Targets:
         """
 
         def enough(rows: int) -> bool:
-            for target in self.each:
-                share = target.overall
-                with np.errstate(divide="ignore"):
-                    absent = rows * np.log1p(-np.minimum(share, 1.0))
-                if target.unsafe(rows * share, absent, risk / (n * len(self.each))) > 0:
-                    return False
-            return True
+            return all(target.unsafe(rows, risk / (n * len(self.each))) == 0 for target in self.each)
 
         high = max(least, 1)
         while not enough(high):
@@ -325,14 +316,21 @@ class Targets:
 _MOST_ROWS = 1 << 20
 
 
-def _beyond(share: np.ndarray, limit: float, size: float, risk: float) -> float:
-    """How far the chance that a share is beyond its limit is above the risk, as a logarithm."""
-    if limit >= 1:
+_SUBSETS = 20_000
+"""More sets of values are not tried."""
+
+
+def _too_few(share: np.ndarray, p: int, rows: int) -> float:
+    """An upper bound of the chance that independent rows show fewer than p values."""
+    if len(share) < p:
+        return 1.0
+    surest = float(np.exp(rows * np.log1p(-np.minimum(-np.sort(-share)[:p], 1 - 1e-16))).sum())
+    if p < 2:
         return 0.0
-    kept = np.clip(share, 1e-300, 1 - 1e-15)
-    far = limit * np.log(limit / kept) + (1 - limit) * np.log((1 - limit) / (1 - kept))
-    chance = float(np.exp(-size * np.where(share >= limit, 0.0, far)).sum())
-    return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
+    if math.comb(len(share), p - 1) > _SUBSETS:
+        return surest
+    among = sum(math.fsum(some) ** rows for some in combinations(share.tolist(), p - 1))
+    return min(surest, among)
 
 
 def _entropy(share: np.ndarray) -> np.ndarray:

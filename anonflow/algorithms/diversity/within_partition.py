@@ -95,6 +95,8 @@ class Diverse:
         Classes united, or records that became classes.
     k_member : float
         What diverse ``k-member`` loses here: the sum of its records' NCP. Of freeform outcomes.
+    lost : int
+        Records suppressed because the partition as a whole has less diversity.
     """
 
     outcome: Outcome
@@ -102,6 +104,7 @@ class Diverse:
     open: int = 0
     steps: int = 0
     k_member: float = 0.0
+    lost: int = 0
 
 
 def diverse_partition(
@@ -135,8 +138,9 @@ def diverse_partition(
 
     **Graphs, looking at values** (``way="classes"``): throwaway draws say who may fail. Those records, the ones they match
     and the nearest ones with values that they lack leave the graph, the method matches the others anew, and so on, for
-    `RUNGS` rounds; then all become classes. Who left becomes classes of `k-member`, made diverse by exchanging members
-    (:func:`anonflow.algorithms.diversity.exchange.exchanged`): complete components of the graph, in which every row
+    `RUNGS` rounds; then all become classes, and likewise where that loses less. Who left becomes classes of `k-member`,
+    made diverse by exchanging members (:func:`anonflow.algorithms.diversity.exchange.exchanged`) or by uniting, what
+    loses less: complete components of the graph, in which every row
     covers everybody, and whose values no draw changes. What stays is a graph none of whose throwaway draws failed.
 
     **Graphs, blind** (``way="blind"``): the method runs with so many matches for everybody that values drawn
@@ -197,9 +201,10 @@ class _Step:
     def run(self, close: bool) -> Diverse:
         kept = np.flatnonzero(~self.outcome.suppressed)
         if not len(kept):
-            return self._sure(self.outcome)
+            return replace(self._sure(self.outcome), k_member=float(self.part.n))
         if self._gap(self.values[kept]) > 0:
-            return self._sure(_all_suppressed(self.part.records, self.outcome), len(kept))
+            hidden = self._sure(_all_suppressed(self.part.records, self.outcome))
+            return replace(hidden, lost=len(kept), k_member=float(self.part.n))
         if self.request.way == "blind":
             return self._blind()
         if self.outcome.matches is None:
@@ -276,7 +281,7 @@ class _Step:
             refused = np.full(self.draws, bool((gaps > 0).any()))
             return Diverse(outcome, refused, 0, len(kept), 0.0)
         refused, movable = self._bits(_local(outcome.matches, kept), self.values[kept])
-        return Diverse(outcome, refused, movable, len(kept), self._k_member_loss(kept))
+        return Diverse(outcome, refused, movable, len(kept), self._k_member(kept)[1] + part.n - len(kept))
 
     # --------------------------------------------------------------------------------------- graphs
 
@@ -309,11 +314,18 @@ class _Step:
             leaving, made, rest = gone, again, left
             assert again.matches is not None
             graph = _local(again.matches, np.arange(len(rest)))
-        loss = self._k_member_loss(kept)
+        labels, loss = self._k_member(kept)
+        loss += self.part.n - len(kept)
         if not len(leaving):
             refused, movable = self._bits(graph, self.values[rest])
             return Diverse(outcome, refused, movable, 0, loss)
-        return self._assembled(np.sort(leaving), rest, made, loss)
+        closed = self._assembled(kept, labels, kept[:0], made, loss)
+        if not len(rest):
+            return closed
+        leaving = np.sort(leaving)
+        partly = self._assembled(leaving, self._k_member(leaving)[0], rest, made, loss)
+        # where all records lose less as classes, no draw needs to change anything
+        return partly if _lost(partly.outcome) < _lost(closed.outcome) else closed
 
     def _failing(self, graph: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """Who may fail after a draw, as positions in `rest`."""
@@ -376,15 +388,33 @@ class _Step:
         refused, _ = throwaway_draws(_local(graph, at), values[at], self.targets, self.draws, self._secret())
         return refused, len(at)
 
-    def _classes_of(self, at: np.ndarray) -> np.ndarray:
-        inside = _taken(self.part, at)
-        labels, _ = k_member_labels(inside, self.request.k)
-        return exchanged(inside, labels, self.values[at], self.targets)
+    def _k_member(self, at: np.ndarray) -> tuple[np.ndarray, float]:
+        """Diverse classes of some records, and what diverse k-member loses on them: the sum of NCP.
 
-    def _assembled(self, leaving: np.ndarray, rest: np.ndarray, made: Outcome, loss: float) -> Diverse:
+        k-member's classes are made diverse by exchanging members and by uniting classes; what loses less is taken.
+        """
+        part, values = _taken(self.part, at), self.values[at]
+        labels, _ = k_member_labels(part, min(self.request.k, len(at)))
+        made = Generalization.join_by_class(part.records, labels)
+        first = np.unique(labels, return_index=True)[1]
+        made = made.take(np.append(first, 0))
+        boxes = load(part.plan, made.lo, made.hi, made.bits)
+        counts = self._counts(values, labels, len(first) + 1)
+        zones = np.zeros(len(first) + 1, np.int64)
+        into, _ = united(part.plan, boxes, counts, zones, len(first), self.targets, self.request.w)
+        as_united = np.unique(into[labels], return_inverse=True)[1].astype(np.int64)
+        as_exchanged = exchanged(part, labels, values, self.targets)
+        united_loss, exchanged_loss = (
+            float(record_costs(Generalization.join_by_class(part.records, each), "ncp").sum())
+            for each in (as_united, as_exchanged)
+        )
+        return (as_exchanged if exchanged_loss <= united_loss else as_united), united_loss
+
+    def _assembled(
+        self, leaving: np.ndarray, labels: np.ndarray, rest: np.ndarray, made: Outcome, loss: float
+    ) -> Diverse:
         """Classes of those who left, and the graph of the others, as one regular graph."""
         part, n = self.part, self.part.n
-        labels = self._classes_of(leaving)
         size = np.bincount(labels)
         width = max(int(size.max()), 0 if made.matches is None or not len(rest) else made.matches.shape[1])
         matches = np.full((n, width), -1, np.int32)
@@ -421,20 +451,9 @@ class _Step:
         )
         return Diverse(outcome, refused, movable, len(leaving), loss)
 
-    def _k_member_loss(self, kept: np.ndarray) -> float:
-        """What k-member loses with its classes united until they are diverse: the sum of NCP over the partition."""
-        part = self.part
-        inside = _taken(part, kept)
-        labels, _ = k_member_labels(inside, min(self.request.k, len(kept)))
-        made = Generalization.join_by_class(inside.records, labels)
-        first = np.unique(labels, return_index=True)[1]
-        made = made.take(np.append(first, 0))
-        boxes = load(part.plan, made.lo, made.hi, made.bits)
-        counts = self._counts(self.values[kept], labels, len(first) + 1)
-        zones = np.zeros(len(first) + 1, np.int64)
-        into, _ = united(part.plan, boxes, counts, zones, len(first), self.targets, self.request.w)
-        united_records = Generalization.join_by_class(inside.records, into[labels])
-        return float(record_costs(united_records, "ncp").sum()) + part.n - len(kept)
+
+def _lost(outcome: Outcome) -> float:
+    return float(record_costs(outcome.generalization, "ncp").sum())
 
 
 def _taken(part: Partition, at: np.ndarray) -> Partition:
