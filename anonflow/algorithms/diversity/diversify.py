@@ -371,6 +371,7 @@ class _Step:
             suppressed[at] = outcome.suppressed
         matches = gathered_matches(index, outcomes, n)
         classes = gathered_classes(index, outcomes, suppressed)
+        hidden = int(suppressed.sum())
         suppressed = self._with_others(suppressed, matches, classes)
         if suppressed.all():
             raise InfeasibleError(
@@ -388,6 +389,8 @@ class _Step:
         done = self._made(joined, classes if anon.classes is not None else None, matches, suppressed, facts)
         if matches is not None:
             other = (sum(each.k_member for each in made) + int(nowhere.sum())) / n
+            # who joins the suppressed records so that these are diverse would be suppressed there, too
+            other += (1 - other) * (int(suppressed.sum()) - hidden) / max(n - hidden, 1)
             own = done.loss("ncp")
             done.facts["k_member_gcp"] = other
             advice = "; take classes: they lose less" if own > other else ""

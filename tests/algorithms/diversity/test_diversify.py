@@ -119,6 +119,29 @@ def test_algorithm_7_as_spelled_out(seed: int, n: int, criterion: str) -> None:
     assert np.array_equal(bits, right.bits)
 
 
+@given(st.integers(0, 2**32), st.integers(3, 6), st.sampled_from(["recursive-l-diversity", "l-diversity"]))
+def test_algorithm_7_looks_at_suppressed_records_too(seed: int, n: int, criterion: str) -> None:
+    """Rows that cover everything are on matchings like others: nobody's values fail without its being said."""
+    records, _, _, rng = setting(seed, n)
+    values = rng.integers(0, 3, n)
+    suppressed = rng.random(n) < 0.4
+    made = Generalization.of(records).with_suppressed(suppressed)
+    part = Partition(records, "ncp", Random())
+    boxes = load(part.plan, made.lo, made.hi, made.bits)
+    asked = {"l": 2.0, "c": 1.5} if criterion.startswith("recursive") else {"l": 1.5}
+    target = Target(criterion, asked, np.bincount(values, minlength=3) / n)
+    shown = np.eye(3, dtype=np.int64)[values]
+    _, failing = widened(part, boxes, shown, np.zeros(n, np.int64), suppressed, target)
+    lo, hi, bits = unload(part.plan, boxes)
+    wide = Generalization(records.domains, lo, hi, bits).closure()
+    own = Generalization.of(records)
+    edges = np.array([wide.covers(own.take(np.full(n, i))) for i in range(n)])  # [original, row]
+    rows = naive.matches(n, [frozenset({j}) for j in range(n)], lambda box, i: bool(edges[i, min(box)]))
+    for i in range(n):
+        counts = shown[sorted(rows[i])].sum(axis=0)
+        assert (target.gaps(counts[None, :])[0] > 0) == failing[i]
+
+
 @given(
     st.integers(0, 2**32), st.integers(2, 14), st.sampled_from(["p", "l"]), st.sampled_from([0.0, 0.125, 1.0])
 )
