@@ -301,21 +301,21 @@ class _Unchanged(io.RawIOBase):
         """The blocks that cover some bytes, read and compared."""
         assert self._stream is not None
         stop = min(self._file.size, -(-stop // BLOCK) * BLOCK)
-        data = bytearray(stop - start)
-        view = memoryview(data)
         try:
             self._stream.seek(start)
-            count = _fill(self._stream, view)
+            data = self._stream.read(stop - start) or b""
+            while len(data) < stop - start and (more := self._stream.read(stop - start - len(data))):
+                data += more
             longer = stop == self._file.size and bool(self._stream.read(1))
         except OSError as error:
             raise DataError(f"{self._file.path}: cannot be read any more ({type(error).__name__})") from None
-        if count != len(data) or longer:
+        view, known = memoryview(data), memoryview(self._file.blocks)[start // BLOCK * 32 :]
+        hashes = (hashlib.sha256(view[at : at + BLOCK]).digest() for at in range(0, len(data), BLOCK))
+        if len(data) != stop - start or longer:
             raise changed(self._file.path)
-        for at in range(0, count, BLOCK):
-            place = (start + at) // BLOCK * 32
-            if hashlib.sha256(view[at : at + BLOCK]).digest() != self._file.blocks[place : place + 32]:
-                raise changed(self._file.path)
-        return bytes(data)
+        if any(known[32 * at : 32 * (at + 1)] != digest for at, digest in enumerate(hashes)):
+            raise changed(self._file.path)
+        return data
 
 
 def _fill(stream: io.FileIO, buffer: memoryview) -> int:
