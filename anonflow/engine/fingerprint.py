@@ -62,7 +62,8 @@ class FileFingerprint:
             with Path(path).open("rb", buffering=0) as stream:
                 before = os.fstat(stream.fileno())
                 buffer = memoryview(bytearray(BLOCK))
-                while count := _fill(stream, buffer):
+                for start in range(0, before.st_size, BLOCK):  # a file that grows has no end to wait for
+                    count = _fill(stream, buffer[: before.st_size - start])
                     blocks += hashlib.sha256(buffer[:count]).digest()
                 after = os.fstat(stream.fileno())
         except OSError as error:
