@@ -16,7 +16,7 @@ import pytest
 from anonflow import engine
 from anonflow.engine import checkpoints, publishing, source
 from anonflow.engine.events import Cancelled, Event, EventStream, PartitionDone, StepStarted
-from anonflow.engine.fingerprint import BLOCK, FileFingerprint, Fingerprint
+from anonflow.engine.fingerprint import FileFingerprint, Fingerprint
 from anonflow.engine.large import reading, scan, sorting, units
 from anonflow.engine.owner import OwnerFolder
 from anonflow.errors import AnonflowError, DataError, FlowError
@@ -459,65 +459,6 @@ def test_a_flow_file_that_is_edited_during_a_run_is_recorded_as_it_was_run(tmp_p
         engine.run(flow, replay=owner)
     flow.write_text(text)
     assert engine.run(flow, replay=owner).ok
-
-
-# ------------------------------------------------------------------------------------------------ the fingerprint
-
-
-@pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17])
-def test_a_file_is_handed_out_as_it_is(tmp_path: Path, size: int) -> None:
-    rng = random.Random(size)
-    content = rng.randbytes(size)
-    path = tmp_path / "bytes"
-    path.write_bytes(content)
-    with FileFingerprint.of(path).open() as stream:
-        assert stream.read() == content
-        for _ in range(100):
-            at = rng.randrange(size + 5)
-            count = rng.choice([0, 1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK])
-            assert stream.seek(at) == at
-            assert stream.read(count) == content[at : at + count]
-            assert stream.tell() == at + len(content[at : at + count])
-
-
-@pytest.mark.parametrize("at", [0, BLOCK - 1, BLOCK, 2 * BLOCK + 3])
-def test_every_byte_counts(tmp_path: Path, at: int) -> None:
-    content = bytearray(random.Random(2).randbytes(2 * BLOCK + 4))
-    path = tmp_path / "bytes"
-    path.write_bytes(content)
-    fingerprint = FileFingerprint.of(path)
-    content[at] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(DataError, match="has changed"):
-        fingerprint.check()
-    assert FileFingerprint.of(path).digest != fingerprint.digest
-    stream = fingerprint.open()
-    stream.seek(at)
-    with pytest.raises(DataError, match="has changed"):
-        stream.read(1)
-    stream.close()
-
-
-def test_a_file_that_is_written_to_while_it_is_first_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from anonflow.engine import fingerprint
-
-    path = tmp_path / "bytes"
-    path.write_bytes(bytes(2 * BLOCK))
-    real = fingerprint._fill
-
-    def fill(stream: Any, buffer: memoryview) -> int:
-        with path.open("ab") as more:
-            more.write(b"x")
-        return real(stream, buffer)
-
-    monkeypatch.setattr(fingerprint, "_fill", fill)
-    stamps = iter(range(10))
-    stamp = fingerprint._stamp
-    monkeypatch.setattr(fingerprint, "_stamp", lambda about: (*stamp(about)[:3], next(stamps)))
-    with pytest.raises(DataError, match="has changed"):
-        FileFingerprint.of(path)
 
 
 def test_tables_read_alone_need_nothing(tmp_path: Path) -> None:

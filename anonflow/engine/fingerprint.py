@@ -69,7 +69,7 @@ class FileFingerprint:
         except OSError as error:
             raise DataError(f"{path}: cannot be read ({type(error).__name__})") from None
         if _stamp(before) != _stamp(after):
-            raise changed(path)
+            raise _changed(path)
         return cls(str(path), *_stamp(before), bytes(blocks))
 
     @property
@@ -189,7 +189,7 @@ class Fingerprint:
         for file in (*self.source, *self.others):
             if file.path == str(path):
                 return file.open()
-        raise changed(path)
+        raise _changed(path)
 
     def check(self, *, content: bool = False) -> None:
         """See that all files are what they were.
@@ -208,7 +208,7 @@ class Fingerprint:
         if self.folder is not None:
             names = [file.path for file in self.source]
             if not Path(self.folder).is_dir() or [str(file) for file in parquet_files(self.folder)] != names:
-                raise changed(self.folder)
+                raise _changed(self.folder)
         for file in (*self.source, *self.others):
             if content or file.touched:
                 file.check()
@@ -229,11 +229,11 @@ class Fingerprint:
         yield
         for file, stamp in zip(self.others, before, strict=True):
             if _now(file.path) != stamp:
-                raise changed(file.path)
+                raise _changed(file.path)
             file.check()
 
 
-def changed(path: str | Path) -> DataError:
+def _changed(path: str | Path) -> DataError:
     """What is said of a file that is no longer what the run began with."""
     return DataError(
         f"{path}: has changed since the run began to read it; leave it alone, and run the flow again"
@@ -253,7 +253,7 @@ class _Unchanged(io.RawIOBase):
             self._stream = io.FileIO(os.open(file.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
             if os.fstat(self._stream.fileno()).st_size != file.size:
                 self.close()
-                raise changed(file.path)
+                raise _changed(file.path)
         except OSError as error:
             raise DataError(f"{file.path}: cannot be read any more ({type(error).__name__})") from None
 
@@ -313,9 +313,9 @@ class _Unchanged(io.RawIOBase):
         view, known = memoryview(data), memoryview(self._file.blocks)[start // BLOCK * 32 :]
         hashes = (hashlib.sha256(view[at : at + BLOCK]).digest() for at in range(0, len(data), BLOCK))
         if len(data) != stop - start or longer:
-            raise changed(self._file.path)
+            raise _changed(self._file.path)
         if any(known[32 * at : 32 * (at + 1)] != digest for at, digest in enumerate(hashes)):
-            raise changed(self._file.path)
+            raise _changed(self._file.path)
         return data
 
 
