@@ -17,7 +17,7 @@ import anonflow as af
 from anonflow import engine
 from anonflow.engine import publish as engine_publishing
 from anonflow.engine.owner.folder import OwnerFolder, write_whole
-from anonflow.engine.report.report import attacks as flow_attacks
+from anonflow.engine.report import attacks as flow_attacks
 from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.release import (
     Certificate,
