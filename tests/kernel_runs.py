@@ -1,6 +1,6 @@
 """Runs of methods on a small table: a process that compiles their kernels, and one that compares kernels with twins.
 
-``python -m tests.kernel_runs fill SEED`` calls them in an order of its own; ``compare`` calls each kernel beside its
+``python -m tests.kernel_runs fill SEED NUMBER`` calls some of them in an order of its own; ``compare`` calls each kernel beside its
 plain twin, and prints as JSON how often, and how many kernels the process had to compile.
 """
 
@@ -48,12 +48,12 @@ def table() -> af.Table:
     return af.Table(frame, {name: {"role": "quasi-identifier", "kind": kind} for name, kind in kinds.items()})
 
 
-def fill(seed: str) -> Any:
+def fill(seed: str, number: str) -> Any:
     """Compile, or load what another process has compiled meanwhile."""
     runs = list(RUNS)
     random.Random(seed).shuffle(runs)
     people = table()
-    for name, options in runs:
+    for name, options in runs[: int(number)]:
         anonymize(people, name, k=3, seed=1, workers=1, **options)
     return jit.compiled_here()
 
@@ -73,7 +73,9 @@ def compare() -> Any:
     return {"compiled": jit.compiled_here(), "calls": calls}
 
 
-def beside(compiled: Callable[..., Any], plain: Callable[..., Any], calls: Counter[str]) -> Callable[..., Any]:
+def beside(
+    compiled: Callable[..., Any], plain: Callable[..., Any], calls: Counter[str]
+) -> Callable[..., Any]:
     """A kernel whose every call is repeated by its plain twin, on copies."""
 
     @functools.wraps(plain)
