@@ -65,12 +65,7 @@ class _RandomNumbers:
 
 
 def numbered_at_random() -> bool:
-    """Let numba number functions at random from now on, and tell whether it does.
-
-    Raises
-    ------
-    None
-    """
+    """Let numba number functions at random from now on, and tell whether it does."""
     identity: Any = FunctionIdentity
     try:
         identity._unique_ids = _RandomNumbers()
@@ -110,21 +105,11 @@ class KernelCache:
         return folder()
 
     def enable(self) -> None:
-        """Load and save.
-
-        Raises
-        ------
-        None
-        """
+        """Load and save."""
         self._is_enabled = True
 
     def disable(self) -> None:
-        """Neither load nor save.
-
-        Raises
-        ------
-        None
-        """
+        """Neither load nor save."""
         self._is_enabled = False
 
     def flush(self) -> None:
@@ -140,12 +125,7 @@ class KernelCache:
             path.unlink(missing_ok=True)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The kernel compiled for a signature, or None if no file has it.
-
-        Raises
-        ------
-        None
-        """
+        """The kernel compiled for a signature, or None if no file has it."""
         home = folder()
         if home is None or not self._is_enabled:
             return None
@@ -163,12 +143,7 @@ class KernelCache:
         return CompileResult._rebuild(target_context, *pickle.loads(payload))
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel, if other processes can use it.
-
-        Raises
-        ------
-        None
-        """
+        """Keep a compiled kernel, if other processes can use it."""
         home = folder()
         if home is None or not self._is_enabled or data.library.has_dynamic_globals:
             return
@@ -212,12 +187,7 @@ class KernelCache:
 
 
 def is_empty() -> bool:
-    """Whether no kernel is kept: whoever runs one first compiles it.
-
-    Raises
-    ------
-    None
-    """
+    """Whether no kernel is kept: whoever runs one first compiles it."""
     home = folder()
     return home is None or not any(True for _ in Path(home).glob(f"*{SUFFIX}"))
 
@@ -228,10 +198,6 @@ def folder() -> str | None:
 
     The first of these that can be written to: the folder of NUMBA_CACHE_DIR; this package's ``__pycache__``; the
     user's cache; a temporary folder, with a warning.
-
-    Raises
-    ------
-    None
     """
     if not _AT_RANDOM:
         _warn("compiled kernels are not kept on disk: anonflow does not know this version of numba")
