@@ -36,6 +36,7 @@ __all__ = [
     "height_total",
     "information_loss",
     "measure_named",
+    "names",
     "plan",
     "record_costs",
     "suppressed_cells",
@@ -48,6 +49,12 @@ MONOTONE = ("ncp", "lm", "height", "suppressions")
 """Those that never fall when a record covers more. Entropy may: pairwise bounds do not hold for it."""
 
 _ALIASES = {"gcp": "ncp", "em": "entropy", "il": "height"}
+
+
+def names() -> tuple[str, ...]:
+    """Every name of a measure, aliases among them."""
+    return (*MEASURES, *_ALIASES)
+
 
 _CHUNK = 1 << 24  # cells of unpacked sets at a time
 

@@ -12,7 +12,6 @@ import numpy as np
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
 from anonflow.algorithms.budget import check_budget, fitting_size
-from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
@@ -109,7 +108,7 @@ def anonymize(
     else:
         found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
         size = found.size
-    size = even_size(size, k, options.get("reciprocal"))
+    size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
@@ -231,8 +230,10 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
         raise ParameterError("boundaries is True or False")
     if boundaries:
         return records
-    if method.name == "greedy-cka":
-        raise ParameterError("greedy-cka keeps boundaries; without them it is k-member")
+    if method.without_boundaries is not None:
+        raise ParameterError(
+            f"{method.name} keeps boundaries; without them it is {method.without_boundaries}"
+        )
     return unbounded(records)
 
 

@@ -8,9 +8,9 @@ import param
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import Choices
-from anonflow.dashboards.protect.method_options import Option, options_of
 from anonflow.engine.report.report import PROMISES
 from anonflow.loss import MEASURES
+from anonflow.option import Option
 from anonflow.table.uniqueness import Uniqueness
 
 __all__ = ["CUTS", "LOSSES", "Protection", "share"]
@@ -126,15 +126,19 @@ class Protection(Choices):
         }
 
     def asked_options(self) -> dict[str, tuple[Option, ...]]:
-        """The options of the chosen methods, of those that have any."""
-        found = {name: options_of(name) for name in self.algorithms if name in REGISTRY}
+        """The options that the form asks for, of the chosen methods that have any."""
+        found = {
+            name: tuple(option for option in REGISTRY[name].options.values() if option.in_form)
+            for name in self.algorithms
+            if name in REGISTRY
+        }
         return {name: options for name, options in found.items() if options}
 
-    def value_of(self, option: Option) -> Any:
+    def value_of(self, method: str, option: Option) -> Any:
         """What an option is in the draft; its default where nothing is said."""
         settings = self.workspace.draft.get(("steps", "anonymize"), {})
         own = settings.get("options") if isinstance(settings.get("options"), dict) else {}
-        for place in (own.get(option.method), settings):
+        for place in (own.get(method), settings):
             for key in (option.name, option.name.replace("_", "-")):
                 if isinstance(place, dict) and key in place:
                     return place[key]
@@ -148,7 +152,7 @@ class Protection(Choices):
         KeyError
             If the method does not have the option.
         """
-        default = REGISTRY[method].options[name]
+        default = REGISTRY[method].options[name].default
         step = self.workspace.draft.get(("steps", "anonymize"), {})
         own = {key: dict(given) for key, given in (step.get("options") or {}).items()}
         mine = own.setdefault(method, {})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow import engine
 from anonflow.algorithms.patterns.language import pattern_masks
-from anonflow.algorithms.registry import REGISTRY, algorithm_named
+from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.request import DIVERSITY
 from anonflow.dashboards.session.draft import Draft
 from anonflow.engine.execution.combine import refuse_early
@@ -93,7 +93,7 @@ def _check_patterns(run: engine.Run, table: Table) -> None:
         As :func:`anonflow.algorithms.patterns.language.pattern_masks`.
     """
     options = run.anonymize.options
-    if "patterns" not in REGISTRY[run.anonymize.algorithm].options:
+    if not run.anonymize.method.hides:
         return
     patterns, weights = options.get("patterns", "all"), options.get("weights")
     if patterns != "all" or weights is not None or table.q > PATTERNS:

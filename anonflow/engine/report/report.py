@@ -14,6 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from anonflow import __version__
+from anonflow.algorithms.registry import look_of
 from anonflow.drawing import plots
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.engine.execution.result import RunReport, RunResult
@@ -299,7 +300,7 @@ def _detail(result: RunResult, several: bool) -> dict[str, Any]:
 def _patterns(result: RunResult) -> dict[str, Any] | None:
     """Of a pattern-guided run, which columns are hidden together and in how many rows: a grid to look at."""
     made = result.anonymization
-    if made is None or made.algorithm.family != "pattern":
+    if made is None or not made.algorithm.hides:
         return None
     used, counts = np.unique(made.generalization.whole().T, axis=0, return_counts=True)
     order = np.lexsort([-counts, used.sum(axis=1)])[:PATTERNS]
@@ -344,7 +345,9 @@ def _frontier(results: tuple[RunResult, ...]) -> Markup:
             "<h2>Risk and utility</h2><p>The risk is what is promised, one in k; down and to the left is better. No run "
             "beats those on the dashed line in both: {}.</p>"
         ).format(", ".join(points[at][1] for at in best)),
-        risk_and_loss(points, best, "risk, 1/k", "GCP"),
+        risk_and_loss(
+            points, best, "risk, 1/k", "GCP", {one.algorithm: look_of(one.algorithm) for one in runs}
+        ),
     ]
     return Markup("").join(parts)
 
