@@ -159,10 +159,10 @@ def column_keys() -> Lines:
 def criterion_table() -> Lines:
     """The criteria and their parameters."""
     rows = [
-        [_code(name), ", ".join(_code(one) for one in takes) or "none besides k"]
-        for name, takes in CRITERIA.items()
+        [_code(name), one.sentence, ", ".join(_code(option) for option in one.options) or "none besides k"]
+        for name, one in CRITERIA.items()
     ]
-    return _table(["criterion", "parameters"], rows)
+    return _table(["criterion", "what holds", "parameters"], rows)
 
 
 def measure_list() -> Lines:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from html import escape
 
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.engine.report.report import PROMISES
+from anonflow.criteria.registry import promise_of
 
 __all__ = ["methods_list", "risk", "unique_bars"]
 
@@ -88,8 +88,8 @@ def methods_list(chosen: Collection[str]) -> str:
         )
     wanted = dict.fromkeys(REGISTRY[name].guarantee for name in chosen if name in REGISTRY)
     promises = "".join(
-        f"<p><b>{escape(one)}</b> guarantees: {escape(PROMISES[one])}</p>"
+        f"<p><b>{escape(one)}</b> guarantees: {escape(promise_of(one))}</p>"
         for one in wanted
-        if one in PROMISES
+        if promise_of(one)
     )
     return f'<div class="methods">{"".join(parts)}<div class="promises">{promises}</div></div>'

@@ -7,8 +7,8 @@ from typing import Any
 import param
 
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.draft_form import Choices
-from anonflow.engine.report.report import PROMISES
 from anonflow.loss import MEASURES
 from anonflow.option import Option
 from anonflow.table.uniqueness import Uniqueness
@@ -120,7 +120,7 @@ class Protection(Choices):
         method = algorithm_named(name)
         said = {field: getattr(method, field) for field in ("name", "family", "summary", "guarantee")}
         return said | {
-            "promise": PROMISES.get(method.guarantee, ""),
+            "promise": promise_of(method.guarantee),
             "complexity": method.complexity,
             "paper": method.paper,
         }

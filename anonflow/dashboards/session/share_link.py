@@ -9,7 +9,7 @@ from typing import Any
 
 from anonflow import datasets
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.request import CRITERIA
+from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.loss import MEASURES
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES

@@ -17,7 +17,8 @@ from anonflow import loss
 from anonflow.algorithms.anonymize import partition_rng, solve, within
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.errors import AnonflowError, unforeseen
@@ -41,7 +42,7 @@ __all__ = [
     "ready",
 ]
 
-OF_THE_WHOLE = (*DIVERSITY, "pattern", "boundary")
+OF_THE_WHOLE = tuple(name for name, criterion in CRITERIA.items() if not criterion.adds_up)
 """Criteria that are checked on the whole release, not partition by partition."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from anonflow import datasets, loss, utility
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.request import CRITERIA
+from anonflow.criteria.registry import CRITERIA
 from anonflow.engine.flows import spec
 from anonflow.option import Option
 from anonflow.risk import ATTACKERS

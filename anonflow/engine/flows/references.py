@@ -10,7 +10,8 @@ from typing import Any
 from anonflow import datasets, loss, risk, strict_yaml, utility
 from anonflow.algorithms.diversity.target import DIVERSITIES, check_parameters, sensitive_column
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.request import CRITERIA, read_criteria
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.schema import Schema
