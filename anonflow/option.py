@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -44,6 +45,8 @@ class Option:
         Whether a form asks for it with the others; not what has a page of its own, or concerns the machine.
     time_limit : bool
         Whether it is the number of seconds after which the best result found is kept.
+    words : tuple of str
+        Words that a value of no plain type may hold, such as the names of predicates.
     symmetric : bool
         Whether with it matches are reciprocal: record j covers original i wherever record i covers original j.
     name, sentence : str
@@ -65,6 +68,7 @@ class Option:
     whole: bool = False
     in_form: bool = True
     time_limit: bool = False
+    words: tuple[str, ...] = ()
     symmetric: bool = False
     name: str = ""
     sentence: str = ""
@@ -98,14 +102,16 @@ class Option:
 
 
 @cache
-def options_of(function: Callable[..., Any]) -> Mapping[str, Option]:
+def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mapping[str, Option]:
     """The keyword-only parameters of a function as options, by name.
 
     Parameters
     ----------
     function : callable
-        Parameters may be annotated with a type, or with ``Annotated[type, Option(...)]``. One without an annotation
-        is what its default is.
+        Or a class that is made with such parameters. Parameters may be annotated with a type, or with
+        ``Annotated[type, Option(...)]``. One without an annotation is what its default is.
+    keyword_only : bool, optional
+        False for all parameters.
 
     Returns
     -------
@@ -113,15 +119,16 @@ def options_of(function: Callable[..., Any]) -> Mapping[str, Option]:
         In the order of the parameters; read once.
     """
     parameters = [
-        one for one in inspect.signature(function).parameters.values() if one.kind is one.KEYWORD_ONLY
+        one
+        for one in inspect.signature(function).parameters.values()
+        if one.kind is one.KEYWORD_ONLY or not keyword_only
     ]
     if not parameters:
         return MappingProxyType({})
-    hints = get_type_hints(function, include_extras=True)
     sentences = paragraphs(function.__doc__)
     options = {}
     for one in parameters:
-        hint = hints.get(one.name)
+        hint = _hint(one.annotation, function.__module__)
         option = Option()
         if get_origin(hint) is Annotated:
             hint, *extras = get_args(hint)
@@ -145,6 +152,17 @@ def options_of(function: Callable[..., Any]) -> Mapping[str, Option]:
     return MappingProxyType(options)
 
 
+def _hint(annotation: Any, module: str) -> Any:
+    """The type that an annotation names; any, if it names what is imported for type checkers only."""
+    if annotation is NEEDED:
+        return None
+    holder = type("_", (), {"__annotations__": {"it": annotation}})
+    try:
+        return get_type_hints(holder, vars(sys.modules[module]), include_extras=True)["it"]
+    except NameError:
+        return Any
+
+
 def _is_union(hint: Any) -> bool:
     origin = get_origin(hint)
     return origin is Union or getattr(origin, "__name__", "") == "UnionType"
@@ -162,7 +180,7 @@ def paragraphs(docstring: str | None) -> dict[str, str]:
     dict of str to str
         Empty where there is none, as under ``python -OO``.
     """
-    lines = inspect.cleandoc(docstring or "").splitlines()
+    lines = inspect.cleandoc(docstring or "").splitlines() or [""]
     told: dict[str, list[str]] = {}
     names: list[str] = []
     inside = over = False

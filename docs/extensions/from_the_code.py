@@ -166,8 +166,16 @@ def criterion_table() -> Lines:
 
 
 def measure_list() -> Lines:
-    """The names that `measure` takes."""
-    return [", ".join(_code(name) for name in utility.measure_names()) + "."]
+    """The names that `measure` takes, what each is, and which of two numbers is better."""
+    same: dict[str, list[str]] = {}
+    for name, one in utility.MEASURES.items():
+        same.setdefault(one.sentence, []).append(name)
+    rows = []
+    for sentence, names in same.items():
+        one = utility.MEASURES[names[0]]
+        options = ", ".join(_code(option) for option in one.options)
+        rows.append([", ".join(map(_code, names)), sentence, one.better or "neither", options])
+    return _table(["measure", "what", "better", "options"], rows)
 
 
 def attacker_table() -> Lines:

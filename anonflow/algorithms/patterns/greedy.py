@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, qi_costs, whole_costs
+from anonflow.algorithms.patterns.language import PREDICATES, mask_costs, pattern_masks, qi_costs, whole_costs
 from anonflow.algorithms.patterns.row_choices import choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -18,7 +18,7 @@ from anonflow.table.records import Records, equal_columns
 
 __all__ = ["PATTERN_GUIDED", "pattern_guided", "place", "publish_places", "within_boundaries"]
 
-Patterns = Annotated[Any, Option("Patterns", in_form=False)]
+Patterns = Annotated[Any, Option("Patterns", in_form=False, words=("all", "none", *PREDICATES))]
 Weights = Annotated[Any, Option("Weights of columns", in_form=False)]
 
 LARGEST = 30_000_000

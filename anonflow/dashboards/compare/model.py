@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
+from anonflow import utility
 from anonflow.algorithms.registry import look_of
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.background import Background
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "RISKS", "CompareModel", "column_losses"]
 
 MEASURES = {
-    "gcp": "GCP, lower is better",
-    "usefulness": "usefulness, lower is better",
+    "gcp": f"GCP, {utility.MEASURES['gcp'].better} is better",
+    "usefulness": f"usefulness, {utility.MEASURES['usefulness'].better} is better",
     "seconds": "runtime, seconds",
 }
 """What is drawn against k."""

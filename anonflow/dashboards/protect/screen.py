@@ -13,14 +13,16 @@ import param
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import card
 from anonflow.dashboards.components.markup import methods_list, risk
+from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
 from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoice
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.patterns import PatternChoice
-from anonflow.dashboards.protect.settings import CUTS, LOSSES, Protection, share
+from anonflow.dashboards.protect.settings import CUTS, Protection, share
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.loss import LOSSES
 from anonflow.option import Option
 
 __all__ = ["ProtectScreen"]
@@ -124,7 +126,7 @@ class ProtectScreen(pn.viewable.Viewer):
             choice.param.seconds, label="Seconds it may take", width=150, step=1.0
         )
         self.order = pn.widgets.Select.from_param(choice.param.order, label="Cut along", width=160)
-        words = {text: name for name, text in LOSSES.items()}
+        words = {loss.label: name for name, loss in LOSSES.items()}
         self.loss = pn.widgets.Select.from_param(
             choice.param.loss, label="Information loss to keep low", options=words, width=380
         )
@@ -170,26 +172,7 @@ class ProtectScreen(pn.viewable.Viewer):
         return option.default if option.problem(value) else value
 
     def _field(self, method: str, option: Option) -> Any:
-        value = self._shown(method, option)
-        if option.choices:
-            widget: Any = pn.widgets.Select(
-                label=option.label, options=list(option.choices), value=value, width=260
-            )
-        elif option.kind is bool:
-            widget = pn.widgets.Checkbox(label=option.label, value=value)
-        elif option.kind is float:
-            widget = pn.widgets.FloatInput(
-                label=option.label,
-                value=None if value is None else float(value),
-                start=option.least,
-                step=option.step,
-                width=260,
-            )
-        elif option.kind is str:
-            widget = pn.widgets.TextInput(label=option.label, value=value, width=260)
-        else:
-            least = None if option.least is None else int(option.least)
-            widget = pn.widgets.IntInput(label=option.label, value=value, start=least, width=260)
+        widget = option_field(option, self._shown(method, option), width=260)
         self._fields[method, option.name] = widget
 
         def changed(event: Any, option: Option = option) -> None:

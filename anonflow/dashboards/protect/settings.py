@@ -13,16 +13,7 @@ from anonflow.loss import MEASURES
 from anonflow.option import Option
 from anonflow.table.uniqueness import Uniqueness
 
-__all__ = ["CUTS", "LOSSES", "Protection", "share"]
-
-LOSSES = {
-    "ncp": "NCP (GCP): width of ranges, number of values",
-    "lm": "LM: number of values that are covered",
-    "entropy": "entropy (EM): bits that are lost",
-    "height": "height (IL): levels of the hierarchy",
-    "suppressions": "suppressions: hidden cells",
-}
-"""The information losses in words; every one of ``loss.MEASURES``."""
+__all__ = ["CUTS", "Protection", "share"]
 
 CUTS = {"whole table": "whole", "partitions of a size": "size", "largest that fit a time": "time"}
 """How the table is cut into partitions."""

@@ -5,6 +5,7 @@ It says what :mod:`anonflow.engine.flows.spec` says. The loader checks more: nam
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anonflow import datasets, loss, utility
@@ -12,11 +13,11 @@ from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.engine.flows import spec
-from anonflow.option import Option
+from anonflow.option import Option, options_of
 from anonflow.risk import ATTACKERS
-from anonflow.table.schema import KINDS, ROLES
+from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
-__all__ = ["flow_schema"]
+__all__ = ["flow_schema", "words_of"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -42,6 +43,10 @@ def flow_schema() -> dict[str, Any]:
     source = parts["SourceSpec"]
     _put(source, "pieces", anyOf=[{"type": "boolean"}, {"type": "integer", "minimum": 2}, _NULL])
     _put(source, "dataset", anyOf=[{"enum": list(datasets.names())}, _NULL])
+    for name in datasets.names():
+        for option in datasets.declared(name).values():
+            if option.choices and option.name in source["properties"]:
+                _put(source, option.name, anyOf=[{"enum": list(option.choices)}, _NULL])
     anonymize = parts["AnonymizeSpec"]
     _put(anonymize, "algorithm", enum=list(REGISTRY))
     _put(anonymize, "loss", enum=list(loss.names()), default="ncp")
@@ -54,6 +59,9 @@ def flow_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {name: _of_method(method) for name, method in REGISTRY.items()},
     }
+    swept = [f"anonymize.{name}" for name in anonymize["properties"] if name != "options"]
+    swept += [f"partition.{name}" for name in parts["PartitionSpec"]["properties"]]
+    made["properties"]["matrix"]["propertyNames"] = {"enum": swept}
     # what can be swept is given by the matrix instead
     anonymize.pop("required", None)
     return {**made, "$schema": DIALECT, "title": "anonflow flow", "description": "A flow of anonflow."}
@@ -70,7 +78,7 @@ def _put(part: dict[str, Any], key: str, **said: Any) -> None:
 def _value(option: Option) -> dict[str, Any]:
     """What an option may be."""
     if option.kind is None:
-        return {}
+        return {"anyOf": [{"enum": list(option.words)}, {}]} if option.words else {}
     bounds = {"minimum": option.least, "exclusiveMaximum": option.below}
     number: dict[str, Any] = {word: bound for word, bound in bounds.items() if bound is not None}
     one = {
@@ -117,18 +125,17 @@ def _options() -> dict[str, dict[str, Any]]:
 
 
 def _steps(told: dict[str, Any]) -> dict[str, Any]:
-    named = {"type": "object", "minProperties": 1}
-    lists = {
-        "verify": ["guarantee", *CRITERIA],
-        "attack": list(ATTACKERS),
-        "measure": list(utility.measure_names()),
+    lists: dict[str, dict[str, Mapping[str, Option]]] = {
+        "verify": {"guarantee": {}, **{name: one.options for name, one in CRITERIA.items()}},
+        "attack": {name: options_of(kind, keyword_only=False) for name, kind in ATTACKERS.items()},
+        "measure": {name: one.options for name, one in utility.MEASURES.items()},
     }
     steps: dict[str, Any] = {
         name: {
             "type": "array",
             "minItems": 1,
             "description": told[name]["description"],
-            "items": {"anyOf": [{"enum": known}, {"type": "string"}, named]},
+            "items": {"anyOf": [{"enum": list(known)}, {"type": "string"}, _named(known)]},
         }
         for name, known in lists.items()
     }
@@ -151,6 +158,16 @@ def _steps(told: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _named(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
+    """A mapping of a name to its options, or to the first of them; what goes with what is the loader's."""
+    entries = {}
+    for name, options in known.items():
+        values = {key: _value(option) for key, option in options.items()}
+        forms: list[dict[str, Any]] = [{"type": "object", "properties": values}, _NULL]
+        entries[name] = {"anyOf": [*forms, *list(values.values())[:1]]}
+    return {"type": "object", "minProperties": 1, "properties": entries}
+
+
 def _columns() -> dict[str, Any]:
     entry = {
         "type": "object",
@@ -161,8 +178,10 @@ def _columns() -> dict[str, Any]:
             "kind": {"enum": list(KINDS)},
             "weight": {"type": "number", "exclusiveMinimum": 0},
             "hierarchy": {"type": ["string", "object"]},
-            "boundary": {"type": ["array", "object"]},
-            "missing": {"enum": ["refuse", "suppress", "drop", "value"]},
+            "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
+            "missing": {
+                "enum": list(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules))
+            },
             "max-width": {"type": "number", "exclusiveMinimum": 0},
             "max-set": {"type": "integer", "minimum": 1},
         },
@@ -173,3 +192,18 @@ def _columns() -> dict[str, Any]:
         "description": "Column name -> what it is; a column that is not named is not published.",
         "additionalProperties": entry,
     }
+
+
+def words_of(schema: Any) -> Iterator[str]:
+    """Every word that a JSON Schema itself says a file may hold: its keys and the values to choose from."""
+    if isinstance(schema, Mapping):
+        yield from schema.get("properties", ())
+        for one in (*schema.get("enum", ()), schema.get("const"), schema.get("default")):
+            if isinstance(one, str):
+                yield one
+        for key, value in schema.items():
+            if key not in ("enum", "const", "default", "description"):
+                yield from words_of(value)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from words_of(one)
