@@ -10,6 +10,7 @@ Flows, the JSON Schema, forms, links, the shell and the documentation read that,
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -79,26 +80,37 @@ class Option:
 
     def problem(self, value: Any) -> str | None:
         """What a value must be instead, to follow the option's name; None if it may be this one."""
-        if (value is None and self.optional) or (self.kind is None and not self.choices):
-            return None
+        return None if self._may_be(value) else f"must be {self.value_words()}"
+
+    def value_words(self) -> str:
+        """What it may be, in words."""
         if self.choices:
-            good = isinstance(value, str) and value in self.choices
-            return None if good else f"must be one of {', '.join(self.choices)}"
-        if self.kind is bool:
-            return None if isinstance(value, bool) else "must be true or false"
-        if self.kind is str:
-            return None if isinstance(value, str) else "must be text"
-        whole = self.kind is int
-        number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-        if number and float("-inf") < float(value) < float("inf"):
-            low = self.least is not None and value < self.least
-            high = self.below is not None and value >= self.below
-            if not low and not high and not (self.whole and value != int(value)):
-                return None
-        bounds = [f"at least {self.least:g}"] if self.least is not None else []
+            return f"one of {', '.join(self.choices)}"
+        if self.kind is None:
+            return "as the method reads it"
+        if self.kind in (bool, str):
+            return "true or false" if self.kind is bool else "text"
+        words = "a whole number" if self.kind is int or self.whole else "a number"
+        bounds = [f"of at least {self.least:g}"] if self.least is not None else []
         bounds += [f"below {self.below:g}"] if self.below is not None else []
-        words = "must be a whole number" if whole or self.whole else "must be a number"
-        return f"{words} of {' and '.join(bounds)}".replace("of below", "below") if bounds else words
+        return " ".join([words, " and ".join(bounds)]).strip()
+
+    def _may_be(self, value: Any) -> bool:
+        if self.kind is None or (value is None and self.optional):
+            return True
+        if self.choices:
+            return isinstance(value, str) and value in self.choices
+        if self.kind in (bool, str):
+            return isinstance(value, self.kind)
+        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
+            return False
+        number = float(value)
+        return (
+            math.isfinite(number)
+            and (self.least is None or number >= self.least)
+            and (self.below is None or number < self.below)
+            and (not self.whole or number == int(number))
+        )
 
 
 @cache

@@ -42,11 +42,16 @@ def algorithm_table() -> Lines:
 
 
 def algorithm_options() -> Lines:
-    """A section for each method: paper, and options with their defaults."""
+    """A section for each method: paper, its options with what they may be, and what its function says."""
     lines: Lines = []
     for method in REGISTRY.values():
         lines += [f"### `{method.name}`", "", f"{method.summary}.", ""]
         lines += [f"*{method.family}*, guarantees **{method.guarantee}**. {method.paper}.", ""]
+        rows = [
+            [_code(one.name), one.label, one.value_words(), _code(one.default)]
+            for one in method.options.values()
+        ]
+        lines += [*_table(["option", "in the form", "value", "default"], rows), ""] if rows else []
         where = f"{method.run.__module__}.{method.run.__name__}"
         lines += ["```{eval-rst}", f".. autofunction:: {where}", "```", ""]
     return lines

@@ -18,7 +18,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.reassign import slot_costs_jit
 from anonflow.kernels.state import GRID, State, empty_state
-from anonflow.loss import MONOTONE
+from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.utility.bounds import record_bounds
 
@@ -113,7 +113,7 @@ def optimal(
     else:
         bound = 0
         effort = min(1.0, time_limit / 60) if time.monotonic() < end else 0.0
-        if part.loss in MONOTONE:
+        if LOSSES[part.loss].monotone:
             bound = math.floor(float(record_bounds(part.records, k, part.loss, effort).sum()) / GRID)
         bound = min(bound, cost)
         room = min(NEAR, int(RATE * time_limit / 10))

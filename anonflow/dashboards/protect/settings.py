@@ -9,7 +9,7 @@ import param
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.draft_form import Choices
-from anonflow.loss import MEASURES
+from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.uniqueness import Uniqueness
 
@@ -41,7 +41,7 @@ class Protection(Choices):
     k = param.Integer(default=10, bounds=(2, None), doc="Among how many records each one hides.")
     more = param.List(default=[], doc="Further ks to compare.")
     algorithms = param.List(default=["greedy"], doc="Methods to run.")
-    loss = param.Selector(default="ncp", objects=list(MEASURES))
+    loss = param.Selector(default="ncp", objects=list(LOSSES))
     boundaries = param.Boolean(default=True, doc="Whether methods keep boundaries and limits.")
     cut = param.Selector(default="whole", objects=list(CUTS.values()))
     size = param.Integer(default=250, bounds=(2, None), doc="Records in a partition.")
@@ -169,7 +169,7 @@ class Protection(Choices):
             changes["more"] = [k for k in ks if k != changes.get("k", self.k)]
         changes["algorithms"] = [name for name in self.workspace.algorithms if name in REGISTRY]
         step = draft.get(("steps", "anonymize"), {})
-        if step.get("loss", "ncp") in MEASURES:
+        if step.get("loss", "ncp") in LOSSES:
             changes["loss"] = step.get("loss", "ncp")
         changes["boundaries"] = step.get("boundaries", True) is not False
         changes["options"] = step.get("options") or {}
