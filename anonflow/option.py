@@ -137,10 +137,12 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
     ]
     if not parameters:
         return MappingProxyType({})
+    # a class has no globals of its own: those of its module
+    names = getattr(function, "__globals__", None) or vars(sys.modules[function.__module__])
     sentences = paragraphs(function.__doc__)
     options = {}
     for one in parameters:
-        hint = _hint(one.annotation, function.__module__)
+        hint = _hint(one.annotation, names)
         option = Option()
         if get_origin(hint) is Annotated:
             hint, *extras = get_args(hint)
@@ -164,13 +166,13 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
     return MappingProxyType(options)
 
 
-def _hint(annotation: Any, module: str) -> Any:
+def _hint(annotation: Any, names: dict[str, Any]) -> Any:
     """The type that an annotation names; any, if it names what is imported for type checkers only."""
     if annotation is NEEDED:
         return None
     holder = type("_", (), {"__annotations__": {"it": annotation}})
     try:
-        return get_type_hints(holder, vars(sys.modules[module]), include_extras=True)["it"]
+        return get_type_hints(holder, names, include_extras=True)["it"]
     except NameError:
         return Any
 

@@ -22,7 +22,16 @@ from anonflow.loss import measure_named
 from anonflow.partition import bounded, divided, limited, unbounded
 from anonflow.table import Records, Table
 
-__all__ = ["Anonymization", "anonymize", "assemble", "check_k", "partition_rng", "solve", "within"]
+__all__ = [
+    "Anonymization",
+    "anonymize",
+    "assemble",
+    "check_k",
+    "check_size",
+    "partition_rng",
+    "solve",
+    "within",
+]
 
 STEP = 0
 """The part of a seed's stream that algorithms use (the draw uses another)."""
@@ -104,7 +113,7 @@ def anonymize(
     records = within(table.records, method, boundaries)
     found = None
     if seconds is None:
-        size = _partition_size(partition_size)
+        size = check_size(partition_size)
     else:
         found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
         size = found.size
@@ -268,6 +277,23 @@ def check_k(k: int, n: int) -> int:
     return int(k)
 
 
+def check_size(size: Any) -> int | None:
+    """A usable partition size; None for the whole table.
+
+    Raises
+    ------
+    ParameterError
+        If it is no integer of at least 1, nor None.
+    """
+    if size is None:
+        return None
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ParameterError(
+            "partition_size must be a whole number of at least k, or None for the whole table"
+        )
+    return int(size)
+
+
 def _threads(workers: int | None) -> int:
     if workers is None:
         return os.cpu_count() or 1
@@ -276,13 +302,3 @@ def _threads(workers: int | None) -> int:
             "workers must be a whole number of at least 1, or None for one for each processor"
         )
     return int(workers)
-
-
-def _partition_size(size: Any) -> int | None:
-    if size is None:
-        return None
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ParameterError(
-            "partition_size must be a whole number of at least k, or None for the whole table"
-        )
-    return int(size)

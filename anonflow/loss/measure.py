@@ -46,6 +46,7 @@ class Pools:
         return start
 
     def named(self) -> dict[str, np.ndarray]:
+        """The arrays by their names in a plan."""
         return {name: np.concatenate(parts) for name, parts in vars(self).items()}
 
 

@@ -26,7 +26,7 @@ __all__ = [
     "TableSpec",
 ]
 
-VERSION = 1
+VERSION: Literal[1] = 1
 """The version of the flow format that this package reads."""
 
 SCHEDULER = r"^(threads|processes|(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}/?)$"
