@@ -320,8 +320,9 @@ def compare(
     from anonflow import engine
     from anonflow.algorithms.budget import AUTO, check_budget
     from anonflow.algorithms.registry import algorithm_named
-    from anonflow.engine.owner.folder import check_target, write_whole
+    from anonflow.engine.owner.folder import check_target
     from anonflow.engine.report.report import comparison
+    from anonflow.whole_file import write_whole
 
     try:
         ks = list(dict.fromkeys(int(one) for one in k.split(",")))

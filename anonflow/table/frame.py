@@ -57,8 +57,22 @@ class Table:
         If a hierarchy cannot be read, or values of the table are none of its leaves.
     """
 
-    def __init__(self, frame: pd.DataFrame, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        schema: Schema | Mapping[str, Any] | str | PathLike[str],
+        *,
+        _records: Records | None = None,
+    ) -> None:
         self.schema = Schema.of(schema)
+        self.dropped = 0
+        self.unpublished: tuple[str, ...] = ()
+        self.unnamed: tuple[str, ...] = ()
+        if (
+            _records is not None
+        ):  # a part of a table: checked, cut down to what is published, and coded before
+            self.frame, self.records = frame, _records
+            return
         _check_frame(frame, self.schema)
         columns = self.schema.columns
         kept = np.ones(len(frame), bool)
@@ -71,10 +85,8 @@ class Table:
                 "every record has a missing value that the schema drops; say missing: value or suppress"
             )
         published = [n for n in frame.columns if n in columns and columns[n].role != "identifier"]
-        self.unpublished: tuple[str, ...] = tuple(
-            str(name) for name in frame.columns if name not in published
-        )
-        self.unnamed: tuple[str, ...] = tuple(str(name) for name in frame.columns if name not in columns)
+        self.unpublished = tuple(str(name) for name in frame.columns if name not in published)
+        self.unnamed = tuple(str(name) for name in frame.columns if name not in columns)
         self.frame = frame.loc[kept, published] if self.dropped else frame[published]
         self.records = self._coded()
 
@@ -128,13 +140,9 @@ class Table:
         """
         import pandas as pd
 
-        part = object.__new__(cls)
-        part.schema, part.dropped, part.records = schema, 0, records
-        part.unpublished = part.unnamed = ()
         nothing = np.full(records.n, np.nan)
         cells = {name: others.get(name, nothing) for name in columns}
-        part.frame = pd.DataFrame(cells, index=pd.RangeIndex(records.n))
-        return part
+        return cls(pd.DataFrame(cells, index=pd.RangeIndex(records.n)), schema, _records=records)
 
     def _coded(self) -> Records:
         domains: list[Domain] = []
@@ -209,11 +217,8 @@ class Table:
         IndexError
             If a position does not exist.
         """
-        part = object.__new__(Table)
-        part.schema, part.dropped = self.schema, 0
+        part = Table(self.frame.iloc[index], self.schema, _records=self.records.take(index))
         part.unpublished, part.unnamed = self.unpublished, self.unnamed
-        part.frame = self.frame.iloc[index]
-        part.records = self.records.take(index)
         return part
 
     def __len__(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["code", "problems_of", "running_flow", "single_document"]
-
-_PLACE = re.compile(r"^(this flow:)?(\d+:\d+: )?")
-"""Lines of a file that nobody has seen."""
 
 PATTERNS = 16
 """Quasi-identifiers up to which all patterns are no question."""
@@ -62,7 +58,8 @@ def problems_of(draft: Draft, table: Table, source: Mapping[str, Any]) -> tuple[
     try:
         flow = draft.flow()
     except AnonflowError as error:
-        return tuple(_PLACE.sub("", text) for text in error.problems)
+        # a draft is no file that somebody has seen: what is wrong, without line and column
+        return tuple(text for _, text in error.found) or error.problems
     found: dict[str, None] = {}
     if draft.get(("table", "source")) != dict(source):
         found["the flow names another table than the one that is open; open that one"] = None
