@@ -40,5 +40,6 @@ K_ANONYMITY = Criterion(
     check=k_anonymity,
     sentence="Every published row reads the same on the quasi-identifiers as at least k - 1 others.",
     promise="Every published row has the same quasi-identifiers as at least k - 1 others.",
+    covers_k=True,
     also={"k-anonymous": {}},
 )

@@ -168,6 +168,7 @@ COVERS_K = Criterion(
     sentence="Every published row covers at least k originals.",
     promise="Every published row covers at least k originals.",
     warning=_NO_MATCHES,
+    covers_k=True,
     also={"(k,1)-anonymity": {}},
 )
 
@@ -177,6 +178,7 @@ TWO_SIDED = Criterion(
     sentence="Both (1,k) and (k,1).",
     promise="Every original is covered by at least k published rows, and every published row covers at least k originals.",
     warning=_NO_MATCHES,
+    covers_k=True,
     also={"(k,k)-anonymity": {}},
 )
 

@@ -29,6 +29,8 @@ class Criterion:
         What it promises, for a reader of the release, where a method guarantees it.
     warning : str, optional
         What a release with this guarantee does not protect from.
+    covers_k : bool, optional
+        Whether under it every generalized record covers at least k originals.
     adds_up : bool, optional
         Whether a release keeps it if each of its partitions does.
     also : mapping, optional
@@ -40,6 +42,7 @@ class Criterion:
     sentence: str
     promise: str = ""
     warning: str = ""
+    covers_k: bool = False
     adds_up: bool = True
     also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 

@@ -129,5 +129,6 @@ K_REGULAR = Criterion(
     "has probability exactly 1/k, for whoever knows the quasi-identifiers of everybody in the table.",
     warning="Who knows for certain which rows belong to some people can rule out choices for others: "
     "heterogeneous generalization loses more by this than classes of equal rows do.",
+    covers_k=True,
     also={"k-regularity": {}},
 )

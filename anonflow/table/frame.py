@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import AnonflowError, DataError, SchemaError
-from anonflow.table.coding import code_column, missing_cells
-from anonflow.table.domain import Domain
+from anonflow.table.coding import code_column
+from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.read import read_frame
 from anonflow.table.records import Records
 from anonflow.table.schema import Schema, did_you_mean
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Table", "check_columns"]
+
+
+COUNTED = 100_000
+"""Unique records are counted for a notebook up to so many: a repr answers at once."""
 
 
 class Table:
@@ -228,9 +232,27 @@ class Table:
         return f"Table({self.n} records, {len(self.qi_columns)} quasi-identifiers, {len(self.other_columns)} other columns)"
 
     def _repr_html_(self) -> str:
-        from anonflow.table.showing import table_view
+        from anonflow.drawing import share
+        from anonflow.table.uniqueness import Uniqueness
+        from anonflow.table.view import table_view
 
-        return table_view(self)
+        numbers: list[tuple[str, Any]] = [
+            ("records", f"{self.n:,}"),
+            ("quasi-identifiers", len(self.qi_columns)),
+            ("other columns", len(self.other_columns)),
+        ]
+        if self.dropped:
+            numbers.append(("left out for a missing value", f"{self.dropped:,}"))
+        if self.n <= COUNTED:
+            unique = Uniqueness(self.frame, self.qi_columns).unique
+            numbers.append(("unique on the quasi-identifiers", f"{unique:,} ({share(unique, self.n)})"))
+        rows = []
+        for name in map(str, self.frame.columns):
+            column = self.schema[name]
+            sizes = [int((domain.counts > 0).sum()) for domain in self.domains if domain.column == name]
+            distinct = " / ".join(f"{size:,}" for size in sizes)
+            rows.append((name, column.role, column.kind or "", distinct, column.details))
+        return table_view(numbers, rows, self.frame)
 
 
 def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from anonflow.errors import Problem, SchemaError
-from anonflow.hierarchy import Hierarchy
+from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
 
 if TYPE_CHECKING:
@@ -63,6 +63,31 @@ class Column:
     boundary: tuple[str, ...] | float | None = None
     missing: str | None = None
     limit: float | None = None
+
+    @property
+    def details(self) -> str:
+        """What else is declared, in a few words; labels of a boundary among them."""
+        parts = []
+        if isinstance(self.hierarchy, Hierarchy):
+            tree = self.hierarchy
+            parts.append(f"{tree.n_leaves:,} leaves, height {int(tree.height[0])}")
+        elif isinstance(self.hierarchy, str):
+            parts.append(f"from {self.hierarchy}")
+        elif self.hierarchy is not None:
+            parts.append(f"from {next(iter(self.hierarchy))}")
+        if isinstance(self.boundary, tuple):
+            parts.append("boundary " + ", ".join(self.boundary))
+        elif self.boundary is not None:
+            parts.append(f"boundary: width {number_text(self.boundary)}")
+        if self.limit is not None:
+            parts.append(
+                f"at most {number_text(self.limit)} " + ("wide" if self.kind == "numeric" else "values")
+            )
+        if self.kind is not None and self.missing not in (None, MISSING_RULES[self.kind][0]):
+            parts.append(f"missing: {self.missing}")
+        if self.weight != 1.0:
+            parts.append(f"weight {number_text(self.weight)}")
+        return "; ".join(parts)
 
     def to_mapping(self) -> dict[str, Any]:
         """The column as it is written in a schema.
@@ -238,9 +263,9 @@ class Schema(Mapping[str, Column]):
         return "\n".join(["Schema", *lines])
 
     def _repr_html_(self) -> str:
-        from anonflow.table.showing import schema_view
+        from anonflow.table.view import schema_view
 
-        return schema_view(self)
+        return schema_view([(name, c.role, c.kind or "", c.details) for name, c in self._columns.items()])
 
 
 def did_you_mean(name: object, known: Sequence[str]) -> str:
