@@ -15,10 +15,10 @@ from anonflow.engine.context import Session
 from anonflow.engine.execution.combine import with_findings
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
-from anonflow.engine.owner.folder import write_whole
 from anonflow.engine.report.attacks import attacked
 from anonflow.release import Release, publish, write_release
 from anonflow.table import Table
+from anonflow.whole_file import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.engine import publish as engine_publishing
-from anonflow.engine.owner.folder import OwnerFolder, write_whole
+from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.report import attacks as flow_attacks
 from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.release import (
@@ -29,6 +29,7 @@ from anonflow.release import (
     read_release,
     write_release,
 )
+from anonflow.whole_file import write_whole
 from tests import ROOT
 from tests.cases.flow_files import everything_in, write_flow
 from tests.cases.tables import mixed, sampled

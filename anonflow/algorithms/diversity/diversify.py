@@ -218,7 +218,7 @@ class _Step:
         counts = np.zeros((b + 1, self.values), np.int64)
         np.add.at(counts, (label, self.codes), 1)
         zones = self.zones[first]
-        if anon.algorithm.family == "pattern":
+        if anon.algorithm.hides:
             zones = np.arange(b + 1)  # a union might follow no pattern: what fails is suppressed
         into, unions = united(self.part.plan, boxes, counts, zones, b, anon.k, self.target, self.w)
         classes = into[label]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
@@ -17,11 +18,7 @@ from anonflow.table.schema import did_you_mean
 __all__ = ["DIVERSITIES", "Target", "check_parameters", "sensitive_codes", "sensitive_column", "target_of"]
 
 DIVERSITIES: dict[str, tuple[str, ...]] = {
-    "p-sensitivity": ("p",),
-    "l-diversity": ("l",),
-    "entropy-l-diversity": ("l",),
-    "recursive-l-diversity": ("c", "l"),
-    "t-closeness": ("t",),
+    name: criterion.needed for name, criterion in CRITERIA.items() if criterion.of_a_column
 }
 """The criteria that a result can be diversified for, and what each needs."""
 

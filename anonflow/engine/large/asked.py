@@ -21,9 +21,7 @@ __all__ = ["ADDED_UP", "ROWS", "fields_of", "pieces_of"]
 ROWS = 1 << 18
 """Rows of a piece, where the flow does not say."""
 
-ADDED_UP = (
-    "gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions", "suppressed", "stars", "violations",
-)  # fmt: skip
+ADDED_UP = utility.measures_by_record()
 """Measures of which partitions give a number each."""
 
 _ADVICE = {

@@ -13,7 +13,6 @@ import pyarrow as pa
 from anonflow import partition as partitions
 from anonflow import utility
 from anonflow.algorithms.anonymize import check_k
-from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.engine.context import Session
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.combine import infeasible
@@ -168,7 +167,7 @@ class Large:
         for run in self.flow.runs:
             try:
                 k = check_k(run.anonymize.k, self.n)
-                size = even_size(run.partition.cut, k, run.anonymize.options.get("reciprocal"))
+                size = run.anonymize.method.partition_size(run.partition.cut, k, run.anonymize.options)
                 cuts = partitions.cut(self.n, size, k)
             except InfeasibleError as error:
                 if len(self.flow.runs) == 1:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.large.spill import read_batch, write_batches
 from anonflow.errors import DataError
-from anonflow.table.coding import missing_cells
+from anonflow.table.domain import missing_cells
 from anonflow.table.read import Opener, csv_batches, parquet_files
 from anonflow.table.schema import Schema
 

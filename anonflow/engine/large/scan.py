@@ -15,7 +15,8 @@ from anonflow.engine.large.reading import Piece, kept_rows, read_piece
 from anonflow.errors import AnonflowError, DataError
 from anonflow.release.publish import telling
 from anonflow.table import Domain, Records, Schema
-from anonflow.table.coding import code_column, missing_cells
+from anonflow.table.coding import code_column
+from anonflow.table.domain import missing_cells
 
 __all__ = ["Coder", "Found", "Sketch", "coders", "published_kind", "scan", "sketched", "stand_in"]
 
