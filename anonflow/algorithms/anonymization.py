@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm
+from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from anonflow.release import Release
 
 __all__ = ["Anonymization"]
-
-_COVER_K = ("k-anonymity", "(k,1)", "(k,k)", "k-regular")
-"""Guarantees under which every generalized record covers at least k originals."""
 
 
 class Anonymization:
@@ -151,7 +149,7 @@ class Anonymization:
     @property
     def is_bounded(self) -> bool:
         """Whether every generalized record covers at least k originals, so that :meth:`lower_bound` holds."""
-        if self.guarantee in _COVER_K:
+        if self.guarantee in CRITERIA and CRITERIA[self.guarantee].covers_k:
             return True
         return covers_at_least(self.table.records, self.generalization, self.k)
 
@@ -218,7 +216,16 @@ class Anonymization:
     def _repr_html_(self) -> str:
         from anonflow.algorithms.view import anonymization_view
 
-        return anonymization_view(self)
+        numbers = [
+            ("k", self.k),
+            ("records", f"{self.n:,}"),
+            ("guarantee", self.guarantee),
+            ("information loss (GCP)", f"{self.loss('ncp'):.4f}"),
+            ("suppressed", f"{int(self.suppressed.sum()):,}"),
+        ]
+        return anonymization_view(
+            self.algorithm.name, numbers, self.table, self.generalization, self.suppressed, self
+        )
 
 
 def _sentence(measure: str, loss: float, bound: float | None) -> str:

@@ -12,18 +12,27 @@ import numpy as np
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
 from anonflow.algorithms.budget import check_budget, fitting_size
-from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
 from anonflow.partition import bounded, divided, limited, unbounded
 from anonflow.table import Records, Table
 
-__all__ = ["Anonymization", "anonymize", "assemble", "check_k", "partition_rng", "solve", "within"]
+__all__ = [
+    "Anonymization",
+    "anonymize",
+    "assemble",
+    "check_k",
+    "check_size",
+    "partition_rng",
+    "solve",
+    "within",
+]
 
 STEP = 0
 """The part of a seed's stream that algorithms use (the draw uses another)."""
@@ -105,11 +114,11 @@ def anonymize(
     records = within(table.records, method, boundaries)
     found = None
     if seconds is None:
-        size = _partition_size(partition_size)
+        size = check_size(partition_size)
     else:
         found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
         size = found.size
-    size = even_size(size, k, options.get("reciprocal"))
+    size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
@@ -148,8 +157,12 @@ def solve(
         If an option has a value that the method refuses.
     InfeasibleError
         If the partition has no solution.
+    AnonflowError
+        If the result is wrong, by a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
-    return run_within_limits(method, Partition(records, loss, rng), k, options)
+    outcome = run_within_limits(method, Partition(records, loss, rng), k, options)
+    check_outcome(method, records, k, loss, options, outcome)
+    return outcome
 
 
 def assemble(
@@ -233,8 +246,10 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
         raise ParameterError("boundaries is True or False")
     if boundaries:
         return records
-    if method.name == "greedy-cka":
-        raise ParameterError("greedy-cka keeps boundaries; without them it is k-member")
+    if method.without_boundaries is not None:
+        raise ParameterError(
+            f"{method.name} keeps boundaries; without them it is {method.without_boundaries}"
+        )
     return unbounded(records)
 
 
@@ -269,6 +284,23 @@ def check_k(k: int, n: int) -> int:
     return int(k)
 
 
+def check_size(size: Any) -> int | None:
+    """A usable partition size; None for the whole table.
+
+    Raises
+    ------
+    ParameterError
+        If it is no integer of at least 1, nor None.
+    """
+    if size is None:
+        return None
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ParameterError(
+            "partition_size must be a whole number of at least k, or None for the whole table"
+        )
+    return int(size)
+
+
 def _threads(workers: int | None) -> int:
     if workers is None:
         return os.cpu_count() or 1
@@ -277,13 +309,3 @@ def _threads(workers: int | None) -> int:
             "workers must be a whole number of at least 1, or None for one for each processor"
         )
     return int(workers)
-
-
-def _partition_size(size: Any) -> int | None:
-    if size is None:
-        return None
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ParameterError(
-            "partition_size must be a whole number of at least k, or None for the whole table"
-        )
-    return int(size)

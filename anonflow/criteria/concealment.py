@@ -5,11 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.criteria.covers import perfect_flow
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.max_flow import cyclic_edges
 from anonflow.criteria.verification import Finding
 
-__all__ = ["concealment", "covered_by_k", "covers_k", "match_edges", "two_sided"]
+__all__ = [
+    "COVERED_BY_K",
+    "COVERS_K",
+    "K_CONCEALMENT",
+    "TWO_SIDED",
+    "concealment",
+    "covered_by_k",
+    "covers_k",
+    "match_edges",
+    "two_sided",
+]
 
 
 def match_edges(evidence: Evidence) -> np.ndarray | None:
@@ -135,3 +146,48 @@ def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, wh
             if failing.sum() <= allowed:
                 failing[:] = False
     return Finding.of(criterion, failing, "original", detail, {"k": k})
+
+
+_NO_MATCHES = (
+    "Covering is not matching: who knows that everybody is in the table can rule out rows that lie on no complete "
+    "matching, and may be left with one. Publish k-concealment or a k-regular release instead."
+)
+
+COVERED_BY_K = Criterion(
+    name="(1,k)",
+    check=covered_by_k,
+    sentence="Every original is covered by at least k published rows.",
+    promise="Every original is covered by at least k published rows.",
+    warning=_NO_MATCHES,
+    also={"(1,k)-anonymity": {}},
+)
+
+COVERS_K = Criterion(
+    name="(k,1)",
+    check=covers_k,
+    sentence="Every published row covers at least k originals.",
+    promise="Every published row covers at least k originals.",
+    warning=_NO_MATCHES,
+    covers_k=True,
+    also={"(k,1)-anonymity": {}},
+)
+
+TWO_SIDED = Criterion(
+    name="(k,k)",
+    check=two_sided,
+    sentence="Both (1,k) and (k,1).",
+    promise="Every original is covered by at least k published rows, and every published row covers at least k originals.",
+    warning=_NO_MATCHES,
+    covers_k=True,
+    also={"(k,k)-anonymity": {}},
+)
+
+K_CONCEALMENT = Criterion(
+    name="k-concealment",
+    check=concealment,
+    sentence="Every original has at least k matches: rows on a perfect matching of who covers whom.",
+    promise="Every original could be matched with at least k published rows in some complete matching; how likely "
+    "each of them is, is not promised.",
+    warning="k-concealment assumes an attacker whose computations are polynomially bounded: the matches of a "
+    "record are not equally likely, and who could count all complete matchings would know how likely each is.",
+)

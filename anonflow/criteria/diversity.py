@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -13,13 +13,26 @@ from scipy.sparse import csr_array
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.concealment import match_edges
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence, joint_codes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.option import Option
 from anonflow.table.domain import WHOLE
 
-__all__ = ["Spread", "diversity", "earth_mover", "judged", "spread"]
+__all__ = [
+    "ENTROPY_L_DIVERSITY",
+    "L_DIVERSITY",
+    "P_SENSITIVITY",
+    "RECURSIVE_L_DIVERSITY",
+    "T_CLOSENESS",
+    "Spread",
+    "diversity",
+    "earth_mover",
+    "judged",
+    "spread",
+]
 
 _SLACK = 1e-12
 """Rounding of entropies and distances that is let pass."""
@@ -380,3 +393,108 @@ def _along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndar
     height = np.asarray(tree.height, float) / max(int(tree.height[0]), 1)
     cost: np.ndarray = (height * np.minimum(surplus, want)).sum(axis=1)
     return cost
+
+
+Column = Annotated[str | None, Option("Sensitive column")]
+Per = Annotated[Literal["class", "matches"] | None, Option("Rows that belong together")]
+
+
+def _given(**parameters: Any) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
+def p_sensitivity(
+    evidence: Evidence,
+    *,
+    p: Annotated[float, Option("p: distinct values", least=1)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the number of distinct values."""
+    return diversity(evidence, "p-sensitivity", _given(p=p, column=column, per=per))
+
+
+def l_diversity(
+    evidence: Evidence,
+    *,
+    l: Annotated[float, Option("l", least=1, step=0.5)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the share of the most frequent value."""
+    return diversity(evidence, "l-diversity", _given(l=l, column=column, per=per))
+
+
+def entropy_l_diversity(
+    evidence: Evidence,
+    *,
+    l: Annotated[float, Option("l", least=1, step=0.5)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the entropy of the values."""
+    return diversity(evidence, "entropy-l-diversity", _given(l=l, column=column, per=per))
+
+
+def recursive_l_diversity(
+    evidence: Evidence,
+    *,
+    l: Annotated[float, Option("l", least=1, whole=True)],
+    c: Annotated[float, Option("c", least=0, step=0.5)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the most frequent value against the rare ones."""
+    return diversity(evidence, "recursive-l-diversity", _given(l=l, c=c, column=column, per=per))
+
+
+def t_closeness(
+    evidence: Evidence,
+    *,
+    t: Annotated[float, Option("t: distance", least=0, step=0.05)],
+    column: Column = None,
+    per: Per = None,
+    distance: Annotated[Literal["numeric", "equal", "hierarchy"] | None, Option("Distance of values")] = None,
+    hierarchy: Any = None,
+) -> list[Finding]:
+    """:func:`diversity` by the distance from the whole table."""
+    parameters = _given(t=t, column=column, per=per, distance=distance, hierarchy=hierarchy)
+    return diversity(evidence, "t-closeness", parameters)
+
+
+P_SENSITIVITY = Criterion(
+    name="p-sensitivity",
+    check=p_sensitivity,
+    sentence="The rows that may be a person's show at least p different values.",
+    adds_up=False,
+    also={"distinct-l-diversity": {"l": "p"}},
+)
+
+L_DIVERSITY = Criterion(
+    name="l-diversity",
+    check=l_diversity,
+    sentence="No value is on more than one in l of the rows that may be a person's.",
+    adds_up=False,
+    also={"frequency-l-diversity": {}},
+)
+
+ENTROPY_L_DIVERSITY = Criterion(
+    name="entropy-l-diversity",
+    check=entropy_l_diversity,
+    sentence="The values on these rows are as mixed as l equally frequent ones.",
+    adds_up=False,
+)
+
+RECURSIVE_L_DIVERSITY = Criterion(
+    name="recursive-l-diversity",
+    check=recursive_l_diversity,
+    sentence="The most frequent value is rarer than c times the l-th and rarer ones together.",
+    adds_up=False,
+)
+
+T_CLOSENESS = Criterion(
+    name="t-closeness",
+    check=t_closeness,
+    sentence="The values on these rows are distributed as in the whole table, within a distance of t.",
+    adds_up=False,
+)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from anonflow.criteria.boundaries import boundary, pattern
 from anonflow.criteria.claim import Listing
-from anonflow.criteria.classes import k_anonymity
-from anonflow.criteria.concealment import concealment, covered_by_k, covers_k, two_sided
 from anonflow.criteria.covers import covers
-from anonflow.criteria.diversity import diversity
 from anonflow.criteria.evidence import Evidence, Subject, collect, subject_of
-from anonflow.criteria.regular import k_regular
-from anonflow.criteria.request import CRITERIA, DIVERSITY, Asked, read_criteria
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import ParameterError
 from anonflow.table import Table
@@ -23,16 +18,6 @@ from anonflow.table.marks import row_marks
 
 __all__ = ["criteria_names", "verify"]
 
-_CHECKS: dict[str, Callable[[Evidence], Finding]] = {
-    "covers": covers,
-    "k-anonymity": k_anonymity,
-    "(1,k)": covered_by_k,
-    "(k,1)": covers_k,
-    "(k,k)": two_sided,
-    "k-concealment": concealment,
-    "k-regular": k_regular,
-    "boundary": boundary,
-}
 _STRONGEST_FIRST = ("k-anonymity", "k-regular", "k-concealment")
 
 
@@ -105,7 +90,9 @@ def verify(
     if asked is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
-        findings = [finding for each in asked for finding in _check(evidence, each)]
+        findings = [
+            finding for each in asked for finding in CRITERIA[each.name].findings(evidence, each.parameters)
+        ]
     if changed is not None and changed.any():
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
     return Verification(tuple(findings), table.n, k)
@@ -138,18 +125,10 @@ def _k(k: Any, given: Subject, certificate: Any) -> int | None:
     return None
 
 
-def _check(evidence: Evidence, asked: Asked) -> list[Finding]:
-    if asked.name in DIVERSITY:
-        return diversity(evidence, asked.name, asked.parameters)
-    if asked.name == "pattern":
-        return [pattern(evidence, asked.parameters.get("patterns"))]
-    return [_CHECKS[asked.name](evidence)]
-
-
 def _strongest(evidence: Evidence) -> list[Finding]:
     failed = []
     for name in _STRONGEST_FIRST:
-        finding = _CHECKS[name](evidence)
+        (finding,) = CRITERIA[name].findings(evidence, {})
         if finding.holds:
             return [finding]
         failed.append(finding)

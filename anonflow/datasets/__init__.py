@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +38,7 @@ from anonflow.datasets.printed import (
 )
 from anonflow.datasets.trees import cmc_hierarchies, nursery_hierarchies
 from anonflow.errors import ParameterError
+from anonflow.option import Option, options_of
 from anonflow.table.schema import did_you_mean
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ __all__ = [
     "cmc",
     "cmc_hierarchies",
     "concealment_examples",
+    "declared",
     "describe",
     "freeform_example",
     "freeform_example_anonymized",
@@ -145,8 +146,23 @@ def options(name: str) -> dict[str, Any]:
     ParameterError
         If the name is unknown.
     """
-    parameters = inspect.signature(_entry(name).make).parameters
-    return {option: parameter.default for option, parameter in parameters.items()}
+    return {option: one.default for option, one in declared(name).items()}
+
+
+def declared(name: str) -> Mapping[str, Option]:
+    """The options of a table, as its function declares them.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+    """
+    return options_of(_entry(name).make, keyword_only=False)
 
 
 def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:

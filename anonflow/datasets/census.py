@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anonflow.datasets.generated import draw, generator, text_column
+from anonflow.datasets.generated import Records, Seed, draw, generator, text_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,7 +153,7 @@ _NOT_WORKING = len(_WORKCLASSES) - 1
 _COMPLETE = 20_000
 
 
-def census_like(n: int = 20_000, seed: int = 0) -> pd.DataFrame:
+def census_like(n: Records = 20_000, seed: Seed = 0) -> pd.DataFrame:
     """Synthetic people with the attributes of the CENSUS table of papers 1 and 2; nobody in it is real.
 
     Parameters

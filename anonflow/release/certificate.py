@@ -16,8 +16,8 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.errors import DataError
-from anonflow.release.files import OWNER_ONLY, write_whole
 from anonflow.table.marks import KEY_LENGTH
+from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 
 __all__ = ["FORMAT", "Certificate", "versions"]
 
@@ -134,7 +134,12 @@ class Certificate:
         if self.row_marks is not None:
             arrays[_MARKS] = self.row_marks
         text = self._about(self.row_marks is not None)
-        write_whole(path, OWNER_ONLY, lambda stream: np.savez(stream, about=text, **arrays))
+        write_whole(
+            path,
+            streamed(lambda stream: np.savez(stream, about=text, **arrays)),
+            OWNER_ONLY,
+            make_folders=True,
+        )
 
     def save_in_parts(
         self, path: str | PathLike[str], parts: Mapping[str, tuple[int, Iterable[np.ndarray]]]
@@ -166,7 +171,7 @@ class Certificate:
                         for chunk in chunks:
                             member.write(np.ascontiguousarray(chunk, kind).tobytes())
 
-        write_whole(path, OWNER_ONLY, write)
+        write_whole(path, streamed(write), OWNER_ONLY, make_folders=True)
 
     def _about(self, marked: bool) -> np.ndarray:
         about = {

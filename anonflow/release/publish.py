@@ -99,9 +99,13 @@ class Release:
         return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
 
     def _repr_html_(self) -> str:
-        from anonflow.release.showing import release_view
+        from anonflow.release.view import release_view
 
-        return release_view(self)
+        made = self.certificate
+        if made is None:
+            return release_view(self.frame, ())
+        proof = [("guarantee", made.criterion), ("k", made.k), ("method", made.algorithm)]
+        return release_view(self.frame, proof)
 
 
 def publish(

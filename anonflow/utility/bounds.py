@@ -22,7 +22,7 @@ from anonflow.kernels.bounds import (
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, State
 from anonflow.kernels.state import Plan as CostPlan
-from anonflow.loss import MONOTONE, measure_named, plan
+from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.table import Records
 
 __all__ = ["cover_costs", "covers_at_least", "lower_bound", "pair_costs", "record_bounds", "relaxed_costs"]
@@ -72,7 +72,7 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
     than covering its k nearest, so suppression does not get below the bound either.
     """
     own = measure_named(measure)
-    if own not in MONOTONE:
+    if not LOSSES[own].monotone:
         return None
     # the kernels' costs may be a little above the loss, half a grid step for each QI
     return max(0.0, float(record_bounds(records, k, own, effort).mean()) - records.q * GRID)
@@ -239,9 +239,9 @@ class _Merged:
     @classmethod
     def of(cls, records: Records, k: int, measure: str) -> _Merged:
         own = measure_named(measure)
-        if own not in MONOTONE:
+        if not LOSSES[own].monotone:
             raise ParameterError(
-                f"no lower bound holds for {own}: it may fall when more is covered; use one of {', '.join(MONOTONE)}"
+                f"no lower bound holds for {own}: it may fall when more is covered; use one of {', '.join(name for name, one in LOSSES.items() if one.monotone)}"
             )
         if records.n < k:
             raise InfeasibleError(f"k = {k} is more than the {records.n} records; lower k")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from anonflow import loss
 from anonflow.criteria.graph import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.option import Option, options_of
 from anonflow.table import Records, Table, equal_columns
 from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, usefulness
@@ -21,7 +21,9 @@ from anonflow.utility.subject import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
+    "MEASURES",
     "Asked",
+    "Measure",
     "asked",
     "class_sums",
     "combine",
@@ -30,38 +32,55 @@ __all__ = [
     "measure",
     "measure_names",
     "measures_by_class",
+    "measures_by_record",
     "partial",
 ]
 
 
 @dataclass(frozen=True)
-class _Measure:
+class Measure:
     """One measure: what it needs of the whole table, what a partition adds, and the number in the end.
 
-    ``prepare(records, k, **options)`` gives what ``chunk(prepared, part)`` and ``finish(prepared, chunks)``
-    take; a chunk is small beside its partition, or as large as its matches.
+    Attributes
+    ----------
+    prepare : callable
+        ``prepare(records, k, **options)`` gives what the others take; options are keyword-only, and declared there
+        (:mod:`anonflow.option`).
+    chunk : callable
+        ``chunk(prepared, part)``: small beside its partition, or as large as its matches.
+    finish : callable
+        ``finish(prepared, chunks)``.
+    sentence : str
+        What it is.
+    better : {"lower", "higher", ""}
+        Which of two numbers is better; neither where it judges nothing by itself.
+    adds_up : bool
+        Whether a partition's chunk is a number or two, wherever its rows are.
     """
 
     prepare: Callable[..., Any]
     chunk: Callable[[Any, Part], Any]
     finish: Callable[[Any, list[Any]], float | int]
+    sentence: str
+    better: Literal["lower", "higher", ""] = "lower"
+    adds_up: bool = False
 
     @property
-    def options(self) -> tuple[str, ...]:
-        parameters = inspect.signature(self.prepare).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    def options(self) -> Mapping[str, Option]:
+        """Its options by name."""
+        return options_of(self.prepare)
 
 
 @dataclass(frozen=True)
-class _ClassMeasure(_Measure):
+class _ClassMeasure(Measure):
     """A measure of classes.
 
     ``sums(prepared, chunks)`` is what some classes add, if each of them is in these chunks with all its parts;
     ``of_sums`` makes the number of the sums of all classes.
     """
 
-    sums: Callable[[Any, list[Any]], tuple[float, ...]]
-    of_sums: Callable[[Any, list[tuple[float, ...]]], float | int]
+    sums: Callable[[Any, list[Any]], tuple[float, ...]] = field(kw_only=True)
+    of_sums: Callable[[Any, list[tuple[float, ...]]], float | int] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -79,7 +98,7 @@ class Asked:
 
 def measure_names() -> tuple[str, ...]:
     """The names of all measures."""
-    return tuple(_MEASURES)
+    return tuple(MEASURES)
 
 
 def measure(
@@ -189,16 +208,16 @@ def asked(
     """
     wanted = _wanted(measures)
     for option in options:
-        if not any(option in _MEASURES[name].options for name in wanted):
-            known = tuple(dict.fromkeys(o for name in wanted for o in _MEASURES[name].options)) or ("none",)
+        if not any(option in MEASURES[name].options for name in wanted):
+            known = tuple(dict.fromkeys(o for name in wanted for o in MEASURES[name].options)) or ("none",)
             raise ParameterError(f"unknown option {option!r} of these measures{did_you_mean(option, known)}")
     prepared = {}
     for name, own in wanted.items():
-        one = _MEASURES[name]
+        one = MEASURES[name]
         for option in own:
             if option not in one.options:
                 raise ParameterError(
-                    f"measure {name!r}: unknown option {option!r}{did_you_mean(option, one.options or ('none',))}"
+                    f"measure {name!r}: unknown option {option!r}{did_you_mean(option, tuple(one.options) or ('none',))}"
                 )
         shared = {option: value for option, value in options.items() if option in one.options}
         prepared[name] = one.prepare(records, k, **{**shared, **own})
@@ -241,7 +260,7 @@ def finalize(ready: Asked, combined: dict[str, list[Any]]) -> dict[str, float | 
     the whole table (sums of floats up to their order).
     """
     return {
-        name: _MEASURES[name].finish(prepared, combined[name]) for name, prepared in ready.prepared.items()
+        name: MEASURES[name].finish(prepared, combined[name]) for name, prepared in ready.prepared.items()
     }
 
 
@@ -264,13 +283,18 @@ def finish_sums(ready: Asked, sums: Sequence[Mapping[str, tuple[float, ...]]]) -
     }
 
 
+def measures_by_record() -> tuple[str, ...]:
+    """The names of the measures that add up over records: of a partition they are a number or two."""
+    return tuple(name for name, one in MEASURES.items() if one.adds_up)
+
+
 def measures_by_class() -> tuple[str, ...]:
     """The names of the measures that add up over classes, wherever these were made."""
     return tuple(_BY_CLASS)
 
 
 def _chunks(ready: Asked, part: Part) -> dict[str, list[Any]]:
-    return {name: [_MEASURES[name].chunk(prepared, part)] for name, prepared in ready.prepared.items()}
+    return {name: [MEASURES[name].chunk(prepared, part)] for name, prepared in ready.prepared.items()}
 
 
 def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
@@ -283,7 +307,7 @@ def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
     for one in measures:
         entries = one.items() if isinstance(one, Mapping) else [(one, {})]
         for name, own in entries:
-            if not isinstance(name, str) or name not in _MEASURES:
+            if not isinstance(name, str) or name not in MEASURES:
                 raise ParameterError(f"unknown measure {name!r}{did_you_mean(name, measure_names())}")
             if own is not None and not isinstance(own, Mapping):
                 raise ParameterError(f"measure {name!r}: options are a mapping such as {{option: value}}")
@@ -300,7 +324,7 @@ def _nothing(records: Records, k: int | None) -> None:
     return None
 
 
-def _loss(name: str) -> _Measure:
+def _loss(name: str) -> Measure:
     def chunk(prepared: None, part: Part) -> tuple[float, int]:
         costs = loss.record_costs(part.generalization, name)
         return float(costs.sum()), len(costs)
@@ -309,7 +333,8 @@ def _loss(name: str) -> _Measure:
         n = sum(count for _, count in chunks)
         return sum(total for total, _ in chunks) / n if n else 0.0
 
-    return _Measure(_nothing, chunk, finish)
+    own = loss.LOSSES[loss.measure_named(name)]
+    return Measure(_nothing, chunk, finish, f"Information loss: {own.label}.", adds_up=True)
 
 
 def _stars(prepared: None, part: Part) -> int:
@@ -355,10 +380,13 @@ def _by_class(
     chunk: Callable[[Any, Part], Any],
     sums: Callable[[Any, list[Any]], tuple[float, ...]],
     of_sums: Callable[[Any, list[tuple[float, ...]]], float | int],
-) -> _Measure:
-    return _ClassMeasure(
-        prepare, chunk, lambda prepared, chunks: of_sums(prepared, [sums(prepared, chunks)]), sums, of_sums
-    )
+    sentence: str,
+    better: Literal["lower", "higher", ""] = "lower",
+) -> Measure:
+    def finish(prepared: Any, chunks: list[Any]) -> float | int:
+        return of_sums(prepared, [sums(prepared, chunks)])
+
+    return _ClassMeasure(prepare, chunk, finish, sentence, better, sums=sums, of_sums=of_sums)
 
 
 def _count(prepared: Any, chunks: list[tuple[np.ndarray, np.ndarray]]) -> tuple[int, int, int, int]:
@@ -373,8 +401,12 @@ def _mean_size(prepared: Any, counted: list[tuple[float, ...]]) -> float:
     return sum(one[1] for one in counted) / sum(one[0] for one in counted)
 
 
-def _of_sizes(value: Callable[[Any, list[tuple[float, ...]]], float | int]) -> _Measure:
-    return _by_class(_nothing, _sizes_of, _count, value)
+def _of_sizes(
+    value: Callable[[Any, list[tuple[float, ...]]], float | int],
+    sentence: str,
+    better: Literal["lower", "higher", ""] = "lower",
+) -> Measure:
+    return _by_class(_nothing, _sizes_of, _count, value, sentence, better)
 
 
 def _needed_k(measure: str, k: int | None) -> int:
@@ -424,7 +456,10 @@ def _covered(records: Records, made: Generalization, sizes: np.ndarray) -> int:
 
 
 def _usefulness_prepare(
-    records: Records, k: int | None, *, numeric: Sequence[str] | None = None
+    records: Records,
+    k: int | None,
+    *,
+    numeric: Annotated[Any, Option("Columns that count as numeric")] = None,
 ) -> tuple[usefulness.Attribute, ...]:
     return usefulness.attributes(records, numeric)
 
@@ -433,7 +468,13 @@ def _mean_of_sums(prepared: Any, sums: list[tuple[float, ...]]) -> float:
     return sum(total for total, _ in sums) / sum(count for _, count in sums)
 
 
-def _bound_prepare(records: Records, k: int | None, *, loss: str = "ncp", effort: float = 1.0) -> float:
+def _bound_prepare(
+    records: Records,
+    k: int | None,
+    *,
+    loss: Annotated[str, Option("Information loss")] = "ncp",
+    effort: Annotated[float, Option("Effort", least=0)] = 1.0,
+) -> float:
     bound = bounds.lower_bound(records, _needed_k("lower-bound", k), loss, effort)
     if bound is None:
         raise ParameterError(
@@ -443,28 +484,65 @@ def _bound_prepare(records: Records, k: int | None, *, loss: str = "ncp", effort
 
 
 def _queries_prepare(
-    records: Records, k: int | None, *, queries: int = 200, seed: int = 0
+    records: Records,
+    k: int | None,
+    *,
+    queries: Annotated[int, Option("Number of queries", least=1)] = 200,
+    seed: Annotated[int, Option("Seed of the queries", least=0)] = 0,
 ) -> tuple[counting.Query, ...]:
     return counting.draw_queries(records, queries, seed)
 
 
-_MEASURES = {
-    **{name: _loss(name) for name in ("gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions")},
-    "usefulness": _by_class(_usefulness_prepare, usefulness.chunk, usefulness.sums, _mean_of_sums),
-    "row-types": _of_sizes(lambda prepared, counted: sum(one[0] for one in counted)),
-    "average-class-size": _of_sizes(_mean_size),
-    "min-class-size": _of_sizes(lambda prepared, counted: min(one[2] for one in counted)),
-    "max-class-size": _of_sizes(lambda prepared, counted: max(one[3] for one in counted)),
-    "c-avg": _by_class(_c_avg_prepare, _sizes_of, _count, _c_avg),
-    "discernibility": _Measure(_Discernible, _discernibility_chunk, _discernibility),
-    "query-error": _Measure(
-        _queries_prepare, counting.chunk, lambda prepared, chunks: counting.finalize(chunks)
+MEASURES: dict[str, Measure] = {
+    **{name: _loss(name) for name in loss.names()},
+    "usefulness": _by_class(
+        _usefulness_prepare,
+        usefulness.chunk,
+        usefulness.sums,
+        _mean_of_sums,
+        "Mean over the classes of the sum of their columns' diversity: 0 to q.",
     ),
-    "lower-bound": _Measure(_bound_prepare, lambda prepared, part: None, lambda prepared, chunks: prepared),
-    "suppressed": _Measure(_nothing, _suppressed, _sum),
-    "stars": _Measure(_nothing, _stars, _sum),
-    "violations": _Measure(_nothing, _violations, _sum),
+    "row-types": _of_sizes(
+        lambda prepared, counted: sum(one[0] for one in counted), "Number of classes.", "higher"
+    ),
+    "average-class-size": _of_sizes(_mean_size, "Mean size of a class."),
+    "min-class-size": _of_sizes(
+        lambda prepared, counted: min(one[2] for one in counted), "Size of the smallest class.", ""
+    ),
+    "max-class-size": _of_sizes(
+        lambda prepared, counted: max(one[3] for one in counted), "Size of the largest class."
+    ),
+    "c-avg": _by_class(_c_avg_prepare, _sizes_of, _count, _c_avg, "Mean size of a class, divided by k."),
+    "discernibility": Measure(
+        _Discernible,
+        _discernibility_chunk,
+        _discernibility,
+        "Sum over the classes of their size squared; smaller ones than k count with all records.",
+    ),
+    "query-error": Measure(
+        _queries_prepare,
+        counting.chunk,
+        lambda prepared, chunks: counting.finalize(chunks),
+        "Median relative error of random COUNT queries on one to three columns.",
+    ),
+    "lower-bound": Measure(
+        _bound_prepare,
+        lambda prepared, part: None,
+        lambda prepared, chunks: prepared,
+        "What no release of the table with this k can have as its GCP.",
+        "",
+    ),
+    "suppressed": Measure(_nothing, _suppressed, _sum, "Suppressed records.", adds_up=True),
+    "stars": Measure(_nothing, _stars, _sum, "Cells published as *.", adds_up=True),
+    "violations": Measure(
+        _nothing,
+        _violations,
+        _sum,
+        "Cells generalized beyond the boundary of their original's value, or its limit.",
+        adds_up=True,
+    ),
 }
+"""Every measure by name."""
 
-_BY_CLASS = {name: one for name, one in _MEASURES.items() if isinstance(one, _ClassMeasure)}
+_BY_CLASS = {name: one for name, one in MEASURES.items() if isinstance(one, _ClassMeasure)}
 """Those that add up over classes, wherever these were made."""

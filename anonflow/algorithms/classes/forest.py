@@ -78,4 +78,6 @@ FOREST = Algorithm(
     guarantee="k-anonymity",
     complexity="O(n P q) in partitions of P",
     summary="a baseline: equal records within 3k - 3 of the least loss for tree measures",
+    colour="#d9731a",
+    shape="circle",
 )

@@ -57,4 +57,7 @@ GREEDY_CKA = Algorithm(
     guarantee="k-anonymity",
     complexity="O(n C q) for boundary classes of C records",
     summary="k-member inside your boundaries: nothing is generalized further, little is suppressed",
+    colour="#56b4e9",
+    shape="inverted_triangle",
+    without_boundaries="k-member",
 )

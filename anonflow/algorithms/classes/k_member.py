@@ -80,4 +80,6 @@ K_MEMBER = Algorithm(
     guarantee="k-anonymity",
     complexity="O(n P q) in partitions of P",
     summary="equal records by clustering: less loss than cuts, quadratic time",
+    colour="#8a8a8a",
+    shape="star",
 )

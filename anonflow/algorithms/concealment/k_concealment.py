@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
 
 from anonflow.algorithms.concealment.components import concealed
@@ -10,6 +12,7 @@ from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import mend_jit
+from anonflow.option import Option
 
 __all__ = ["K_CONCEALMENT", "TARGETS", "k_concealment"]
 
@@ -23,7 +26,7 @@ TARGETS = {
 }
 """What can be asked for, and the criterion that the result is then verified by."""
 
-NEAR = ("expansion", "pairs")
+Target = Literal["concealment", "(k,1)", "(1,k)", "(k,k)", "(k,1)-concealment", "(k,k)-concealment"]
 
 WEAK = (
     "a release that is only {criterion} is for study: who knows everybody's quasi-identifiers can rule out rows "
@@ -44,11 +47,11 @@ def k_concealment(
     part: Partition,
     k: int,
     *,
-    target: str = "concealment",
-    randomized: bool = True,
-    q: int | None = None,
-    near: str = "expansion",
-    exact: bool = False,
+    target: Annotated[Target, Option("Stop at")] = "concealment",
+    randomized: Annotated[bool, Option("Randomized")] = True,
+    q: Annotated[int | None, Option("Neighbours to choose from", least=1)] = None,
+    near: Annotated[Literal["expansion", "pairs"], Option("Which neighbours")] = "expansion",
+    exact: Annotated[bool, Option("Best start of all")] = False,
 ) -> Outcome:
     """Generalized records such that each original has at least k matches among them.
 
@@ -62,18 +65,24 @@ def k_concealment(
     k : int
         At most P.
     target : str, optional
+        What every record must have; all but k-concealment are for study, and weaker.
+
         ``concealment``; ``(k,1)``, ``(1,k)`` and ``(k,k)`` stop earlier and are for study; ``(k,1)-concealment``
         asks for k matches of each generalized record, ``(k,k)-concealment`` for both.
     randomized : bool, optional
-        Whether expansion chooses between its result and a random one among `q` neighbours (Algorithm 6), and
-        originals are visited in random orders. Only that version should be released.
+        Chooses at random among near records: without it, matches can be guessed from the result.
+
+        Expansion chooses between its result and a random one among `q` neighbours (Algorithm 6), and originals are
+        visited in random orders. Only that version should be released.
     q : int, optional
-        Neighbours to choose from; 2 (k - 1), and at most P - 1, without it.
-    near : str, optional
-        Which neighbours these are: those with which ``expansion`` would go on beyond k records, or, as in the paper,
-        those whose ``pairs`` with the record cost least.
+        2 (k - 1) without it; more hide better and lose more. At most P - 1.
+    near : {"expansion", "pairs"}, optional
+        Expansion: those that share a small box, and less is lost. Pairs: as in the paper.
+
+        ``expansion`` are those with which it would go on beyond k records, ``pairs`` those whose pairs with the
+        record cost least.
     exact : bool, optional
-        Whether each record is first generalized with the best k - 1 others of all (Algorithm 1). Tiny tables only.
+        Tries every k - 1 others for each record: tiny tables only (Algorithm 1).
 
     Returns
     -------
@@ -84,7 +93,7 @@ def k_concealment(
     Raises
     ------
     ParameterError
-        If an option is none, or the table is too large for an exact choice.
+        If q is out of range, or the table is too large for an exact choice.
     InfeasibleError
         If there are fewer than k records.
 
@@ -102,13 +111,6 @@ def k_concealment(
     choices either way.
     """
     n = part.n
-    if not isinstance(target, str) or target not in TARGETS:
-        raise ParameterError(f"target must be one of {', '.join(TARGETS)}")
-    for name, value in (("randomized", randomized), ("exact", exact)):
-        if not isinstance(value, bool):
-            raise ParameterError(f"{name} is True or False")
-    if near not in NEAR:
-        raise ParameterError(f"near must be {' or '.join(NEAR)}")
     if k > n:
         raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
     merged = Merged.of(part)
@@ -142,7 +144,7 @@ def _neighbours(q: int | None, k: int, n: int) -> int:
     """How many neighbours a random choice is made from."""
     if q is None:
         return min(n - 1, 2 * (k - 1))
-    if isinstance(q, bool) or not isinstance(q, int | np.integer) or q < k:
+    if q < k:
         raise ParameterError(f"q is a number of neighbours greater than k - 1 = {k - 1}")
     if q > n - 1:
         raise ParameterError(f"q is at most {n - 1}: there are no more neighbours in a partition of {n}")
@@ -157,4 +159,6 @@ K_CONCEALMENT = Algorithm(
     guarantee="k-concealment",
     complexity="O(n P q) in partitions of P",
     summary="weaker promise, little loss: k rows that may be yours, not equally likely",
+    colour="#b8609a",
+    shape="diamond",
 )

@@ -256,7 +256,7 @@ class _Step:
         def rematch(part: Partition, k: int) -> Outcome:
             return solve(anon.algorithm, part.records, k, self.loss, part.rng, options)
 
-        apart = anon.algorithm.family == "pattern"
+        apart = anon.algorithm.hides
         self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart)
 
     def _blind_rows(self, risk: float) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
@@ -28,11 +29,7 @@ __all__ = [
 ]
 
 DIVERSITIES: dict[str, tuple[str, ...]] = {
-    "p-sensitivity": ("p",),
-    "l-diversity": ("l",),
-    "entropy-l-diversity": ("l",),
-    "recursive-l-diversity": ("c", "l"),
-    "t-closeness": ("t",),
+    name: criterion.needed for name, criterion in CRITERIA.items() if criterion.of_a_column
 }
 """The criteria that a result can be diversified for, and what each needs."""
 

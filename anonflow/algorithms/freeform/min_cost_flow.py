@@ -94,4 +94,6 @@ MIN_COST_FLOW = Algorithm(
     guarantee="k-regular",
     complexity="O(P^2 log P) and more in partitions of P",
     summary="a baseline: optimal for k = 2, behind the others as k grows",
+    colour="#b8609a",
+    shape="triangle",
 )

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
+from anonflow import utility
+from anonflow.algorithms.registry import look_of
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.background import Background
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.workspace import Run, Workspace
-from anonflow.drawing.marks import mark_of, sparkline
+from anonflow.drawing.marks import sparkline
 from anonflow.loss import cell_costs
 from anonflow.risk import attack
 from anonflow.utility.frontier import frontier
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "RISKS", "CompareModel", "column_losses"]
 
 MEASURES = {
-    "gcp": "GCP, lower is better",
-    "usefulness": "usefulness, lower is better",
+    "gcp": f"GCP, {utility.MEASURES['gcp'].better} is better",
+    "usefulness": f"usefulness, {utility.MEASURES['usefulness'].better} is better",
     "seconds": "runtime, seconds",
 }
 """What is drawn against k."""
@@ -100,7 +102,7 @@ class CompareModel(param.Parameterized):
             rows.append(
                 {
                     "id": run.id,
-                    "mark": str(mark_of(result.algorithm).svg()),
+                    "mark": str(look_of(result.algorithm).svg()),
                     "run": run.name,
                     "best": "● best" if run.id in best else "",
                     "gcp": row["gcp"],

@@ -10,7 +10,7 @@ from typing import Any
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, NumeralTickFormatter, Range1d, TapTool
 from bokeh.plotting import figure
 
-from anonflow.drawing.marks import mark_of
+from anonflow.algorithms.registry import look_of
 from anonflow.drawing.plots import BLUE, ORANGE
 from anonflow.utility.distributions import Distribution
 from anonflow.utility.frontier import frontier
@@ -121,7 +121,7 @@ def _marks(
     drawn = []
     for algorithm in dict.fromkeys(point.algorithm for point in points):
         own = [at for at, point in enumerate(points) if point.algorithm == algorithm]
-        mark = mark_of(algorithm)
+        mark = look_of(algorithm)
         source = ColumnDataSource(
             {
                 "x": [xs[at] for at in own],
@@ -215,7 +215,7 @@ def against_k(
         for algorithm in dict.fromkeys(point.algorithm for point in shown):
             latest = {p.x: p.y for p in sorted(shown, key=lambda p: p.id) if p.algorithm == algorithm}
             line = sorted(latest.items())
-            colour = mark_of(algorithm).colour
+            colour = look_of(algorithm).colour
             made.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)
     if scale == "log":
         made.yaxis.formatter = NumeralTickFormatter(format="0.[000]")

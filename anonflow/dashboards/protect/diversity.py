@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import param
 
+from anonflow import criteria
 from anonflow.algorithms.diversity.diversify import check_diversity
 from anonflow.algorithms.diversity.target import DIVERSITIES, sensitive_codes
 from anonflow.algorithms.diversity.within_partition import WAYS
@@ -20,11 +21,7 @@ NONE = "none"
 
 CRITERIA = {
     NONE: "No diversity is asked for.",
-    "p-sensitivity": "The rows that may be a person's show at least p different values.",
-    "l-diversity": "No value is on more than one in l of the rows that may be a person's.",
-    "entropy-l-diversity": "The values on these rows are as mixed as l equally frequent ones.",
-    "recursive-l-diversity": "The most frequent value is rarer than c times the l-th and rarer ones together.",
-    "t-closeness": "The values on these rows are distributed as in the whole table, within a distance of t.",
+    **{name: criteria.CRITERIA[name].sentence for name in DIVERSITIES},
 }
 
 

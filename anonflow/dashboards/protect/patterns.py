@@ -20,7 +20,7 @@ __all__ = ["FORMS", "METHODS", "PatternChoice"]
 FORMS = ("all", "predicates", "list")
 """How patterns are said: all 2^q of them, predicates that they meet, or one by one."""
 
-METHODS = tuple(name for name, method in REGISTRY.items() if "patterns" in method.options)
+METHODS = tuple(name for name, method in REGISTRY.items() if method.hides)
 """The methods that take patterns."""
 
 MOST = 256

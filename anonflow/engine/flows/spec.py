@@ -10,6 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StrictBool, StrictInt, StrictStr
 from pydantic_core import PydanticCustomError
 
+from anonflow.algorithms.method import Algorithm
+from anonflow.algorithms.registry import REGISTRY
+
 __all__ = [
     "AnonymizeSpec",
     "DiversifySpec",
@@ -23,7 +26,7 @@ __all__ = [
     "TableSpec",
 ]
 
-VERSION = 1
+VERSION: Literal[1] = 1
 """The version of the flow format that this package reads."""
 
 SCHEDULER = r"^(threads|processes|(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}/?)$"
@@ -34,7 +37,9 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True
+    )
 
 
 def _pieces(value: Any) -> Any:
@@ -152,7 +157,7 @@ class RunSpec(_Spec):
 class AnonymizeSpec(BaseModel):
     """The method and its parameters; what is not declared here is an option of the method."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
     algorithm: StrictStr
     """A name of the registry (`anonflow algorithms`)."""
@@ -165,6 +170,11 @@ class AnonymizeSpec(BaseModel):
 
     boundaries: StrictBool = True
     """Whether the method works inside the schema's boundaries."""
+
+    @property
+    def method(self) -> Algorithm:
+        """What the registry has under its name."""
+        return REGISTRY[self.algorithm]
 
     @property
     def options(self) -> dict[str, Any]:

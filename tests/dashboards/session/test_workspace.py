@@ -343,10 +343,9 @@ def test_a_queue_is_fair_and_says_where_one_stands() -> None:
         gate = threading.Event()
         line.join("somebody", lambda: gate.wait(WAIT), lambda: None)
         for one in users:
-            one._told = 0.0
             one.start()
         time.sleep(0.2)
-        users[2]._show()
+        users[2]._show(users[2]._batch)
         gate.set()
         for one in users:
             one.wait(WAIT)
@@ -366,7 +365,7 @@ def test_changes_reach_params_through_schedule_alone() -> None:
         opened(one)
         one.start()
         until = time.monotonic() + WAIT
-        while not one._over.is_set() and time.monotonic() < until:
+        while not one._batch.wait(0) and time.monotonic() < until:
             assert len(one.runs) <= 1
             if waiting:
                 waiting.pop(0)()
