@@ -95,12 +95,7 @@ class Room(NamedTuple):
 
 
 def room_of(plan: Plan, n: int, classes: Classes) -> Room:
-    """Room for the search of n records in some classes.
-
-    Raises
-    ------
-    None
-    """
+    """Room for the search of n records in some classes."""
     count, room = classes.member.shape
     return Room(
         waiting=np.zeros(n, bool),
@@ -162,10 +157,6 @@ def find_chain(
         0: there is no such chain; negative: in the last step a class grows.
     gain : float
         O(depth (C q + R q)) time as a rule.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -248,12 +239,7 @@ find_chain_jit = jit(find_chain)
 
 
 def wake(classes: Classes, work: Room, c: int) -> None:
-    """Put the records of class c into the queue that are not in it.
-
-    Raises
-    ------
-    None
-    """
+    """Put the records of class c into the queue that are not in it."""
     for s in range(classes.size[c]):
         i = classes.member[c, s]
         if not work.waiting[i]:
@@ -266,12 +252,7 @@ wake_jit = jit(wake)
 
 
 def note(classes: Classes, work: Room, kick: int, c: int) -> None:
-    """Remember the records of class c as they were before this kick; kicks below 0 are not undone.
-
-    Raises
-    ------
-    None
-    """
+    """Remember the records of class c as they were before this kick; kicks below 0 are not undone."""
     if kick < 0 or work.noted[c] == kick:
         return
     work.noted[c] = kick
@@ -287,12 +268,7 @@ note_jit = jit(note)
 
 
 def undo(plan: Plan, origin: State, classes: Classes, work: Room) -> None:
-    """Make the classes noted what they were.
-
-    Raises
-    ------
-    None
-    """
+    """Make the classes noted what they were."""
     room = classes.member.shape[1]
     for at in range(work.counters[3]):
         c = work.log[at]
@@ -328,10 +304,6 @@ def run_chains(
     gained : float
         By how much the loss fell.
     chains : int
-
-    Raises
-    ------
-    None
     """
     room = classes.member.shape[1]
     moved = np.empty(depth + 1, np.int64)
@@ -343,9 +315,7 @@ def run_chains(
         work.counters[0] += 1
         work.waiting[first] = False
         work.counters[2] += 1
-        steps, gain = find_chain(
-            plan, origin, classes, work, k, first, work.counters[2], moved, into
-        )
+        steps, gain = find_chain(plan, origin, classes, work, k, first, work.counters[2], moved, into)
         if steps == 0:
             continue
         gained += gain
@@ -401,10 +371,6 @@ def grow_again(
     -------
     float
         O(m^2 q) time for m records.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -467,12 +433,7 @@ grow_again_jit = jit(grow_again)
 def choose_unit(
     plan: Plan, origin: State, classes: Classes, work: Room, parts: int, draws: np.ndarray
 ) -> int:
-    """Draw a class, and others near to records of those drawn, into `unit`: how many there are.
-
-    Raises
-    ------
-    None
-    """
+    """Draw a class, and others near to records of those drawn, into `unit`: how many there are."""
     count = len(classes.size)
     c = draws[0] % count
     if classes.size[c] == 0:
@@ -538,10 +499,6 @@ def improve_classes(
         By how much the loss fell, summed over records; never negative.
     chains, kicks : int
         Those that were found; those that were kept.
-
-    Raises
-    ------
-    None
     """
     room = classes.member.shape[1]
     count = len(classes.size)

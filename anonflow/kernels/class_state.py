@@ -59,10 +59,6 @@ def classes_of(plan: Plan, labels: np.ndarray, count: int, room: int) -> Classes
         Classes, C.
     room : int
         Records of a class at most, R.
-
-    Raises
-    ------
-    None
     """
     size = np.bincount(labels, minlength=count).astype(np.int64)
     order = np.argsort(labels, kind="stable")
@@ -83,12 +79,7 @@ def classes_of(plan: Plan, labels: np.ndarray, count: int, room: int) -> Classes
 
 
 def put(classes: Classes, i: int, place: int) -> None:
-    """Write record i into a place; the class's costs are not renewed.
-
-    Raises
-    ------
-    None
-    """
+    """Write record i into a place; the class's costs are not renewed."""
     room = classes.member.shape[1]
     classes.member[place // room, place % room] = i
     classes.label[i] = place // room
@@ -103,12 +94,7 @@ put_jit = jit(put)
 
 
 def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
-    """Runs and their costs, of one class and of it without each record; begins the sums of costs.
-
-    Raises
-    ------
-    None
-    """
+    """Runs and their costs, of one class and of it without each record; begins the sums of costs."""
     room = classes.member.shape[1]
     size = classes.size[c]
     start = c * room
@@ -177,12 +163,7 @@ renew_runs_jit = jit(renew_runs)
 
 
 def renew_words(plan: Plan, origin: State, classes: Classes, c: int) -> None:
-    """Words of the sets, of one class and of it without each record.
-
-    Raises
-    ------
-    None
-    """
+    """Words of the sets, of one class and of it without each record."""
     room = classes.member.shape[1]
     size = classes.size[c]
     start = c * room
@@ -205,12 +186,7 @@ renew_words_jit = jit(renew_words)
 
 
 def renew_sets(plan: Plan, B: State, start: int, stop: int) -> None:
-    """Counts, masses and costs of the sets of some records from their words; ends the sums of costs.
-
-    Raises
-    ------
-    None
-    """
+    """Counts, masses and costs of the sets of some records from their words; ends the sums of costs."""
     for j in range(start, stop):
         B.base[j] = 0.0
     for t in range(len(plan.set_form)):
@@ -261,10 +237,6 @@ def renew_class(plan: Plan, origin: State, classes: Classes, c: int) -> None:
     classes : Classes
         Class c has at least two records.
     c : int
-
-    Raises
-    ------
-    None
     """
     room = classes.member.shape[1]
     start = c * room

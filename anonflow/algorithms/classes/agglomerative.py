@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonflow.algorithms.classes.chains import KICKS, ROUNDS, effort_of, outcome_of
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -23,7 +24,17 @@ DISTANCES = {"weighted": WEIGHTED, "plain": PLAIN, "log": LOG, "ratio": RATIO}
 """
 
 
-def agglomerative(part: Partition, k: int, *, dist: str = "log", modified: bool = False) -> Outcome:
+def agglomerative(
+    part: Partition,
+    k: int,
+    *,
+    dist: str = "log",
+    modified: bool = False,
+    improve: str = "none",
+    rounds: int = ROUNDS,
+    kicks: int = KICKS,
+    threads: int | None = None,
+) -> Outcome:
     """Equivalence classes by merging the two clusters of least distance until each has k records.
 
     Every record starts as a cluster. The two clusters of fewer than k records that are nearest are merged; one of
@@ -38,11 +49,15 @@ def agglomerative(part: Partition, k: int, *, dist: str = "log", modified: bool 
         Distance of clusters (`DISTANCES`).
     modified : bool, optional
         Whether a ripe cluster gives back, one at a time, the records without which it costs least, until it has k.
+    improve : {"none", "chains"}, optional
+        Whether records then move between the classes (:mod:`anonflow.algorithms.classes.chains`).
+    rounds, kicks, threads : int, optional
+        Of that: rounds; kicks for each class; threads, as many as there are processors without it.
 
     Returns
     -------
     Outcome
-        With classes. Facts: their number, `found`.
+        With classes. Facts: their number, `found`; of an improvement `chains`, `kicks` and `gained`.
 
     Raises
     ------
@@ -58,8 +73,9 @@ def agglomerative(part: Partition, k: int, *, dist: str = "log", modified: bool 
         raise ParameterError(f"dist must be one of {', '.join(DISTANCES)}")
     if not isinstance(modified, bool):
         raise ParameterError("modified is True or False")
+    effort = effort_of("agglomerative", improve, rounds, kicks, threads)
     labels, found = agglomerative_labels(part, k, DISTANCES[dist], modified)
-    return Outcome.of_classes(part.records, labels, found=found)
+    return outcome_of(part, labels, found, k, effort)
 
 
 def agglomerative_labels(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from anonflow.algorithms.classes.chains import KICKS, ROUNDS, effort_of, outcome_of
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.mondrian import HIERARCHY, NUMERIC, SET, Cuts, mondrian_classes, mondrian_classes_jit
@@ -16,7 +17,16 @@ __all__ = ["MONDRIAN", "mondrian", "mondrian_labels"]
 MODES = ("strict", "relaxed")
 
 
-def mondrian(part: Partition, k: int, *, mode: str = "strict") -> Outcome:
+def mondrian(
+    part: Partition,
+    k: int,
+    *,
+    mode: str = "strict",
+    improve: str = "none",
+    rounds: int = ROUNDS,
+    kicks: int = KICKS,
+    threads: int | None = None,
+) -> Outcome:
     """Equivalence classes of at least k records, by cutting the table again and again.
 
     The quasi-identifier (QI) of the widest normalized range whose cut is allowable is cut: a numeric one at
@@ -31,16 +41,20 @@ def mondrian(part: Partition, k: int, *, mode: str = "strict") -> Outcome:
     mode : {"strict", "relaxed"}
         Strict: equal values stay together. Relaxed: the records of the median (numeric) or middle (set)
         value fill both halves, and small neighbouring children of a node are merged.
+    improve : {"none", "chains"}, optional
+        Whether records then move between the classes (:mod:`anonflow.algorithms.classes.chains`).
+    rounds, kicks, threads : int, optional
+        Of that: rounds; kicks for each class; threads, as many as there are processors without it.
 
     Returns
     -------
     Outcome
-        With classes. Facts: their number, `found`.
+        With classes. Facts: their number, `found`; of an improvement `chains`, `kicks` and `gained`.
 
     Raises
     ------
     ParameterError
-        If the mode is unknown.
+        If the mode is unknown, or another option out of range.
     InfeasibleError
         If there are fewer than k records.
 
@@ -55,8 +69,9 @@ def mondrian(part: Partition, k: int, *, mode: str = "strict") -> Outcome:
         raise ParameterError(f"mondrian: unknown mode (known: {', '.join(MODES)})")
     if part.n < k:
         raise InfeasibleError(f"{part.n} records cannot hide among k = {k}; use a k of at most {part.n}")
+    effort = effort_of("mondrian", improve, rounds, kicks, threads)
     labels, classes = mondrian_labels(part, k, relaxed=mode == "relaxed")
-    return Outcome.of_classes(part.records, labels, found=classes)
+    return outcome_of(part, labels, classes, k, effort)
 
 
 def mondrian_labels(

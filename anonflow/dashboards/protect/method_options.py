@@ -46,6 +46,7 @@ _RECIPROCAL = (
     "If row A could be person B's, row B could be person A's: safer against those who know some true matches.",
 )
 _LIMIT = ("Time limit (seconds)", "For each partition; when it is over, the best result found is kept.")
+_CLASSES = ("k-member", "agglomerative", "mondrian", "greedy-cka")
 _TOLD: dict[str, tuple[str, str]] = {
     "greedy.reciprocal": _RECIPROCAL,
     "greedy.visit": (
@@ -84,6 +85,21 @@ _TOLD: dict[str, tuple[str, str]] = {
         "Give back records",
         "A ripe cluster gives back the records without which it costs least.",
     ),
+    **{
+        f"{name}.improve": ("Afterwards", "Chains: records move between classes while less is lost.")
+        for name in _CLASSES
+    },
+    **{
+        f"{name}.rounds": ("Rounds of chains", "Near classes exchange records; others are near in each.")
+        for name in _CLASSES
+    },
+    **{
+        f"{name}.kicks": (
+            "Kicks for each class",
+            "Near classes are made anew at random: less is lost, slower.",
+        )
+        for name in _CLASSES
+    },
     "two-phase.start": ("Start", "Sparse loses less where many columns count alike, and takes longer."),
     "two-phase.first": ("Records per stretch", "Of the dense start."),
     "two-phase.candidates": ("Near records", "That each original may be matched with in a sparse start."),
@@ -114,11 +130,13 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "mondrian.mode": ("strict", "relaxed"),
     "sort-greedy.edges": ("relative", "weight"),
     "agglomerative.dist": ("log", "plain", "weighted", "ratio"),
+    **{f"{name}.improve": ("none", "chains") for name in _CLASSES},
     "two-phase.start": ("auto", "dense", "sparse"),
     "two-phase.improve": ("reassign", "cycles", "both"),
     "pattern-guided-optimal.exact": ("ilp", "row-assignment", "two", "auto"),
 }  # fmt: skip
 _LEAST: dict[str, float] = {
+    **{f"{name}.rounds": 1 for name in _CLASSES}, **{f"{name}.kicks": 0 for name in _CLASSES},
     "k-concealment.q": 1, "two-phase.first": 1, "two-phase.candidates": 1, "two-phase.block": 2,
     "two-phase.passes": 0, "two-phase.t": 1, "two-phase.p": 0, "two-phase.restarts": 0,
     "optimal.time_limit": 0.0, "optimal.gap": 0.0, "pattern-guided-optimal.time_limit": 0.0,
