@@ -32,8 +32,8 @@ GAIN = 1e-10
 PARTS = 3
 """Classes that one kick takes apart at most."""
 
-NEAR = 8
-"""Among so many nearest classes a kick finds each next one."""
+NEAR = 4
+"""So many classes are looked into at each step of a chain; among as many nearest ones a kick finds each next one."""
 
 DRAWS = 3 + 2 * (PARTS - 1)
 """Random numbers of one kick."""
@@ -62,6 +62,8 @@ class Room(NamedTuple):
         Their records before.
     growth, beyond : numpy.ndarray, shape (C,), (C R,), float64
         Rows of costs.
+    key, near : numpy.ndarray, shape (min(NEAR, C),), float64, int32
+        The classes of the least in such a row.
     pile : State
         The records that a kick takes up.
     ids : numpy.ndarray, shape (PARTS R,), int64
@@ -86,6 +88,8 @@ class Room(NamedTuple):
     members: np.ndarray
     growth: np.ndarray
     beyond: np.ndarray
+    key: np.ndarray
+    near: np.ndarray
     pile: State
     ids: np.ndarray
     unit: np.ndarray
@@ -108,6 +112,8 @@ def room_of(plan: Plan, n: int, classes: Classes) -> Room:
         members=np.zeros((count, room), np.int64),
         growth=np.zeros(count),
         beyond=np.zeros(max(count, PARTS) * room),
+        key=np.zeros(min(NEAR, count)),
+        near=np.zeros(min(NEAR, count), np.int32),
         pile=empty_state(plan, PARTS * room),
         ids=np.zeros(PARTS * room, np.int64),
         unit=np.zeros(PARTS * room, np.int64),
@@ -190,6 +196,7 @@ def find_chain(
         for c in range(count):
             others = classes.size[c]
             if others == 0 or work.mark[c] == stamp:
+                work.growth[c] = np.inf
                 continue
             more = work.growth[c]
             if spare and others < room:
@@ -197,13 +204,20 @@ def find_chain(
                 if total > best:
                     best = total
                     absorb = c
-                    close = -1
-            if gain - others * (more - classes.most[c]) <= GAIN:
+            # At least so much is lost where somebody changes places there.
+            bound = others * (more - classes.most[c])
+            work.growth[c] = bound if gain - bound > GAIN else np.inf
+        least(work.growth, 0, work.key, work.near)
+        for x in range(len(work.near)):
+            c = np.int64(work.near[x])
+            if work.growth[c] == np.inf:
                 continue
+            others = classes.size[c]
             start = c * room
-            # The class's rests stand side by side; cost less what the class costs
-            join_row(plan, origin, i, rest, np.int64(start), np.int64(start + others), work.beyond)  # type: ignore[arg-type]
-            for place in range(start, start + others):
+            stop = start + others
+            # The class's rests stand side by side; cost less what the class costs.
+            join_row(plan, origin, i, rest, np.int64(start), np.int64(stop), work.beyond)  # type: ignore[arg-type]
+            for place in range(start, stop):
                 partial = gain - others * (work.beyond[place] - joined.cost[c])
                 if partial <= GAIN:
                     continue
@@ -439,8 +453,6 @@ def choose_unit(
     if classes.size[c] == 0:
         return 0
     work.unit[0] = c
-    key = np.empty(min(NEAR, count))
-    near = np.empty(min(NEAR, count), np.int32)
     for x in range(1, parts):
         c = work.unit[draws[2 * x + 1] % x]
         i = classes.member[c, (draws[2 * x + 1] >> 4) % classes.size[c]]
@@ -450,8 +462,8 @@ def choose_unit(
                 work.growth[c] = np.inf
         for y in range(x):
             work.growth[work.unit[y]] = np.inf
-        least(work.growth, i % count, key, near)
-        c = np.int64(near[draws[2 * x + 2] % len(near)])
+        least(work.growth, i % count, work.key, work.near)
+        c = np.int64(work.near[draws[2 * x + 2] % len(work.near)])
         if work.growth[c] == np.inf:
             return x
         work.unit[x] = c

@@ -37,7 +37,7 @@ __all__ = [
 IMPROVEMENTS = ("none", "chains")
 """What may follow a method that makes classes."""
 
-ROUNDS = 2
+ROUNDS = 1
 """Rounds without a word of the caller: with `KICKS`, the classes benchmark says what more of them give."""
 
 KICKS = 0
