@@ -168,7 +168,7 @@ def consistency_graph(
 
     Notes
     -----
-    Definition 1 and section 4.2 of paper 4 (k-concealment).
+    Definition 1 and section 4.2 of Tassa 2012 (k-concealment).
     """
     few_first = sorted(range(records.q), key=lambda a: records.domains[a].size)
     originals = merge([records.codes[:, a] for a in few_first], records.n)

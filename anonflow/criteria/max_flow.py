@@ -150,7 +150,7 @@ def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.n
     Notes
     -----
     Every edge leads from left to right and the used ones back as well; exchanging along a directed cycle
-    gives another perfect matching, and every one is reached so (paper 4, Proposition 10 and Algorithm 4).
+    gives another perfect matching, and every one is reached so (Tassa 2012, Proposition 10 and Algorithm 4).
     """
     tail = np.concatenate([left, u + right[used].astype(np.int64)])
     head = np.concatenate([u + right.astype(np.int64), left[used]])

@@ -147,7 +147,7 @@ def measure(
     ``gcp`` (``ncp``), ``lm``, ``entropy`` (``em``), ``height`` (``il``), ``suppressions``
         Information loss, :func:`anonflow.loss.information_loss`.
     ``usefulness``
-        Loukides and Shao (2007), paper 5's Definitions 3 to 5: the mean over classes of the sum over QI columns of
+        Loukides and Shao (2007), Bredereck 2013's Definitions 3 to 5: the mean over classes of the sum over QI columns of
         the attribute diversity of the class's originals: (max - min) / (table's max - min) for a numeric
         attribute, else distinct values / the table's distinct values (not minus one). 0 to q, less is
         better. Option ``numeric``: the columns that count as numeric, those of kind numeric without it.
@@ -173,7 +173,7 @@ def measure(
     ``suppressed``, ``stars``
         Suppressed records; cells published as ``*``, hidden positions of a code one by one.
     ``violations``
-        Constraint violations of paper 3: cells generalized beyond the boundary of their own original's value,
+        Constraint violations of Miller 2008: cells generalized beyond the boundary of their own original's value,
         or wider than ``max-width`` or ``max-set``; one (record, QI) cell counts once, suppressed records not
         at all. Of an anonymization, whose rows know their originals; a release's do not.
     """

@@ -18,7 +18,7 @@ GROUPS = 400_000
 
 
 def row_assignment(choices: Choices) -> np.ndarray:
-    """The cheapest amounts over all sets of open instances (paper 5, Theorem 3), shape (c,), int64.
+    """The cheapest amounts over all sets of open instances (Bredereck 2013, Theorem 3), shape (c,), int64.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def row_assignment(choices: Choices) -> np.ndarray:
 
 
 def two(choices: Choices) -> np.ndarray:
-    """The cheapest amounts for k = 2 (paper 5, Theorem 2), shape (c,), int64.
+    """The cheapest amounts for k = 2 (Bredereck 2013, Theorem 2), shape (c,), int64.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pattern-guided k-anonymity with the fewest suppressions (paper 5, section 2.2): an integer program."""
+"""Pattern-guided k-anonymity with the fewest suppressions (Bredereck 2013, section 2.2): an integer program."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def pattern_guided_optimal(
 
     Notes
     -----
-    Paper 5, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k compatible rows
+    Bredereck 2013, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k compatible rows
     are dropped; the cheapest instance left to each row bounds from below, and if the heuristic's solution
     meets the bound it is published. Else a local search improves it
     (:func:`anonflow.algorithms.patterns.row_choices.searched`), and a choice that costs so much more than its row's cheapest that

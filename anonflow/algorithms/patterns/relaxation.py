@@ -1,4 +1,4 @@
-"""The linear relaxation of paper 5's integer program: a bound, and what no better solution can use."""
+"""The linear relaxation of Bredereck 2013's integer program: a bound, and what no better solution can use."""
 
 from __future__ import annotations
 
