@@ -110,7 +110,7 @@ def test_every_declaration_is_whole() -> None:
 
 def test_a_method_a_criterion_and_a_loss_of_ones_own_are_found_everywhere() -> None:
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.declared_elsewhere"],
+        [sys.executable, "-m", "tests.cases.declared_elsewhere"],
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,

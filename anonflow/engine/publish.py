@@ -101,7 +101,9 @@ def attack(session: Session, table: Table, release: Release, results: list[RunRe
     assert session.flow.published is not None
     number = session.flow.published.number
     return session.step(
-        "attack", lambda: attacked(session.flow, table, release, results[number].k, session.seed), number
+        "attack",
+        lambda: attacked(session.flow, session.fingerprint, table, release, results[number].k, session.seed),
+        number,
     )
 
 
@@ -194,6 +196,7 @@ def write_all(
             record.of_run(
                 flow,
                 session.owner,
+                session.fingerprint,
                 report,
                 published,
                 session.began,
