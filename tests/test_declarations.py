@@ -12,7 +12,7 @@ import pytest
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
-from anonflow.drawing.marks import SHAPES
+from anonflow.drawing.method_mark import SHAPES
 from anonflow.option import NEEDED, Option, options_of, paragraphs
 from anonflow.utility import MEASURES
 from tests import ROOT

@@ -78,7 +78,7 @@ def agglomerative(
 
     Notes
     -----
-    Specifications, section 4; ties are broken by the lowest record. O(P^2 q) time as a rule, since each cluster
+    Gionis 2008, and docs/reference/departures.md, Agglomerative; ties are broken by the lowest record. O(P^2 q) time as a rule, since each cluster
     keeps its nearest one until that is gone and nothing else is as near; O(P (q + k)) memory, no P x P matrix.
     """
     effort = effort_of(improve, rounds, kicks, threads)

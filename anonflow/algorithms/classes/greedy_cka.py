@@ -62,7 +62,7 @@ def greedy_cka(
 
     Notes
     -----
-    Paper 3, section 4, Figure 5. The fewest records are suppressed that have to be (Properties 5 and 6).
+    Miller 2008, section 4, Figure 5. The fewest records are suppressed that have to be (Properties 5 and 6).
     O(sum of C^2 q) time for classes of C records, so more boundaries make it faster. Calling it through
     :func:`anonflow.anonymize` divides the table before it is cut into partitions, and this finds one class.
     """

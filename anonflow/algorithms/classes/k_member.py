@@ -61,10 +61,10 @@ def k_member(
 
     Notes
     -----
-    Byun et al., section 4; the algorithm that paper 3 calls Greedy_k-member_Clustering. O(P^2 q) time,
+    Byun et al., section 4; the algorithm that Miller 2008 calls Greedy_k-member_Clustering. O(P^2 q) time,
     O(P q) memory. The distance of two records is the cost of generalizing them together, the loss of a
     cluster is its size times the cost of its generalized record, both by the information loss asked for:
-    with ``height`` they are the authors' (paper 3, Definition 10). The record from which the first cluster
+    with ``height`` they are the authors' (Miller 2008, Definition 10). The record from which the first cluster
     is to be far is drawn at random, so a seed makes the same clusters again. Equal choices: the record, or
     the cluster, of lowest position. Fewer than k records are one cluster.
     """

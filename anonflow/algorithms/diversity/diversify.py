@@ -87,7 +87,7 @@ def diversify(
     p, l, c, t : number, optional
         What the criterion needs.
     w : float
-        Of classes: weight of the information loss against diversity (paper 4, equation 10).
+        Of classes: weight of the information loss against diversity (Tassa 2012, equation 10).
     risk : float
         Of k-regular results: the chance, as if rows were drawn independently, that the release fails the criterion
         and must be refused. Less risk, more loss.
@@ -110,7 +110,7 @@ def diversify(
 
     Notes
     -----
-    Classes are united (paper 4, Algorithm 8). Results of k-concealment are widened along their matches (Algorithm 7),
+    Classes are united (Tassa 2012, Algorithm 8). Results of k-concealment are widened along their matches (Algorithm 7),
     with the record's own value on its row. A k-regular result shows its values only after the draw, of which there is
     one: it is widened beforehand, without looking at the draw, by what each row may show, so that the release keeps
     the criterion but for the chance `risk`; verify it (``af.verify``) and refuse it if it does not. What it is widened

@@ -1,4 +1,4 @@
-"""Diversity of matches: records are widened until the rows that may be each original's differ (paper 4, Algorithm 7)."""
+"""Diversity of matches: records are widened until the rows that may be each original's differ (Tassa 2012, Algorithm 7)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import param
 from anonflow import criteria
 from anonflow.algorithms.diversity.diversify import check_diversity
 from anonflow.algorithms.diversity.target import DIVERSITIES, sensitive_codes
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError
 
 __all__ = ["CRITERIA", "NONE", "DiversityChoice"]
@@ -24,7 +24,7 @@ CRITERIA = {
 }
 
 
-class DiversityChoice(Choices):
+class DiversityChoice(DraftForm):
     """The step ``diversify`` of the draft.
 
     Parameters

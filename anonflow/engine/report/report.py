@@ -148,7 +148,7 @@ def page(
     """
     from jinja2 import Environment
 
-    source = files("anonflow.engine.report.report").joinpath("report.html.j2").read_text(encoding="utf-8")
+    source = files("anonflow.engine.report").joinpath("report.html.j2").read_text(encoding="utf-8")
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
     first = shown[0] if shown else None
     passed = sum(finding.holds for result in results for finding in result.findings)
