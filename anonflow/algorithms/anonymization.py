@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class Anonymization:
         What the method said about its partitions, by name.
     parameters : dict
         What it was called with: loss, partition size and the method's own options.
+    partitions : tuple of numpy.ndarray, int64, or None
+        Table positions of the records of each partition; records in none are suppressed. None where it is not known.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Anonymization:
         suppressed: np.ndarray,
         facts: Mapping[str, Any],
         parameters: Mapping[str, Any],
+        partitions: Sequence[np.ndarray] | None = None,
     ) -> None:
         self.table = table
         self.algorithm = algorithm
@@ -68,6 +71,7 @@ class Anonymization:
         self.suppressed = suppressed
         self.facts = dict(facts)
         self.parameters = dict(parameters)
+        self.partitions = None if partitions is None else tuple(partitions)
         self._bounds: dict[tuple[str, float], float | None] = {}
 
     @property
@@ -156,10 +160,11 @@ class Anonymization:
         -------
         str
             Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where
-            there is no bound.
+            there is no bound. Of a diversified result also what diverse ``k-member`` loses, and what is promised.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
-        return _sentence(own, self.loss(own), self.lower_bound(own))
+        told = [self.facts[name] for name in ("compared", "promise") if name in self.facts]
+        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own)), *told])
 
     def assignments(self) -> np.ndarray:
         """The matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.

@@ -201,6 +201,7 @@ def assemble(
         If the table has boundaries or limits and every record is suppressed.
     """
     n = table.n
+    partitions = tuple(index)
     facts = gathered_facts([outcome.facts for outcome in outcomes])
     if left is not None and len(left):
         outcomes = [*outcomes, left_out(table.records.take(left), outcomes)]
@@ -229,6 +230,7 @@ def assemble(
         suppressed=suppressed,
         facts=facts,
         parameters=parameters,
+        partitions=partitions,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy.sparse import csr_array
 
+from anonflow.criteria.claim import Listing
 from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
@@ -29,6 +30,7 @@ __all__ = [
     "Spread",
     "diversity",
     "earth_mover",
+    "judged",
     "spread",
 ]
 
@@ -55,6 +57,10 @@ class Spread:
         The values. Never to be printed.
     overall : numpy.ndarray, shape (V,), int64
         Occurrences in the whole table.
+    read_off : {"lists", "classes", "equal rows", "covers"}
+        How it is known which rows belong together: by the lists or the classes of a certificate, as rows that read the
+        same, or as rows that cover an original on a perfect matching. The last two say nothing of what running
+        the method again tells.
     """
 
     counts: csr_array
@@ -62,6 +68,7 @@ class Spread:
     side: str
     texts: tuple[str, ...]
     overall: np.ndarray
+    read_off: str = "classes"
 
     @property
     def sizes(self) -> np.ndarray:
@@ -111,13 +118,15 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     findings = []
     for each in columns:
         shown = spread(evidence, str(each), parameters.get("per"))
-        good, detail = _judged(shown, name, parameters)
+        good, detail = judged(shown, name, parameters)
         failing = np.zeros(evidence.n, bool)
         member = shown.members >= 0
         failing[member] = ~good[shown.members[member]]
         asked = {**parameters, "column": str(each)}
         where = "classes" if shown.side == "published" else "matches"
         detail = f"column {each!r}, values on the rows of {where}: {detail}"
+        if not failing.any():
+            detail += _worth(shown, evidence)
         if failing.any() and where == "classes" and not parameters.get("per") and evidence.guarantee is None:
             detail += "; of a freeform release ask for per=matches"
         findings.append(Finding.of(name, failing, shown.side, detail, asked))
@@ -138,22 +147,30 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     Returns
     -------
     Spread
-        Matches are the rows that list an original in the certificate, else (and where the certificate says that rows
-        were widened beyond its lists) all rows on an edge of a perfect matching. Exempt rows show nothing.
+        Matches are the rows that list an original in the certificate (a release carries its own), else all rows on an
+        edge of a perfect matching. Exempt rows show nothing.
 
     Raises
     ------
     ParameterError
-        If an anonymization's matches are meant: values are on rows only after the draw.
+        If an anonymization's matches are meant, and a draw would change what they show.
     DataError
         If the release lacks the column, or the consistency graph is too large.
+
+    Notes
+    -----
+    The criteria and the attacker `homogeneity` both count here. Who runs the method again tells matches from rows that
+    merely cover, so values are counted on the lists wherever they are known.
     """
     per = per or _usual(evidence)
     drawn = evidence.frame is not None
+    fixed = None
     if not drawn and evidence.listing is not None:
-        raise ParameterError(
-            "the diversity of a k-regular result is a property of its release: draw it first"
-        )
+        fixed = evidence.listing.complete_components(evidence.n)
+        if fixed is None:
+            raise ParameterError(
+                "the diversity of a k-regular result is a property of its release: draw it first"
+            )
     if evidence.frame is not None and column not in evidence.frame.columns:
         raise DataError(f"column {column!r}: missing from the release")
     originals = evidence.table.frame[column]
@@ -162,18 +179,17 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     seen = ~evidence.exempt
     values = len(texts)
     overall = np.bincount(original, minlength=values).astype(np.int64)
-    if per == "class":
-        labels = evidence.classes
+    known = tuple(texts), overall
+    if per == "class" or fixed is not None:
+        certified = fixed if fixed is not None else evidence.drawn_classes
+        labels = evidence.classes if certified is None else certified
         members = np.where(seen, labels, -1)
         counts = _table(labels[seen], shown[seen], (int(labels.max()) + 1, values))
-        return Spread(counts, members, "published", tuple(texts), overall)
-    if evidence.certified and evidence.listing is not None and not evidence.extra:
-        listing = evidence.listing
-        keep = seen[listing.row]
-        inside = (listing.end >= 0) & (listing.end < evidence.n)
-        keep &= inside
-        counts = _table(listing.end[keep], shown[listing.row[keep]], (evidence.n, values))
-        return Spread(counts, np.arange(evidence.n), "original", tuple(texts), overall)
+        return Spread(counts, members, "published", *known, "equal rows" if certified is None else "classes")
+    if evidence.lists is not None:
+        return Spread(
+            _on_lists(evidence.lists, shown, seen, values), np.arange(evidence.n), "original", *known, "lists"
+        )
     graph = evidence.graph
     matches = match_edges(evidence)
     if matches is None:
@@ -182,7 +198,26 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     edges = (np.ones(int(matches.sum()), np.int64), (graph.end[matches], graph.box[matches]))
     per_box = _table(graph.published.label[seen], shown[seen], (v, values))
     counts = csr_array(csr_array(edges, shape=(u, v)) @ per_box)
-    return Spread(counts, graph.originals.label, "original", tuple(texts), overall)
+    return Spread(counts, graph.originals.label, "original", *known, "covers")
+
+
+def _on_lists(lists: Listing, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
+    """How often each value is on the rows that list an original, shape (n, V)."""
+    n = len(shown)
+    keep = seen[lists.row] & (lists.end >= 0) & (lists.end < n)
+    return _table(lists.end[keep], shown[lists.row[keep]], (n, values))
+
+
+def _worth(shown: Spread, evidence: Evidence) -> str:
+    """Against whom a criterion holds that was read off the published rows alone."""
+    if shown.read_off == "covers":
+        return f"; {_NO_RERUN}"
+    if shown.read_off == "equal rows" and evidence.guarantee is None and evidence.frame is not None:
+        return f"; of a method that draws along matches it {_NO_RERUN}"
+    return ""
+
+
+_NO_RERUN = "holds only against attackers who cannot rerun the method"
 
 
 def _usual(evidence: Evidence) -> str:
@@ -201,8 +236,23 @@ def _table(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_
     return csr_array((count.astype(np.int64), (key // shape[1], key % shape[1])), shape=shape)
 
 
-def _judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    """Which groups are diverse enough; empty groups show nothing and are."""
+def judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    """Which groups are diverse enough, shape (g,), bool, and what is to be said of them.
+
+    Parameters
+    ----------
+    shown : Spread
+        Groups without rows show nothing, and are diverse.
+    name : str
+        One of the criteria of :func:`diversity`.
+    parameters : mapping
+        What it needs.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`earth_mover`.
+    """
     sizes = shown.sizes
     full = sizes > 0
     counts = shown.counts.tocsr()[np.flatnonzero(full)]

@@ -49,8 +49,8 @@ class Certificate:
     versions : dict
         Of Python, numpy and anonflow.
     extra_covers : bool
-        Whether rows were widened beyond their matches for the sake of diversity: what may be an original's is then
-        read off what covers it, not off these lists.
+        Whether rows were widened beyond their matches for the sake of diversity, as older versions did. Nothing is
+        concluded from it: values are counted on the lists.
     row_marks : numpy.ndarray, shape (n,), uint32, or None
         Keyed marks of the published rows (:func:`anonflow.table.row_marks`): a row that was changed, moved, dropped or
         doubled later is told apart even where it still covers its list.

@@ -233,7 +233,6 @@ def _certificate(source: Publishable, suppressed: np.ndarray, order: np.ndarray)
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         flat.astype(np.int32),
         versions(),
-        bool((getattr(source, "facts", None) or {}).get("extra_covers")),
     )
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.algorithms.diversity.target import Target
-from anonflow.errors import InfeasibleError
+from anonflow.algorithms.diversity.target import Target, Targets
 from anonflow.kernels.costs import join_row_jit, widen_jit
 from anonflow.kernels.state import Plan, State
 
@@ -18,8 +17,7 @@ def united(
     counts: np.ndarray,
     zones: np.ndarray,
     hidden: int,
-    k: int,
-    target: Target,
+    target: Target | Targets,
     w: float,
 ) -> tuple[np.ndarray, int]:
     """Unite classes until all are diverse.
@@ -34,10 +32,8 @@ def united(
     zones : numpy.ndarray, shape (b,), int64
         Only classes of one zone may be united: they share boundaries.
     hidden : int
-        The class of the suppressed records, which any other may join; it may be empty.
-    k : int
-        Fewer than k suppressed records show nothing, so they need no diversity.
-    target : Target
+        A class without records, for those of classes that remain without diversity: they are to be suppressed.
+    target : Target or Targets
     w : float
         Weight of the information loss against diversity.
 
@@ -47,11 +43,6 @@ def united(
         The class that each class has become part of.
     unions : int
         O(b) unions of O(b (q + V)).
-
-    Raises
-    ------
-    InfeasibleError
-        If everything would have to be suppressed.
 
     Notes
     -----
@@ -68,22 +59,13 @@ def united(
     unions = 0
     row = np.empty(b)
     while True:
-        gaps[hidden] = 0.0 if counts[hidden].sum() < k else target.gaps(counts[hidden][None, :])[0]
+        gaps[hidden] = 0.0
         m = int(np.argmax(np.where(there, gaps, -1.0)))
         if not gaps[m] > 0:
             break
-        if m == hidden:
-            partners = there.copy()
-        else:
-            partners = there & (zones == zones[m])
-            partners[hidden] = False
-        partners[m] = False
+        partners = there & (zones == zones[m])
+        partners[[hidden, m]] = False
         if not partners.any():
-            if m == hidden or not (there & (np.arange(b) != hidden) & (np.arange(b) != m)).any():
-                raise InfeasibleError(
-                    "diversify: every record would have to be suppressed; ask for less diversity, "
-                    "or allow wider generalizations"
-                )
             best = hidden
         else:
             join_row_jit(plan, boxes, m, boxes, np.int64(0), np.int64(b), row)

@@ -217,6 +217,12 @@ class ProtectScreen(pn.viewable.Viewer):
         self.chance = pn.widgets.FloatInput.from_param(
             choice.param.risk, label="Chance that the draw is refused", step=0.01, width=240
         )
+        self.way = pn.widgets.Select.from_param(
+            choice.param.way,
+            label="Where a draw may fail",
+            options={"make classes": "classes", "more rows for all (blind)": "blind"},
+            width=240,
+        )
         self.meaning = pn.pane.HTML("", sizing_mode="stretch_width")
         self.feasible = pn.pane.HTML("", sizing_mode="stretch_width")
         self.sensitive.param.watch(self._set_sensitive, "value")
@@ -241,7 +247,7 @@ class ProtectScreen(pn.viewable.Viewer):
         asked = choice.criterion != NONE
         for name, widget in self.numbers.items():
             widget.visible = name in choice.needed
-        for widget in (self.sensitive, self.w, self.chance):
+        for widget in (self.sensitive, self.w, self.chance, self.way):
             widget.visible = asked
         self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])}</p>"
         if choice.problem:
@@ -347,7 +353,7 @@ class ProtectScreen(pn.viewable.Viewer):
             pn.FlexBox(self.criterion, self.sensitive, *self.numbers.values(), gap="8px"),
             self.meaning,
             self.feasible,
-            pn.FlexBox(self.w, self.chance, gap="8px"),
+            pn.FlexBox(self.w, self.chance, self.way, gap="8px"),
             sizing_mode="stretch_width",
         )
         limits = pn.Column(

@@ -183,7 +183,7 @@ class AnonymizeSpec(BaseModel):
 
 
 class DiversifySpec(_Spec):
-    """Generalizing further until the rows that may be a person's show diverse sensitive values."""
+    """Making the values on the rows that may be a person's diverse, before the draw and inside partitions."""
 
     criterion: StrictStr
     """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity or t-closeness."""
@@ -206,13 +206,16 @@ class DiversifySpec(_Spec):
     w: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.15
     """Of classes: weight of the information loss against diversity."""
 
-    risk: Annotated[float, Field(gt=0, lt=1, strict=True)] = 0.01
-    """Of k-regular methods: the chance that the draw fails the criterion and is refused."""
+    risk: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.01
+    """Of k-regular methods: the chance that the draw fails the criterion and is refused; 0: no draw changes what is shown."""
+
+    way: Literal["classes", "blind"] = "classes"
+    """Of k-regular methods: records that a draw may fail become classes, or everybody gets more matches, whoever has which value."""
 
     @property
     def settings(self) -> dict[str, Any]:
         """What :func:`anonflow.algorithms.diversity.diversify` is called with besides the criterion."""
-        return {name: getattr(self, name) for name in ("column", "p", "l", "c", "t", "w", "risk")}
+        return {name: getattr(self, name) for name in ("column", "p", "l", "c", "t", "w", "risk", "way")}
 
     @property
     def needed(self) -> dict[str, float]:

@@ -181,12 +181,19 @@ def page(
         ],
         sentences=[row["sentence"] for row in attacks or ()],
         warnings=warnings,
-        promise=" ".join(filter(None, map(promise_of, guarantees)))
+        promise=" ".join([*filter(None, map(promise_of, guarantees)), *_of_diversity(results)])
         or "What each method promises is named above, among what was checked.",
         limits=limits_of(*guarantees),
         version=__version__,
         flow=name,
     )
+
+
+def _of_diversity(results: Sequence[RunResult]) -> list[str]:
+    """What diversified runs promise and cost, a sentence each."""
+    made = [result.anonymization for result in results if result.anonymization is not None]
+    told = [str(each.facts[name]) for each in made for name in ("compared", "promise") if name in each.facts]
+    return [f"{sentence}." for sentence in dict.fromkeys(told)]
 
 
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
