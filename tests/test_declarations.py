@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,9 +12,10 @@ import pytest
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
-from anonflow.drawing.marks import SHAPES
+from anonflow.drawing.method_mark import SHAPES
 from anonflow.option import NEEDED, Option, options_of, paragraphs
 from anonflow.utility import MEASURES
+from tests import ROOT
 
 
 def example(
@@ -111,7 +111,7 @@ def test_every_declaration_is_whole() -> None:
 def test_a_method_a_criterion_and_a_loss_of_ones_own_are_found_everywhere() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "tests.cases.declared_elsewhere"],
-        cwd=Path(__file__).parents[1],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -64,7 +64,7 @@ def anonymize(
         At least 2, at most n.
     partition_size : int or "auto", optional
         Records in a partition, each worked on alone; the whole table without it. ``"auto"`` takes the largest
-        with which the method is expected to keep the `budget` (paper 1, section 8.1); ``parameters`` says which,
+        with which the method is expected to keep the `budget` (Doka 2015, section 8.1); ``parameters`` says which,
         and the same number makes the same result again.
     order : {"lexicographic", "input", "random"}
         What partitions are cut along.
@@ -97,7 +97,7 @@ def anonymize(
 
     Notes
     -----
-    Boundaries: paper 3, section 4, for every method. The records are divided into the classes of the maximum
+    Boundaries: Miller 2008, section 4, for every method. The records are divided into the classes of the maximum
     allowed microdata, and partitions are cut inside a class. That loses nothing: a match lies on a cycle of
     the generalization graph, along which all boundaries are equal. Classes of fewer than k records are
     suppressed; ``facts["beyond_boundaries"]`` is how many records that are.

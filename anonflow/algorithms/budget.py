@@ -1,6 +1,6 @@
 """The largest partitions that a budget of seconds allows, found by timing the method on a few of the very table's.
 
-Quality grows with partitions, and so does time: at equal budgets methods can be compared (paper 1, section 8.1).
+Quality grows with partitions, and so does time: at equal budgets methods can be compared (Doka 2015, section 8.1).
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.drawing.marks import Mark
+from anonflow.drawing.method_mark import Mark
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.state import Plan
@@ -120,7 +120,7 @@ class Algorithm:
     summary : str
         When to choose it, in one line.
     colour, shape : str, optional
-        How it is drawn: ``#rrggbb`` and a name of ``drawing.marks.SHAPES``; a look by its name without them.
+        How it is drawn: ``#rrggbb`` and a name of ``drawing.method_mark.SHAPES``; a look by its name without them.
     small : bool, optional
         Whether it is for small tables or partitions only.
     hides : bool, optional

@@ -20,7 +20,7 @@ from anonflow.algorithms.freeform.two_phase import TWO_PHASE
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.patterns.greedy import PATTERN_GUIDED
 from anonflow.algorithms.patterns.optimal import PATTERN_GUIDED_OPTIMAL
-from anonflow.drawing.marks import Mark
+from anonflow.drawing.method_mark import Mark
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
 

@@ -13,13 +13,13 @@ from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs
 from anonflow.table import Table
 
-__all__ = ["Matched", "anonymization_view", "sizes_of"]
+__all__ = ["MatchesOrClasses", "anonymization_view", "sizes_of"]
 
 ROWS = 4
 """Records that are shown before and after."""
 
 
-class Matched(Protocol):
+class MatchesOrClasses(Protocol):
     """What a method made: matches, or classes, or neither."""
 
     @property
@@ -31,7 +31,7 @@ class Matched(Protocol):
         """Shape (n,), int64."""
 
 
-def sizes_of(made: Matched) -> tuple[tuple[int, int], ...]:
+def sizes_of(made: MatchesOrClasses) -> tuple[tuple[int, int], ...]:
     """How many generalized records (second) match, or share a class with, how many originals (first).
 
     Empty for methods that have neither matches nor classes.
@@ -52,7 +52,7 @@ def anonymization_view(
     table: Table,
     generalization: Generalization,
     suppressed: np.ndarray,
-    made: Matched,
+    made: MatchesOrClasses,
 ) -> str:
     """An anonymization as HTML: what it cost, column by column, and a few records before and after.
 
@@ -65,7 +65,7 @@ def anonymization_view(
         n records.
     generalization : Generalization
     suppressed : numpy.ndarray, shape (n,), bool
-    made : Matched
+    made : MatchesOrClasses
 
     Notes
     -----
@@ -88,7 +88,7 @@ def anonymization_view(
     return view(f"Anonymization by {method}", *parts, owner=True)
 
 
-def _sizes(made: Matched, n: int) -> list[Markup]:
+def _sizes(made: MatchesOrClasses, n: int) -> list[Markup]:
     sizes = sizes_of(made)
     if not sizes:
         return [

@@ -25,10 +25,10 @@ _SHOWN = frozenset("0-_.□")
 def boundary(evidence: Evidence) -> Finding:
     """Whether no value is generalized beyond its boundary, and no row beyond its limits.
 
-    Of an anonymization, row i is compared with original i: a violation is one cell (paper 3, Definition 5).
+    Of an anonymization, row i is compared with original i: a violation is one cell (Miller 2008, Definition 5).
     Of a release, a perfect matching must exist along edges that break no boundary and whose other columns
     are equal; with a certificate, along edges that it lists. ``max-width`` and ``max-set`` are limits of the
-    rows themselves. Suppressed rows, ``*`` throughout, break nothing (paper 3, section 4).
+    rows themselves. Suppressed rows, ``*`` throughout, break nothing (Miller 2008, section 4).
 
     Raises
     ------
@@ -210,7 +210,7 @@ def pattern(evidence: Evidence, *, patterns: Annotated[Any, Option("Patterns")] 
     """Whether every cell is a value or ``*``, and the ``*`` of every row are one of the patterns.
 
     Rows that are ``*`` throughout are suppressed ones and always allowed; on a QI of one value, either mark
-    fits (paper 5, Definition 2).
+    fits (Bredereck 2013, Definition 2).
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def match_edges(evidence: Evidence) -> np.ndarray | None:
 
     Notes
     -----
-    Definition 6 and Algorithm 4 of paper 4. With copies merged, an edge stands for all pairs of copies, and
+    Definition 6 and Algorithm 4 of Tassa 2012. With copies merged, an edge stands for all pairs of copies, and
     by symmetry all of them are matches or none.
     """
     flow = perfect_flow(evidence)
@@ -50,7 +50,7 @@ def match_edges(evidence: Evidence) -> np.ndarray | None:
 
 
 def covered_by_k(evidence: Evidence) -> Finding:
-    """(1,k): every original is covered by at least k published rows (paper 4, Definition 4).
+    """(1,k): every original is covered by at least k published rows (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -63,7 +63,7 @@ def covered_by_k(evidence: Evidence) -> Finding:
 
 
 def covers_k(evidence: Evidence) -> Finding:
-    """(k,1): every published row covers at least k originals (paper 4, Definition 4).
+    """(k,1): every published row covers at least k originals (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -80,7 +80,7 @@ def covers_k(evidence: Evidence) -> Finding:
 
 
 def two_sided(evidence: Evidence) -> Finding:
-    """(k,k): both (1,k) and (k,1) (paper 4, Definition 4).
+    """(k,k): both (1,k) and (k,1) (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -102,7 +102,7 @@ def two_sided(evidence: Evidence) -> Finding:
 
 
 def concealment(evidence: Evidence) -> Finding:
-    """k-concealment: every original has at least k matches (paper 4, Definition 6).
+    """k-concealment: every original has at least k matches (Tassa 2012, Definition 6).
 
     A match is a published row on an edge of a perfect matching. Where fewer than k rows are ``*`` throughout,
     it is enough that all originals have k matches among the other rows, but for those suppressed records (of

@@ -9,7 +9,7 @@ import numpy as np
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.graph import Bipartite, Merged, merge, runs
+from anonflow.criteria.graph import Bipartite, DistinctRows, merge, runs
 from anonflow.criteria.max_flow import largest_flow, matched_all
 from anonflow.criteria.verification import Finding
 
@@ -102,7 +102,7 @@ def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
 
 
 def _with_equal_rest(
-    evidence: Evidence, originals: Merged, published: Merged
+    evidence: Evidence, originals: DistinctRows, published: DistinctRows
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Edges between distinct (record, other columns) on both sides, and each one's edge of the graph.
 

@@ -105,8 +105,7 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
 
     Notes
     -----
-    specifications.md, section 6: Machanavajjhala et al. 2006 (l-diversity), Truta and Vinay 2006
-    (p-sensitivity), Li et al. 2007 (t-closeness).
+    Machanavajjhala 2006 (l-diversity), Truta 2006 (p-sensitivity), Li 2007 (t-closeness): docs/reference/departures.md, Diversity.
     """
     column = parameters.get("column")
     if column is not None and column not in evidence.table.other_columns:

@@ -34,7 +34,7 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     """k-regularity from the consistency graph alone.
 
     A k-regular subgraph exists if and only if a flow of n k fits through the graph with capacity one for an
-    edge and k for a record (paper 2, section 3.1, Figure 4). Equal records are merged, exactly: an edge
+    edge and k for a record (Murakami 2018, section 3.1, Figure 4). Equal records are merged, exactly: an edge
     between m and c copies has capacity m c. Rows exempt from company (fewer than k, ``*`` throughout) take
     up to k from one original: whatever assignment is drawn, no other row is anybody's with probability
     above 1/k.

@@ -12,7 +12,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.option import NEEDED
 
-__all__ = ["DIVERSITY", "Asked", "read_criteria"]
+__all__ = ["DIVERSITY", "CriterionRequest", "read_criteria"]
 
 DIVERSITY = tuple(name for name, criterion in CRITERIA.items() if criterion.of_a_column)
 
@@ -20,14 +20,14 @@ _CALL = re.compile(r"(?P<name>.+?)\((?P<values>[^()]*=[^()]*)\)")
 
 
 @dataclass(frozen=True)
-class Asked:
+class CriterionRequest:
     """One criterion with its parameters."""
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_criteria(criteria: Any, guarantee: str | None) -> list[Asked]:
+def read_criteria(criteria: Any, guarantee: str | None) -> list[CriterionRequest]:
     """The criteria that a user names, each with its parameters.
 
     Parameters
@@ -40,7 +40,7 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[Asked]:
 
     Returns
     -------
-    list of Asked
+    list of CriterionRequest
         Without repetitions.
 
     Raises
@@ -48,10 +48,10 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[Asked]:
     ParameterError
         If a name or parameter is unknown, or missing, or a guarantee is asked of something that makes none.
     """
-    items = [criteria] if isinstance(criteria, str | Mapping | Asked) else criteria
+    items = [criteria] if isinstance(criteria, str | Mapping | CriterionRequest) else criteria
     if not isinstance(items, Iterable):
         raise ParameterError("criteria are a name or a list of names, such as ['covers', 'k-regular']")
-    asked: list[Asked] = []
+    asked: list[CriterionRequest] = []
     for item in items:
         for one in _read_item(item, guarantee):
             if one not in asked:
@@ -61,8 +61,8 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[Asked]:
     return asked
 
 
-def _read_item(item: Any, guarantee: str | None) -> list[Asked]:
-    if isinstance(item, Asked):
+def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
+    if isinstance(item, CriterionRequest):
         return [_checked(item.name, dict(item.parameters))]
     if isinstance(item, Mapping):
         return [_checked(str(name), _values(str(name), given)) for name, given in item.items()]
@@ -109,7 +109,7 @@ def _canonical(name: str) -> str:
     return next((one.name for one in CRITERIA.values() if plain in one.also), plain)
 
 
-def _checked(name: str, parameters: dict[str, Any]) -> Asked:
+def _checked(name: str, parameters: dict[str, Any]) -> CriterionRequest:
     known_as = _canonical(name)
     if known_as not in CRITERIA:
         near = difflib.get_close_matches(name, CRITERIA, n=1)
@@ -129,4 +129,4 @@ def _checked(name: str, parameters: dict[str, Any]) -> Asked:
         if problem is not None:
             words = problem.removeprefix("must be ")
             raise ParameterError(f"criterion {known_as!r}: needs {key}, {words}: {known_as}({key}=...)")
-    return Asked(known_as, parameters)
+    return CriterionRequest(known_as, parameters)

@@ -71,8 +71,8 @@ def verify(
     Notes
     -----
     Releases are checked from the consistency graph of distinct rows: its edges by bitsets in O(v u q / 64),
-    k-regularity by one maximum flow (paper 2, section 3.1), matches by strongly connected components (paper
-    4, Algorithm 4).
+    k-regularity by one maximum flow (Murakami 2018, section 3.1), matches by strongly connected components (Tassa
+    2012, Algorithm 4).
     """
     if not isinstance(table, Table):
         raise ParameterError(f"the original is an anonflow Table, not a {type(table).__name__}")

@@ -38,7 +38,7 @@ _ARTIFICIAL = (
 
 
 def artificial(n: Records = 5000, seed: Seed = 0) -> pd.DataFrame:
-    """The artificial table of the k-concealment paper (paper 4, section 9): six independent attributes.
+    """The artificial table of the k-concealment paper (Tassa 2012, section 9): six independent attributes.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def artificial(n: Records = 5000, seed: Seed = 0) -> pd.DataFrame:
 
 
 def artificial_hierarchies() -> dict[str, dict[str, Any]]:
-    """The permissible subsets of :func:`artificial` as nested trees (paper 4, section 9); A5, A6 are unbalanced.
+    """The permissible subsets of :func:`artificial` as nested trees (Tassa 2012, section 9); A5, A6 are unbalanced.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def random_normal(
     sd: Annotated[float, Option("standard deviation", least=0)] = 1.0,
     seed: Seed = 0,
 ) -> pd.DataFrame:
-    """Independent normal numbers rounded to integers (paper 2, section 4: "Random_100k" and its siblings).
+    """Independent normal numbers rounded to integers (Murakami 2018, section 4: "Random_100k" and its siblings).
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _normal_blocks(n: int, q: int, sd: float, seed: int, rows: int) -> Iterator[
 
 
 def theorem4(m: int) -> pd.DataFrame:
-    """The family on which the pattern-guided heuristic is m - 1 times off (paper 5, proof of Theorem 4).
+    """The family on which the pattern-guided heuristic is m - 1 times off (Bredereck 2013, proof of Theorem 4).
 
     k = m rows of ones, then for each column i another m - 1 rows that are ones but for a symbol in column
     i that stands nowhere else. With k = m and the patterns of :func:`theorem4_patterns` the heuristic

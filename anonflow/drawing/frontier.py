@@ -8,7 +8,7 @@ from html import escape
 from markupsafe import Markup
 
 from anonflow.drawing.fragments import shortened
-from anonflow.drawing.marks import SHAPES, Mark
+from anonflow.drawing.method_mark import SHAPES, Mark
 from anonflow.drawing.plots import WIDTH, frame_of, svg
 
 __all__ = ["risk_and_loss"]

@@ -57,7 +57,7 @@ def compare(
     options : mapping, optional
         Algorithm -> its own options.
     budget : float, optional
-        Seconds for each run, with ``partition_size="auto"``: methods side by side at equal budgets (paper 1,
+        Seconds for each run, with ``partition_size="auto"``: methods side by side at equal budgets (Doka 2015,
         section 8.1). The column ``partition size`` is then what was chosen.
     bounds : bool, optional
         Whether to say below which GCP no release with the same k can be: a column ``lower-bound``

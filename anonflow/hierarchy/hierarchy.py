@@ -276,7 +276,7 @@ class Hierarchy(Tree):
 
         Notes
         -----
-        MAGVal of paper 3, Definition 3.
+        MAGVal of Miller 2008, Definition 3.
         """
         if isinstance(labels, (str, Mapping)):
             raise HierarchyError("boundary: write a list of node labels")

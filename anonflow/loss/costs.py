@@ -98,7 +98,7 @@ def suppressed_cells(generalization: Generalization) -> int:
 
 
 def height_total(generalization: Generalization) -> float:
-    """Paper 3's total information loss (Definitions 10, 11): the sum of all cells' height costs.
+    """Miller 2008's total information loss (Definitions 10, 11): the sum of all cells' height costs.
 
     QIs are not weighted; a suppressed record counts q, the most there is.
     """

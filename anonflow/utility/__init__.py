@@ -2,8 +2,8 @@
 
 from anonflow.utility.measures import (
     MEASURES,
-    Asked,
     Measure,
+    MeasureRequest,
     asked,
     class_sums,
     combine,
@@ -18,8 +18,8 @@ from anonflow.utility.measures import (
 
 __all__ = [
     "MEASURES",
-    "Asked",
     "Measure",
+    "MeasureRequest",
     "asked",
     "class_sums",
     "combine",

@@ -22,8 +22,8 @@ from anonflow.utility.violations import beyond_cells
 
 __all__ = [
     "MEASURES",
-    "Asked",
     "Measure",
+    "MeasureRequest",
     "asked",
     "class_sums",
     "combine",
@@ -84,7 +84,7 @@ class _ClassMeasure(Measure):
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureRequest:
     """Measures that were asked for, ready for partitions of their table (it can be pickled).
 
     Attributes
@@ -147,7 +147,7 @@ def measure(
     ``gcp`` (``ncp``), ``lm``, ``entropy`` (``em``), ``height`` (``il``), ``suppressions``
         Information loss, :func:`anonflow.loss.information_loss`.
     ``usefulness``
-        Loukides and Shao (2007), paper 5's Definitions 3 to 5: the mean over classes of the sum over QI columns of
+        Loukides and Shao (2007), Bredereck 2013's Definitions 3 to 5: the mean over classes of the sum over QI columns of
         the attribute diversity of the class's originals: (max - min) / (table's max - min) for a numeric
         attribute, else distinct values / the table's distinct values (not minus one). 0 to q, less is
         better. Option ``numeric``: the columns that count as numeric, those of kind numeric without it.
@@ -173,7 +173,7 @@ def measure(
     ``suppressed``, ``stars``
         Suppressed records; cells published as ``*``, hidden positions of a code one by one.
     ``violations``
-        Constraint violations of paper 3: cells generalized beyond the boundary of their own original's value,
+        Constraint violations of Miller 2008: cells generalized beyond the boundary of their own original's value,
         or wider than ``max-width`` or ``max-set``; one (record, QI) cell counts once, suppressed records not
         at all. Of an anonymization, whose rows know their originals; a release's do not.
     """
@@ -191,7 +191,7 @@ def asked(
     measures: str | Sequence[str | Mapping[str, Any]] | Mapping[str, Any],
     k: int | None = None,
     **options: Any,
-) -> Asked:
+) -> MeasureRequest:
     """Look at the whole table once, for measures of its partitions.
 
     Parameters
@@ -221,15 +221,15 @@ def asked(
                 )
         shared = {option: value for option, value in options.items() if option in one.options}
         prepared[name] = one.prepare(records, k, **{**shared, **own})
-    return Asked(prepared)
+    return MeasureRequest(prepared)
 
 
-def partial(ready: Asked, records: Records, subject: Any) -> dict[str, list[Any]]:
+def partial(ready: MeasureRequest, records: Records, subject: Any) -> dict[str, list[Any]]:
     """What a partition adds to each measure.
 
     Parameters
     ----------
-    ready : Asked
+    ready : MeasureRequest
     records : Records
         The partition's P originals.
     subject : Outcome or the like
@@ -248,12 +248,12 @@ def partial(ready: Asked, records: Records, subject: Any) -> dict[str, list[Any]
     return _chunks(ready, part_of(records, subject))
 
 
-def combine(ready: Asked, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
+def combine(ready: MeasureRequest, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
     """Put what several partitions add together, in their order; also of what was combined before."""
     return {name: [one for part in parts for one in part[name]] for name in ready.prepared}
 
 
-def finalize(ready: Asked, combined: dict[str, list[Any]]) -> dict[str, float | int]:
+def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str, float | int]:
     """The measures of the whole table.
 
     Classes of different partitions that are published alike are one: the result is that of :func:`measure` on
@@ -264,19 +264,21 @@ def finalize(ready: Asked, combined: dict[str, list[Any]]) -> dict[str, float | 
     }
 
 
-def class_sums(ready: Asked, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
+def class_sums(ready: MeasureRequest, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
     """What some classes add to the measures of :func:`measures_by_class`, each of them here with all its parts.
 
     Parameters
     ----------
-    ready : Asked
+    ready : MeasureRequest
     combined : mapping
         As :func:`combine` gives it; measures that are not there are left out.
     """
     return {name: _BY_CLASS[name].sums(ready.prepared[name], chunks) for name, chunks in combined.items()}
 
 
-def finish_sums(ready: Asked, sums: Sequence[Mapping[str, tuple[float, ...]]]) -> dict[str, float | int]:
+def finish_sums(
+    ready: MeasureRequest, sums: Sequence[Mapping[str, tuple[float, ...]]]
+) -> dict[str, float | int]:
     """The measures of the whole table from :func:`class_sums` of all its classes."""
     return {
         name: _BY_CLASS[name].of_sums(ready.prepared[name], [one[name] for one in sums]) for name in sums[0]
@@ -293,7 +295,7 @@ def measures_by_class() -> tuple[str, ...]:
     return tuple(_BY_CLASS)
 
 
-def _chunks(ready: Asked, part: Part) -> dict[str, list[Any]]:
+def _chunks(ready: MeasureRequest, part: Part) -> dict[str, list[Any]]:
     return {name: [MEASURES[name].chunk(prepared, part)] for name, prepared in ready.prepared.items()}
 
 

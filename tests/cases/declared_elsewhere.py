@@ -23,6 +23,7 @@ from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.verification import Finding
 from anonflow.option import Option
+from tests import ROOT
 
 
 def zebra(
@@ -168,7 +169,7 @@ def places() -> list[str]:
     assert panel.methods == ("zebra",)
     found.append("explorer")
 
-    sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "extensions"))
+    sys.path.insert(0, str(ROOT / "docs" / "extensions"))
     import from_the_code
 
     assert any("Which stripe" in line for line in from_the_code.algorithm_options())

@@ -253,7 +253,7 @@ def test_unknown_keys_and_labels_get_a_hint() -> None:
 
 
 def test_boundaries_of_a_paper() -> None:
-    """Paper 3, Figure 2."""
+    """Miller 2008, Figure 2."""
     tree = Hierarchy.from_nested(
         {
             "United States": {

@@ -6,6 +6,16 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from anonflow.algorithms.classes.chains import (
+    KICKS,
+    ROUNDS,
+    Improve,
+    Kicks,
+    Rounds,
+    Threads,
+    effort_of,
+    outcome_of,
+)
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
 from anonflow.kernels.agglomerative import LOG, PLAIN, RATIO, WEIGHTED, agglomerate, agglomerate_jit
@@ -31,6 +41,10 @@ def agglomerative(
     *,
     dist: Annotated[Literal["log", "plain", "weighted", "ratio"], Option("Distance of clusters")] = "log",
     modified: Annotated[bool, Option("Give back records")] = False,
+    improve: Improve = "none",
+    rounds: Rounds = ROUNDS,
+    kicks: Kicks = KICKS,
+    threads: Threads = None,
 ) -> Outcome:
     """Equivalence classes by merging the two clusters of least distance until each has k records.
 
@@ -46,19 +60,30 @@ def agglomerative(
         Which two clusters are united next: by which of the four distances (`DISTANCES`).
     modified : bool, optional
         A ripe cluster gives back, one at a time, the records without which it costs least, until it has k.
+    improve : {"none", "chains"}, optional
+        Chains: records then move between the classes while that lowers the loss.
+
+        See :mod:`anonflow.algorithms.classes.chains`.
+    rounds : int, optional
+        Rounds of chains; in each, classes exchange records with others that are near.
+    kicks : int, optional
+        Kicks for each class: near classes are made anew at random; less is lost, slower.
+    threads : int, optional
+        Of the chains; as many as there are processors without it. The result is the same.
 
     Returns
     -------
     Outcome
-        With classes. Facts: their number, `found`.
+        With classes. Facts: their number, `found`; of an improvement `chains`, `kicks` and `gained`.
 
     Notes
     -----
-    Specifications, section 4; ties are broken by the lowest record. O(P^2 q) time as a rule, since each cluster
+    Gionis 2008, and docs/reference/departures.md, Agglomerative; ties are broken by the lowest record. O(P^2 q) time as a rule, since each cluster
     keeps its nearest one until that is gone and nothing else is as near; O(P (q + k)) memory, no P x P matrix.
     """
+    effort = effort_of(improve, rounds, kicks, threads)
     labels, found = agglomerative_labels(part, k, DISTANCES[dist], modified)
-    return Outcome.of_classes(part.records, labels, found=found)
+    return outcome_of(part, labels, found, k, effort)
 
 
 def agglomerative_labels(

@@ -1,4 +1,4 @@
-"""k-concealment and its weaker relatives (Tassa, Mazza and Gionis, paper 4)."""
+"""k-concealment and its weaker relatives (Tassa 2012)."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ def k_concealment(
 
     Notes
     -----
-    Paper 4: Algorithms 1 to 6. O(P^2 q) for the neighbours and the (1,k)-anonymizer, O(k) steps of expansion over the
+    Tassa 2012: Algorithms 1 to 6. O(P^2 q) for the neighbours and the (1,k)-anonymizer, O(k) steps of expansion over the
     nearest of them, and O(E) for the components of the E pairs of who covers whom; memory O(P (q + k) + E).
 
     k-concealment assumes an attacker whose computations are polynomially bounded: the k matches are not equally
     likely, and who could count all perfect matchings would know how likely each is. A record that is widened may
-    cover more originals than the one meant: all these edges count (specifications, section 1).
+    cover more originals than the one meant: all these edges count (docs/reference/departures.md, k-concealment).
 
     Neighbours nearest by pairs lie in all directions, and few of them share a small box: on Adult with hierarchies
     (k = 100, LM) that loses 0.248 where neighbours by expansion lose 0.197, not randomized 0.174. There are as many

@@ -48,7 +48,7 @@ def united(
     -----
     The cost of a union is ``w cost_I + (1 - w) cost_D`` (equation 10): cost_I is what it adds to the information
     loss, averaged over all records (equation 2), cost_D what it still lacks (equation 9). Ties: the lowest class. A
-    class that no other may be united with is suppressed (specifications, section 4, Boundaries).
+    class that no other may be united with is suppressed (docs/reference/departures.md, Boundaries and limits).
     """
     b = len(counts)
     counts = counts.astype(np.int64)

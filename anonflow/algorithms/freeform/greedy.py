@@ -52,7 +52,7 @@ def greedy(part: Partition, k: int, *, reciprocal: Reciprocal = False, visit: Vi
 
     Notes
     -----
-    Paper 1, Algorithm 1, but for the order in which originals choose. In lexicographic order a record's
+    Doka 2015, Algorithm 1, but for the order in which originals choose. In lexicographic order a record's
     neighbours choose right before it, so what is near is taken, and whoever comes last takes what is left at
     the other end. Visited with halves, quarters, eighths, ... of the order between them (:func:`spread`) records
     lose 8 to 11% less on Adult and census-like tables (k = 5 and 10, partitions of 250), for the same time.

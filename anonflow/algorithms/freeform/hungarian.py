@@ -46,7 +46,7 @@ def hungarian(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Out
 
     Notes
     -----
-    Paper 1, section 7. O(k P^3) time in the worst case, O(P^2) memory: choose partitions of about a thousand.
+    Doka 2015, section 7. O(k P^3) time in the worst case, O(P^2) memory: choose partitions of about a thousand.
     There are no dead ends: the edges not used so far are a (P - l)-regular graph, which has an assignment.
     """
     if reciprocal:

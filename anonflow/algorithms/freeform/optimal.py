@@ -83,7 +83,7 @@ def optimal(
 
     Notes
     -----
-    Paper 1, section 4, equations 4 to 11, in another form: not an edge is decided on but which sets of k
+    Doka 2015, section 4, equations 4 to 11, in another form: not an edge is decided on but which sets of k
     records are covered, and how often (:class:`~anonflow.algorithms.freeform.optimal_model.Sets`). Its linear
     relaxation is that of a fractional perfect matching in a hypergraph, far tighter than (4) to (11), where
     fractional edges hide what a set costs; and it knows nothing of which record has which set, so the

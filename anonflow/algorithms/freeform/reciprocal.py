@@ -2,7 +2,7 @@
 
 A k-regular graph is symmetric if record j covers original i whenever record i covers original j. Against attackers
 who know c true matches it still hides everybody among k - c, as classes of equal records do; freeform graphs may
-lose more (paper 1, section 2.2; Choromanski, Jebara and Tang).
+lose more (Doka 2015, section 2.2; Choromanski, Jebara and Tang).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def reciprocal_matches(
     link twice) are forbidden in one direction and the problem solved again, a few times; then ends of links are
     exchanged while that lowers the cost. The least 2-factor is not promised. Time and memory: as without.
 
-    Records left over by a step exchange a link, which is possible for k < (P + 3) / 2, as in paper 1's Theorem
+    Records left over by a step exchange a link, which is possible for k < (P + 3) / 2, as in Doka 2015's Theorem
     5.2 (proof: :func:`anonflow.kernels.links.complete_links`). Beyond that, a step that comes to a dead end
     is made as a whole: unused pairs, an even number for each record, are given directions along closed trails,
     and the arcs contain an assignment (Petersen). For P even and k odd that number is odd; there some pairs are

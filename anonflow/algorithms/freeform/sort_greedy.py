@@ -62,7 +62,7 @@ def sort_greedy(
 
     Notes
     -----
-    Paper 1, Algorithm 2, but for what edges are sorted by. By weight, records among many near ones choose first,
+    Doka 2015, Algorithm 2, but for what edges are sorted by. By weight, records among many near ones choose first,
     and those far from everybody get what is left at the end. Seen relative to what is usual for its two ends, an
     edge of a far record that is short for it comes early: 8 to 11% less loss on Adult and census-like tables
     (k = 10, partitions of 150). O(k P^2 (q + log P)) time, O(P^2) memory.

@@ -104,7 +104,7 @@ def two_phase(
 
     Notes
     -----
-    Paper 2, section 3.2, for every loss. Departures: a dense first phase where it is no worse or much cheaper; candidates
+    Murakami 2018, section 3.2, for every loss. Departures: a dense first phase where it is no worse or much cheaper; candidates
     are renewed as generalized records grow. Where the paper cancels one negative cycle at a time, found by
     labelling up to thresholds t and p, an optimal assignment cancels the best set of disjoint cycles within a
     block at once; a record is passed once at most, so the loss changes by exactly the sum that was priced and

@@ -52,7 +52,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
 
     Notes
     -----
-    Specifications, section 4: an edge that breaks a limit costs infinity, a record left without k matches is
+    docs/reference/departures.md, Boundaries and limits: an edge that breaks a limit costs infinity, a record left without k matches is
     suppressed. No method has to know of it:
 
     1. The records are cut into blocks in which everything that can be generalized together keeps the limits

@@ -72,7 +72,7 @@ def pattern_guided(
 
     Notes
     -----
-    Paper 5, the greedy heuristic; its order of equally many suppressed QIs is that of the binary number whose
+    Bredereck 2013, the greedy heuristic; its order of equally many suppressed QIs is that of the binary number whose
     most significant bit is the first QI, increasing, so the last QI is suppressed first. O(p P q) time for p
     patterns, O(P q) memory. The information loss asked for is not looked at: the cost is suppressed entries.
     Weights are the outlook of the paper's section 4. Patterns that suppress a QI whose boundary does not

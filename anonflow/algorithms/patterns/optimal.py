@@ -1,4 +1,4 @@
-"""Pattern-guided k-anonymity with the fewest suppressions (paper 5, section 2.2): an integer program."""
+"""Pattern-guided k-anonymity with the fewest suppressions (Bredereck 2013, section 2.2): an integer program."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from anonflow.algorithms.patterns.enumeration import row_assignment, transported
 from anonflow.algorithms.patterns.greedy import Patterns, Weights, place, publish_places, within_boundaries
 from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, whole_costs
 from anonflow.algorithms.patterns.relaxation import relaxed
-from anonflow.algorithms.patterns.row_choices import Choices, choices_of, searched
+from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.option import Option
 
-__all__ = ["PATTERN_GUIDED_OPTIMAL", "Choices", "choices_of", "pattern_guided_optimal"]
+__all__ = ["PATTERN_GUIDED_OPTIMAL", "RowChoices", "choices_of", "pattern_guided_optimal"]
 
 GRACE = 0.4
 """Seconds past the time limit that a solver is waited for, which mostly ends by itself."""
@@ -76,7 +76,7 @@ def pattern_guided_optimal(
 
     Notes
     -----
-    Paper 5, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k compatible rows
+    Bredereck 2013, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k compatible rows
     are dropped; the cheapest instance left to each row bounds from below, and if the heuristic's solution
     meets the bound it is published. Else a local search improves it
     (:func:`anonflow.algorithms.patterns.row_choices.searched`), and a choice that costs so much more than its row's cheapest that
@@ -145,7 +145,7 @@ def pattern_guided_optimal(
     )
 
 
-def _enumerated(choices: Choices, exact: str) -> np.ndarray | None:
+def _enumerated(choices: RowChoices, exact: str) -> np.ndarray | None:
     """An optimum by Theorem 2 or 3; None where ``auto`` finds neither to fit."""
     for name, way in (("row-assignment", row_assignment), ("two", two)):
         if exact == name:
@@ -158,7 +158,7 @@ def _enumerated(choices: Choices, exact: str) -> np.ndarray | None:
     return None
 
 
-def _relaxation(choices: Choices, cost: int, end: float) -> int:
+def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
     """The relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
     if len(choices.kind) > LARGEST:
         return 0
@@ -174,7 +174,7 @@ def _relaxation(choices: Choices, cost: int, end: float) -> int:
     return bound
 
 
-def _solve(choices: Choices, end: float) -> tuple[np.ndarray | None, int]:
+def _solve(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
     """How many rows make each choice, if a solution was found in time, and a bound from below."""
     if end <= time.monotonic() or len(choices.kind) > LARGEST:
         return None, 0

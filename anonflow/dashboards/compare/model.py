@@ -14,8 +14,8 @@ from anonflow.algorithms.registry import look_of
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.background import Background
 from anonflow.dashboards.session.diff import changes, differences
-from anonflow.dashboards.session.workspace import Run, Workspace
-from anonflow.drawing.marks import sparkline
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.drawing.method_mark import sparkline
 from anonflow.loss import cell_costs
 from anonflow.risk import attack
 from anonflow.utility.frontier import frontier
@@ -39,7 +39,7 @@ RISKS = {
 """What a risk is, by name."""
 
 
-def column_losses(run: Run) -> dict[str, float]:
+def column_losses(run: FinishedRun) -> dict[str, float]:
     """The mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1."""
     if run.result.columns:
         return {one.column: one.loss for one in run.result.columns}
@@ -84,7 +84,7 @@ class CompareModel(param.Parameterized):
     # ------------------------------------------------------------------------------------ the table
 
     @property
-    def results(self) -> list[Run]:
+    def results(self) -> list[FinishedRun]:
         """Runs that have a result, oldest first."""
         return [run for run in self.workspace.runs if run.result.problem is None]
 
@@ -177,7 +177,7 @@ class CompareModel(param.Parameterized):
 
     # ------------------------------------------------------------------------------- two of the runs
 
-    def pair(self) -> tuple[Run, Run] | None:
+    def pair(self) -> tuple[FinishedRun, FinishedRun] | None:
         """The two runs side by side, or None as long as there are no two."""
         known = {run.id: run for run in self.results}
         if self.first not in known or self.second not in known or self.first == self.second:
@@ -252,7 +252,7 @@ class CompareModel(param.Parameterized):
             self.measure_risks()
 
 
-def verdict(run: Run) -> str:
+def verdict(run: FinishedRun) -> str:
     """What the checks of a run said: text and a symbol."""
     if run.result.problem is not None:
         return "✗ no result"
@@ -260,7 +260,7 @@ def verdict(run: Run) -> str:
     return f"{'✓' if run.ok else '✗'} {passed} of {len(run.result.findings)} hold"
 
 
-def _partition(run: Run) -> str:
+def _partition(run: FinishedRun) -> str:
     cut = run.document.get("partition") or {}
     size = cut.get("size")
     return "whole table" if size is None else str(size)

@@ -14,7 +14,7 @@ from anonflow.dashboards.compare.model import MEASURES, RISKS, CompareModel
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, sheet
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.drawing.tables import pairs
+from anonflow.drawing.comparisons import pairs
 from anonflow.errors import AnonflowError
 
 __all__ = ["CompareScreen"]

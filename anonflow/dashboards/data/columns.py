@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow import datasets
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.errors import AnonflowError, DataError, ParameterError
@@ -31,7 +31,7 @@ NOT_PUBLISHED = "not published"
 NO_KIND = ""
 
 
-class ColumnChoice(Choices):
+class ColumnChoice(DraftForm):
     """Roles and kinds of the columns, one edit of the draft for each choice.
 
     Parameters

@@ -12,7 +12,7 @@ from anonflow import criteria
 from anonflow.algorithms.diversity.diversify import check_diversity
 from anonflow.algorithms.diversity.target import DIVERSITIES, sensitive_codes
 from anonflow.algorithms.diversity.within_partition import WAYS
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError
 
 __all__ = ["CRITERIA", "NONE", "DiversityChoice"]
@@ -25,7 +25,7 @@ CRITERIA = {
 }
 
 
-class DiversityChoice(Choices):
+class DiversityChoice(DraftForm):
     """The step ``diversify`` of the draft.
 
     Parameters

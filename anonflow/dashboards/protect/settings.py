@@ -8,7 +8,7 @@ import param
 
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.uniqueness import Uniqueness
@@ -24,7 +24,7 @@ LARGEST_K = 100
 """The right end of the slider, where the table has so many records; more are typed."""
 
 
-class Protection(Choices):
+class Protection(DraftForm):
     """k, methods, options, partitions and loss of the draft.
 
     Parameters

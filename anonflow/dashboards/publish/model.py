@@ -13,7 +13,7 @@ from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.background import Background
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.publication import Publication
-from anonflow.dashboards.session.workspace import Run, Workspace
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.engine.report.report import limits_of
 
 __all__ = ["OWNER", "PUBLIC", "PublishModel"]
@@ -80,7 +80,7 @@ class PublishModel(param.Parameterized):
         workspace.param.watch(self._changed, ["chosen", "runs"])
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> FinishedRun | None:
         """The chosen run, None where there is none with a result."""
         return self.workspace.chosen_run
 

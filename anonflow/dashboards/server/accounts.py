@@ -15,7 +15,7 @@ from pathlib import Path
 from anonflow.errors import AnonflowError, ParameterError
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
-__all__ = ["Accounts", "Patience", "add_account", "hashed"]
+__all__ = ["Accounts", "LoginThrottle", "add_account", "hashed"]
 
 # 32 MB and about a tenth of a second for each guess
 _N, _R, _P = 1 << 15, 8, 1
@@ -110,7 +110,7 @@ class Accounts:
         return hmac.compare_digest(made, kept) and name in self._hashes
 
 
-class Patience:
+class LoginThrottle:
     """Wrong guesses make the next one wait: twice as long each time, by name and by address.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The wall before the server: every request passes it, static files and websockets too.
+"""The gateway before the server: every request passes it, static files and websockets too.
 
 Who asks under a foreign name (DNS rebinding), comes from a foreign page, or has not signed in gets no further.
 """
@@ -17,9 +17,9 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
 from tornado.routing import Router
 from tornado.web import Application, RequestHandler, create_signed_value, decode_signed_value
 
-from anonflow.dashboards.server.accounts import Accounts, Patience
+from anonflow.dashboards.server.accounts import Accounts, LoginThrottle
 
-__all__ = ["Wall"]
+__all__ = ["Gateway"]
 
 COOKIE = "anonflow-user"
 DAYS = 1.0
@@ -38,7 +38,7 @@ POLICY = (
 """Panel's pages run inline scripts and compile some of their own; but nothing may be asked of another host."""
 
 
-class Wall(Router):
+class Gateway(Router):
     """A router before an application.
 
     Parameters
@@ -66,15 +66,15 @@ class Wall(Router):
         self.hosts = {name.lower() for name in hosts} | set(LOCAL)
         self.accounts = accounts
         # an address may have several users, and a name several attackers: these wait later than the two together
-        self.patience = {"pair": Patience(5), "address": Patience(20), "name": Patience(100)}
+        self.throttles = {"pair": LoginThrottle(5), "address": LoginThrottle(20), "name": LoginThrottle(100)}
         self.guessing = asyncio.Semaphore(GUESSES)
         self.secure = secure
         self._secret = secrets.token_bytes(32)
         self._own = Application(
             [
                 (r"/health", _Health, {"healthy": healthy}),
-                (r"/login", _Login, {"wall": self}),
-                (r"/logout", _Logout, {"wall": self}),
+                (r"/login", _Login, {"gateway": self}),
+                (r"/logout", _Logout, {"gateway": self}),
             ],
             default_handler_class=_Refused,
             default_handler_args={"status": 404, "said": "There is no such page."},
@@ -214,8 +214,8 @@ class _ToLogin(_Handler):
 
 
 class _Login(_Handler):
-    def initialize(self, wall: Wall) -> None:
-        self._wall = wall
+    def initialize(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
     def get(self) -> None:
         self._form()
@@ -236,17 +236,17 @@ class _Login(_Handler):
         )
 
     async def post(self) -> None:
-        wall = self._wall
+        gateway = self._gateway
         name = self.get_body_argument("name", "")[:64]
         password = self.get_body_argument("password", "", strip=False)  # spaces at its ends are part of it
         address = str(self.request.remote_ip)
         guesses = [
-            (wall.patience["pair"], f"{name} {address}"),
-            (wall.patience["address"], address),
-            (wall.patience["name"], name),
+            (gateway.throttles["pair"], f"{name} {address}"),
+            (gateway.throttles["address"], address),
+            (gateway.throttles["name"], name),
         ]
-        assert wall.accounts is not None
-        async with wall.guessing:
+        assert gateway.accounts is not None
+        async with gateway.guessing:
             wait = max(patience.wait(key) for patience, key in guesses)
             if wait > 0:
                 self.set_header("Retry-After", str(int(wait) + 1))
@@ -255,7 +255,7 @@ class _Login(_Handler):
             for patience, key in guesses:  # before the answer is known: guesses side by side count, too
                 patience.failed(key)
             loop = asyncio.get_running_loop()
-            allowed = await loop.run_in_executor(None, wall.accounts.allow, name, password)
+            allowed = await loop.run_in_executor(None, gateway.accounts.allow, name, password)
         if not allowed:
             self._form("The name or the password is wrong.", 403)
             return
@@ -263,10 +263,10 @@ class _Login(_Handler):
             patience.passed(key)
         self.set_cookie(
             COOKIE,
-            wall.cookie_for(name),
+            gateway.cookie_for(name),
             httponly=True,
             samesite="Lax",
-            secure=wall.secure,
+            secure=gateway.secure,
             max_age=int(DAYS * 86400),
         )
         query = self.request.query
@@ -274,9 +274,9 @@ class _Login(_Handler):
 
 
 class _Logout(_Handler):
-    def initialize(self, wall: Wall) -> None:
-        self._wall = wall
+    def initialize(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
     def get(self) -> None:
-        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._wall.secure)
+        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._gateway.secure)
         self.redirect("/login")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from anonflow import engine
-from anonflow.dashboards.session.fair_queue import Line
+from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.jobs import Job
 
 __all__ = ["Batch"]
@@ -70,7 +70,7 @@ class Batch:
         """Since the start."""
         return time.monotonic() - self._began
 
-    def start(self, line: Line, owner: int) -> None:
+    def start(self, line: FairQueue, owner: int) -> None:
         """Line up: the jobs run when it is the owner's turn."""
         for job in self.jobs:
             job.ticket = line.join(owner, partial(self._work, job), self._tell)

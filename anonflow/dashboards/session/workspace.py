@@ -19,8 +19,8 @@ import param
 from anonflow import datasets, engine, strict_yaml
 from anonflow.dashboards.session.batch import Batch
 from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.fair_queue import Line, local_line
-from anonflow.dashboards.session.jobs import Job, Run, sentence, summary
+from anonflow.dashboards.session.fair_queue import FairQueue, local_line
+from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
 from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.paths import check_confined, safe_name
 from anonflow.dashboards.session.publication import Publication, publication
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from anonflow.table.schema import Column
 
-__all__ = ["Run", "Workspace"]
+__all__ = ["FinishedRun", "Workspace"]
 
 PARTITION = 250
 """Records in a partition of a first draft, where the table has more."""
@@ -59,7 +59,7 @@ class Workspace(param.Parameterized):
     ----------
     schedule : callable, optional
         Takes a callable and has it called where params may change: a server's event loop. At once without it.
-    line : Line, optional
+    line : FairQueue, optional
         Where runs wait for their turn; that of the process without it.
     scheduler : str
         What runs run on, as :func:`anonflow.engine.start` takes it.
@@ -93,7 +93,7 @@ class Workspace(param.Parameterized):
     def __init__(
         self,
         schedule: Callable[[Callable[[], None]], None] | None = None,
-        line: Line | None = None,
+        line: FairQueue | None = None,
         scheduler: str = "threads",
         freed: Callable[[], None] | None = None,
         **given: Any,
@@ -467,7 +467,7 @@ class Workspace(param.Parameterized):
         if result is not None:
             self._ids += 1
             document = job.final_document(result)
-            run = Run(self._ids, document, job.seed, replace(result, number=self._ids), time.time())
+            run = FinishedRun(self._ids, document, job.seed, replace(result, number=self._ids), time.time())
             changes["runs"] = [*self.runs, run][-(self.limits.runs or 1_000_000) :]
             if self.chosen is None and run.result.anonymization is not None:
                 changes["chosen"] = run.id
@@ -488,14 +488,14 @@ class Workspace(param.Parameterized):
         self.chosen = id
 
     @property
-    def chosen_run(self) -> Run | None:
+    def chosen_run(self) -> FinishedRun | None:
         """The run that is explored and published; None where there is none with a result."""
         for run in self.runs:
             if run.id == self.chosen and run.result.anonymization is not None:
                 return run
         return None
 
-    def run_of(self, id: int) -> Run:
+    def run_of(self, id: int) -> FinishedRun:
         """A finished run by its id.
 
         Raises

@@ -16,9 +16,9 @@ from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.drawing.marks import SHAPES, sparkline
+from anonflow.drawing.comparisons import heat, intervals, pairs
+from anonflow.drawing.method_mark import SHAPES, sparkline
 from anonflow.drawing.neighbours import around_one
-from anonflow.drawing.tables import heat, intervals, pairs
 from anonflow.loss import cell_costs
 from anonflow.utility.frontier import frontier
 

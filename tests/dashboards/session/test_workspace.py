@@ -19,7 +19,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft, Limits, Workspace
-from anonflow.dashboards.session.fair_queue import Line
+from anonflow.dashboards.session.fair_queue import FairQueue
 
 WAIT = 60.0
 
@@ -330,7 +330,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so() -> None:
 
 
 def test_a_queue_is_fair_and_says_where_one_stands() -> None:
-    line = Line(1)
+    line = FairQueue(1)
     users = [Workspace(line=line) for _ in range(3)]
     said: list[str] = []
     order: list[int] = []
