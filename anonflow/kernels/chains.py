@@ -32,87 +32,84 @@ def holds(matches: np.ndarray, j: int, a: int) -> bool:
 holds_jit = jit(holds)
 
 
-def chain(rows: Rows, search: Search, i: int, s: int, record: np.ndarray, slot: np.ndarray, gained: np.ndarray, depth: int, ids: np.ndarray, up: np.ndarray, places: np.ndarray, who: np.ndarray, afters: np.ndarray, up_a: np.ndarray) -> int:
+def chain(rows: Rows, search: Search, i: int, s: int, record: np.ndarray, slot: np.ndarray, gained: np.ndarray, depth: int, ids: np.ndarray, up: np.ndarray, places: np.ndarray, who: np.ndarray, afters: np.ndarray, up_a: np.ndarray, breadth: np.ndarray, filled: np.ndarray, tried: np.ndarray) -> int:
     """Find a chain from record i's slot s that lowers the loss; its length, 0 if none."""
     k = rows.size[0]
     matches = search.matches
     a = np.int64(matches[i, s])
     mine = search.block[i]
+    most = places.shape[1]
     record[0] = i
     slot[0] = s
     partial = rows.drop[i * k + s]
-    cur = np.int64(i)
-    at = np.int64(s)
-    length = 1
-    while length < depth and partial > 0.0:
-        closing = 0.0
-        close_b = np.int64(-1)
-        close_place = np.int64(-1)
-        step = 0.0
-        step_b = np.int64(-1)
-        step_place = np.int64(-1)
-        m = 0
-        while m < search.near.shape[1] and search.near[cur, m] >= 0:
-            ids[m] = search.near[cur, m]
-            m += 1
-        rises(rows, cur * k + at, ids, m, up)
-        most = len(places)
-        filled = 0
-        for c in range(m):
-            left = partial - up[c]
-            if left <= 0.0:
-                continue
-            b = ids[c]
-            if b == a or holds(matches, cur, b):
-                continue
-            for d in range(1, k):
-                place = np.int64(search.holders[b, d])
-                after = left + rows.drop[place]
-                if filled == most and after <= afters[most - 1]:
+    level = 0
+    fresh = True
+    while level >= 0:
+        if fresh:
+            cur = record[level]
+            m = 0
+            while m < search.near.shape[1] and search.near[cur, m] >= 0:
+                ids[m] = search.near[cur, m]
+                m += 1
+            rises(rows, cur * k + slot[level], ids, m, up)
+            count = 0
+            for c in range(m):
+                left = partial - up[c]
+                if left <= 0.0:
                     continue
-                j = place // k
-                if search.block[j] != mine or holds(matches, j, a):
+                b = ids[c]
+                if b == a or holds(matches, cur, b):
                     continue
-                passed = False
-                for e in range(length):
-                    passed |= record[e] == j
-                if passed:
-                    continue
-                x = filled if filled < most else most - 1
-                while x > 0 and afters[x - 1] < after:
-                    afters[x] = afters[x - 1]
-                    places[x] = places[x - 1]
-                    who[x] = who[x - 1]
-                    x -= 1
-                afters[x] = after
-                places[x] = place
-                who[x] = b
-                filled = min(filled + 1, most)
-        if filled > 0:
-            step = afters[0]
-            step_b = who[0]
-            step_place = places[0]
-            rises_of(rows, a, places, filled, up_a)
-            for x in range(filled):
-                if afters[x] - up_a[x] > closing:
-                    closing = afters[x] - up_a[x]
-                    close_b = who[x]
-                    close_place = places[x]
-        if close_b >= 0:
-            gained[length - 1] = close_b
-            record[length] = close_place // k
-            slot[length] = close_place % k
-            gained[length] = a
-            return length + 1
-        if step_b < 0:
-            return 0
-        gained[length - 1] = step_b
-        cur = step_place // k
-        at = step_place % k
-        record[length] = cur
-        slot[length] = at
-        partial = step
-        length += 1
+                for d in range(1, k):
+                    place = np.int64(search.holders[b, d])
+                    after = left + rows.drop[place]
+                    if count == most and after <= afters[level, most - 1]:
+                        continue
+                    j = place // k
+                    if search.block[j] != mine or holds(matches, j, a):
+                        continue
+                    passed = False
+                    for e in range(level + 1):
+                        passed |= record[e] == j
+                    if passed:
+                        continue
+                    x = count if count < most else most - 1
+                    while x > 0 and afters[level, x - 1] < after:
+                        afters[level, x] = afters[level, x - 1]
+                        places[level, x] = places[level, x - 1]
+                        who[level, x] = who[level, x - 1]
+                        x -= 1
+                    afters[level, x] = after
+                    places[level, x] = place
+                    who[level, x] = b
+                    count = min(count + 1, most)
+            filled[level] = count
+            tried[level] = 0
+            rises_of(rows, a, places[level], count, up_a)
+            closing = 0.0
+            at = -1
+            for x in range(count):
+                if afters[level, x] - up_a[x] > closing:
+                    closing = afters[level, x] - up_a[x]
+                    at = x
+            if at >= 0:
+                gained[level] = who[level, at]
+                record[level + 1] = places[level, at] // k
+                slot[level + 1] = places[level, at] % k
+                gained[level + 1] = a
+                return level + 2
+        if level + 2 < depth and tried[level] < filled[level] and tried[level] < breadth[level]:
+            x = tried[level]
+            tried[level] += 1
+            gained[level] = who[level, x]
+            record[level + 1] = places[level, x] // k
+            slot[level + 1] = places[level, x] % k
+            partial = afters[level, x]
+            level += 1
+            fresh = True
+        else:
+            level -= 1
+            fresh = False
     return 0
 
 
@@ -139,8 +136,8 @@ def hand_on(rows: Rows, search: Search, record: np.ndarray, slot: np.ndarray, ga
 hand_on_jit = jit(hand_on)
 
 
-def descend(rows: Rows, search: Search, queue: np.ndarray, waiting: np.ndarray, tail: int, most: int, depth: int, most_tests: int,
-            record: np.ndarray, slot: np.ndarray, gained: np.ndarray, journal: np.ndarray, kept: np.ndarray, counts: np.ndarray) -> float:
+def descend(rows: Rows, search: Search, queue: np.ndarray, waiting: np.ndarray, tail: int, most: int, depth: int, most_tests: int, breadth: np.ndarray,
+            record: np.ndarray, slot: np.ndarray, gained: np.ndarray, journal: np.ndarray, kept: np.ndarray, counts: np.ndarray, debt: float) -> float:
     """Visit queued records until none is left or `most` visits; total change.
 
     journal: (J, 3) record, slot, lost ; kept[0] number of entries, -1: none kept."""
@@ -150,9 +147,11 @@ def descend(rows: Rows, search: Search, queue: np.ndarray, waiting: np.ndarray, 
     visits = 0
     ids = np.empty(search.near.shape[1], np.int64)
     up = np.empty(search.near.shape[1])
-    places = np.empty(most_tests, np.int64)
-    who = np.empty(most_tests, np.int64)
-    afters = np.empty(most_tests)
+    places = np.empty((depth, most_tests), np.int64)
+    who = np.empty((depth, most_tests), np.int64)
+    afters = np.empty((depth, most_tests))
+    filled = np.empty(depth, np.int64)
+    tried = np.empty(depth, np.int64)
     up_a = np.empty(most_tests)
     change = 0.0
     while tail > head and visits < most:
@@ -164,7 +163,7 @@ def descend(rows: Rows, search: Search, queue: np.ndarray, waiting: np.ndarray, 
         while s < k:
             length = 0
             if rows.drop[i * k + s] > 0.0:
-                length = chain(rows, search, i, s, record, slot, gained, depth, ids, up, places, who, afters, up_a)
+                length = chain(rows, search, i, s, record, slot, gained, depth, ids, up, places, who, afters, up_a, breadth, filled, tried)
             if length == 0:
                 s += 1
                 continue
@@ -183,10 +182,13 @@ def descend(rows: Rows, search: Search, queue: np.ndarray, waiting: np.ndarray, 
             counts[1] += length
             for e in range(length):
                 change += rows.drop[record[e] * k]
-                if not waiting[record[e]]:
+                if not waiting[record[e]] and debt + change != 0.0:
                     waiting[record[e]] = True
                     queue[tail % size] = record[e]
                     tail += 1
+            if debt + change == 0.0:
+                most = 0
+                break
     while tail > head:
         waiting[queue[head % size]] = False
         head += 1
@@ -197,7 +199,7 @@ def descend(rows: Rows, search: Search, queue: np.ndarray, waiting: np.ndarray, 
 descend_jit = jit(descend)
 
 
-def improve_block(rows: Rows, search: Search, members: np.ndarray, waiting: np.ndarray, most: int, depth: int, most_tests: int, lanes: np.ndarray, dear: float, counts: np.ndarray) -> float:
+def improve_block(rows: Rows, search: Search, members: np.ndarray, waiting: np.ndarray, most: int, depth: int, most_tests: int, breadth: np.ndarray, lanes: np.ndarray, dear: float, cap: int, counts: np.ndarray) -> float:
     """Chains from all active records of a block, then a kick for each row of lanes."""
     k = rows.size[0]
     ids1 = np.empty(1, np.int64)
@@ -214,7 +216,7 @@ def improve_block(rows: Rows, search: Search, members: np.ndarray, waiting: np.n
             queue[tail] = members[e]
             waiting[members[e]] = True
             tail += 1
-    change = descend(rows, search, queue, waiting, tail, most, depth, most_tests, record, slot, gained, journal, kept, counts)
+    change = descend(rows, search, queue, waiting, tail, most, depth, most_tests, breadth, record, slot, gained, journal, kept, counts, np.inf)
     for e in range(len(lanes)):
         i = members[(np.int64(lanes[e, 0]) * len(members)) >> _SHIFT]
         s = 1 + ((np.int64(lanes[e, 1]) * (k - 1)) >> _SHIFT)
@@ -255,7 +257,7 @@ def improve_block(rows: Rows, search: Search, members: np.ndarray, waiting: np.n
         queue[1] = j
         waiting[i] = True
         waiting[j] = True
-        delta += descend(rows, search, queue, waiting, 2, 200, depth, most_tests, record, slot, gained, journal, kept, counts)
+        delta += descend(rows, search, queue, waiting, 2, cap, depth, most_tests, breadth, record, slot, gained, journal, kept, counts, delta)
         if delta > 0.0:
             undo(rows, search, journal, kept[0])
         else:
