@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonflow import datasets, errors, risk
     from anonflow.algorithms.anonymize import anonymize
-    from anonflow.algorithms.diversify import diversify
-    from anonflow.algorithms.patterns import pattern_grid
+    from anonflow.algorithms.diversity.diversify import diversify
+    from anonflow.algorithms.patterns.language import pattern_grid
     from anonflow.algorithms.registry import algorithms
-    from anonflow.criteria import verify
+    from anonflow.criteria.verify import verify
     from anonflow.dashboards.app import dashboard
     from anonflow.engine.compare import compare
     from anonflow.engine.run import run
     from anonflow.hierarchy import Hierarchy
     from anonflow.release import ranges, read_release, shares
-    from anonflow.risk import attack
+    from anonflow.risk.attack import attack
     from anonflow.table import Schema, Table
     from anonflow.utility import measure
     from anonflow.widgets.explorer import explorer

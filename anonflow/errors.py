@@ -115,12 +115,7 @@ BUG = "this is a bug in anonflow, please report it"
 
 
 def unforeseen(error: BaseException) -> str:
-    """Type and place of an error that nobody meant; its own words may hold a value, so they are left out.
-
-    Raises
-    ------
-    None
-    """
+    """Type and place of an error that nobody meant; its own words may hold a value, so they are left out."""
     frames = traceback.extract_tb(error.__traceback__)
     at = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
     return f"{type(error).__name__} at {at}"

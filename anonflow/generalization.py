@@ -40,12 +40,7 @@ class Layout:
 
     @classmethod
     def of(cls, domains: Sequence[Domain]) -> Layout:
-        """The layout of some domains.
-
-        Raises
-        ------
-        None
-        """
+        """The layout of some domains."""
         ranges = [a for a, domain in enumerate(domains) if domain.shape == "range"]
         sets = [a for a, domain in enumerate(domains) if domain.shape == "set"]
         offset = np.concatenate([[0], np.cumsum([domains[a].words for a in sets])])
@@ -90,12 +85,7 @@ class Generalization:
 
     @classmethod
     def of(cls, records: Records) -> Generalization:
-        """Each record as its own generalized record, O(nq).
-
-        Raises
-        ------
-        None
-        """
+        """Each record as its own generalized record, O(nq)."""
         return cls.join_of(records, np.arange(records.n, dtype=np.int64)[:, None])
 
     @classmethod
@@ -113,10 +103,6 @@ class Generalization:
         -------
         Generalization
             m generalized records. O(m d q) time, O(m q) memory.
-
-        Raises
-        ------
-        None
         """
         layout = Layout.of(records.domains)
         m = len(matches)
@@ -158,10 +144,6 @@ class Generalization:
         -------
         Generalization
             n generalized records, equal within a class. O(n log n + nq).
-
-        Raises
-        ------
-        None
         """
         if not records.n:
             return cls.of(records)
@@ -188,10 +170,6 @@ class Generalization:
         index : sequence of numpy.ndarray, integer
             For each part the table positions of its records; together each of ``range(n)`` once.
         n : int
-
-        Raises
-        ------
-        None
         """
         model = parts[0]
         lo = np.empty((model.lo.shape[0], n), np.int32)
@@ -213,12 +191,7 @@ class Generalization:
         return Generalization(self.domains, *parts)
 
     def closure(self) -> Generalization:
-        """The runs of hierarchy QIs widened to the run of the lowest node that covers them.
-
-        Raises
-        ------
-        None
-        """
+        """The runs of hierarchy QIs widened to the run of the lowest node that covers them."""
         lo, hi = self.lo.copy(), self.hi.copy()
         for t, a in enumerate(self.layout.ranges):
             tree = self.domains[a].hierarchy
@@ -254,12 +227,7 @@ class Generalization:
         return covered
 
     def counts(self) -> np.ndarray:
-        """Members of each set, shape (s, n), int64.
-
-        Raises
-        ------
-        None
-        """
+        """Members of each set, shape (s, n), int64."""
         layout = self.layout
         ones = np.bitwise_count(self.bits).astype(np.int64)
         ends = zip(layout.offset[:-1], layout.offset[1:], strict=True)
@@ -267,12 +235,7 @@ class Generalization:
         return np.array(rows, np.int64).reshape(len(layout.sets), self.n)
 
     def whole(self) -> np.ndarray:
-        """Which cells are the whole domain, shape (q, n), bool; domains of one value always are.
-
-        Raises
-        ------
-        None
-        """
+        """Which cells are the whole domain, shape (q, n), bool; domains of one value always are."""
         cells = np.empty((len(self.domains), self.n), bool)
         for t, a in enumerate(self.layout.ranges):
             cells[a] = (self.lo[t] <= 0) & (self.hi[t] >= self.domains[a].size - 1)
@@ -282,21 +245,11 @@ class Generalization:
         return cells
 
     def suppressed_rows(self) -> np.ndarray:
-        """Which generalized records cover everything, shape (n,), bool.
-
-        Raises
-        ------
-        None
-        """
+        """Which generalized records cover everything, shape (n,), bool."""
         return np.asarray(np.all(self.whole(), axis=0))
 
     def with_suppressed(self, mask: np.ndarray) -> Generalization:
-        """The same with the records of `mask` (n,) bool widened to every whole domain.
-
-        Raises
-        ------
-        None
-        """
+        """The same with the records of `mask` (n,) bool widened to every whole domain."""
         if not mask.any():
             return self
         lo, hi, bits = self.lo.copy(), self.hi.copy(), self.bits.copy()
@@ -308,12 +261,7 @@ class Generalization:
         return Generalization(self.domains, lo, hi, bits)
 
     def classes(self) -> np.ndarray:
-        """Labels of equal generalized records, shape (n,), int64.
-
-        Raises
-        ------
-        None
-        """
+        """Labels of equal generalized records, shape (n,), int64."""
         return equal_columns([*self.lo, *self.hi, *self.bits], self.n)
 
     def decode(self, index: pd.Index | None = None, suppressed: np.ndarray | None = None) -> pd.DataFrame:
@@ -329,10 +277,6 @@ class Generalization:
         Returns
         -------
         pandas.DataFrame, shape (n, QI columns), text
-
-        Raises
-        ------
-        None
         """
         import pandas as pd
 

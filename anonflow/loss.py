@@ -144,12 +144,7 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
 
 
 def suppressed_cells(generalization: Generalization) -> int:
-    """How many cells are published as ``*``, hidden positions of a code one by one.
-
-    Raises
-    ------
-    None
-    """
+    """How many cells are published as ``*``, hidden positions of a code one by one."""
     return int(cell_costs(generalization, "suppressions").sum())
 
 
@@ -157,10 +152,6 @@ def height_total(generalization: Generalization) -> float:
     """Paper 3's total information loss (Definitions 10, 11): the sum of all cells' height costs.
 
     QIs are not weighted; a suppressed record counts q, the most there is.
-
-    Raises
-    ------
-    None
     """
     return float(cell_costs(generalization, "height").sum())
 

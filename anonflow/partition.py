@@ -44,10 +44,6 @@ def lexicographic_order(records: Records) -> np.ndarray:
     -------
     numpy.ndarray, shape (n,), int64
         O(q n log n) time, O(n) memory besides.
-
-    Raises
-    ------
-    None
     """
     if not records.q:
         return np.arange(records.n, dtype=np.int64)
@@ -56,33 +52,18 @@ def lexicographic_order(records: Records) -> np.ndarray:
 
 
 def first_to_last(domains: Sequence[Domain]) -> list[int]:
-    """The QIs in the order that the lexicographic order compares them: fewer distinct values first.
-
-    Raises
-    ------
-    None
-    """
+    """The QIs in the order that the lexicographic order compares them: fewer distinct values first."""
     present = [int(np.count_nonzero(domain.counts)) + domain.has_missing for domain in domains]
     return sorted(range(len(domains)), key=lambda a: (present[a], a))
 
 
 def bounded(records: Records) -> tuple[str, ...]:
-    """The columns with a boundary, each once.
-
-    Raises
-    ------
-    None
-    """
+    """The columns with a boundary, each once."""
     return tuple(dict.fromkeys(domain.column for domain in records.domains if domain.bound is not None))
 
 
 def limited(records: Records) -> tuple[int, ...]:
-    """The QIs whose ``max-width`` or ``max-set`` is less than their whole domain.
-
-    Raises
-    ------
-    None
-    """
+    """The QIs whose ``max-width`` or ``max-set`` is less than their whole domain."""
     return tuple(
         a
         for a, domain in enumerate(records.domains)
@@ -92,12 +73,7 @@ def limited(records: Records) -> tuple[int, ...]:
 
 
 def unbounded(records: Records) -> Records:
-    """The same records without boundaries and limits.
-
-    Raises
-    ------
-    None
-    """
+    """The same records without boundaries and limits."""
     if not bounded(records) and not limited(records):
         return records
     free = tuple(replace(domain, bound=None, limit=None) for domain in records.domains)
@@ -120,10 +96,6 @@ def boundary_classes(records: Records) -> np.ndarray:
     -------
     numpy.ndarray, shape (n,), int64
         Labels 0.., one for all without a bounded QI. O(b n log n) for b bounded QIs.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

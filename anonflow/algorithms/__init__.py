@@ -7,9 +7,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from anonflow.algorithms.anonymize import Anonymization, anonymize
-from anonflow.algorithms.contract import Algorithm, Outcome, Partition
-from anonflow.algorithms.diversify import diversify
-from anonflow.algorithms.patterns import pattern_grid
+from anonflow.algorithms.diversity.diversify import diversify
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.patterns.language import pattern_grid
 from anonflow.algorithms.registry import REGISTRY, algorithms
 
 if TYPE_CHECKING:

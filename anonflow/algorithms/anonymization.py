@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.algorithms.contract import Algorithm
+from anonflow.algorithms.method import Algorithm
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
@@ -89,10 +89,6 @@ class Anonymization:
         -------
         pandas.DataFrame, shape (n, QI columns), text
             QI columns in schema order, with the table's index.
-
-        Raises
-        ------
-        None
         """
         return self.generalization.decode(index=self.table.index, suppressed=self.suppressed)
 
@@ -163,10 +159,6 @@ class Anonymization:
         str
             Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where
             there is no bound.
-
-        Raises
-        ------
-        None
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
         return _sentence(own, self.loss(own), self.lower_bound(own))
@@ -219,7 +211,7 @@ class Anonymization:
         )
 
     def _repr_html_(self) -> str:
-        from anonflow.algorithms.showing import anonymization_view
+        from anonflow.algorithms.view import anonymization_view
 
         return anonymization_view(self)
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
+from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
 from anonflow.algorithms.budget import check_budget, fitting_size
-from anonflow.algorithms.contract import Algorithm, Outcome, Partition
-from anonflow.algorithms.gathering import gathered_classes, gathered_facts, gathered_matches, left_out
-from anonflow.algorithms.limits import run_within_limits
-from anonflow.algorithms.reciprocal import even_size
+from anonflow.algorithms.freeform.reciprocal import even_size
+from anonflow.algorithms.limits.enforce import run_within_limits
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
@@ -245,10 +245,6 @@ def partition_rng(entropy: int, partition: int) -> np.random.Generator:
         The run's seed.
     partition : int
         The partition's number; -1 for the order of the partitions.
-
-    Raises
-    ------
-    None
     """
     own = derived_seed(entropy, "algorithms")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.contract import Algorithm, Partition
+from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.partition import cuts, ordered
 from anonflow.table.records import Records
@@ -73,12 +73,7 @@ class Fitted:
         return self.expected <= self.budget
 
     def sentence(self) -> str:
-        """The choice in words.
-
-        Raises
-        ------
-        None
-        """
+        """The choice in words."""
         if self.fits:
             return f"partitions of {self.size} for a budget of {self.budget:g} s"
         return (
@@ -87,12 +82,7 @@ class Fitted:
         )
 
     def facts(self) -> dict[str, Any]:
-        """The choice as plain data.
-
-        Raises
-        ------
-        None
-        """
+        """The choice as plain data."""
         return {
             "fits_budget": self.fits,
             "expected_seconds": round(self.expected, 3),

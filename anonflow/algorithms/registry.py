@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from anonflow.algorithms.agglomerative import AGGLOMERATIVE
-from anonflow.algorithms.contract import Algorithm
-from anonflow.algorithms.forest import FOREST
-from anonflow.algorithms.greedy import GREEDY
-from anonflow.algorithms.greedy_cka import GREEDY_CKA
-from anonflow.algorithms.hungarian import HUNGARIAN
-from anonflow.algorithms.k_concealment import K_CONCEALMENT
-from anonflow.algorithms.k_member import K_MEMBER
-from anonflow.algorithms.min_cost_flow import MIN_COST_FLOW
-from anonflow.algorithms.mondrian import MONDRIAN
-from anonflow.algorithms.nh import NH
-from anonflow.algorithms.optimal import OPTIMAL
-from anonflow.algorithms.pattern_guided import PATTERN_GUIDED
-from anonflow.algorithms.pattern_guided_optimal import PATTERN_GUIDED_OPTIMAL
-from anonflow.algorithms.sort_greedy import SORT_GREEDY
-from anonflow.algorithms.two_phase import TWO_PHASE
+from anonflow.algorithms.classes.agglomerative import AGGLOMERATIVE
+from anonflow.algorithms.classes.forest import FOREST
+from anonflow.algorithms.classes.greedy_cka import GREEDY_CKA
+from anonflow.algorithms.classes.k_member import K_MEMBER
+from anonflow.algorithms.classes.mondrian import MONDRIAN
+from anonflow.algorithms.concealment.k_concealment import K_CONCEALMENT
+from anonflow.algorithms.freeform.greedy import GREEDY
+from anonflow.algorithms.freeform.hungarian import HUNGARIAN
+from anonflow.algorithms.freeform.min_cost_flow import MIN_COST_FLOW
+from anonflow.algorithms.freeform.nh import NH
+from anonflow.algorithms.freeform.optimal import OPTIMAL
+from anonflow.algorithms.freeform.sort_greedy import SORT_GREEDY
+from anonflow.algorithms.freeform.two_phase import TWO_PHASE
+from anonflow.algorithms.method import Algorithm
+from anonflow.algorithms.patterns.greedy import PATTERN_GUIDED
+from anonflow.algorithms.patterns.optimal import PATTERN_GUIDED_OPTIMAL
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
 
@@ -66,12 +66,7 @@ def algorithm_named(name: str) -> Algorithm:
 
 
 def algorithms() -> pd.DataFrame:
-    """Every method: name, family, paper, guarantee, complexity, summary, and the names of its options.
-
-    Raises
-    ------
-    None
-    """
+    """Every method: name, family, paper, guarantee, complexity, summary, and the names of its options."""
     import pandas as pd
 
     fields = ("name", "family", "paper", "guarantee", "complexity", "summary")

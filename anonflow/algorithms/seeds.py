@@ -39,10 +39,6 @@ def derived_seed(seed: int, step: str) -> int:
         The run's, a secret.
     step : str
         Such as ``algorithms``: the same step of the same run gets the same seed.
-
-    Raises
-    ------
-    None
     """
     secret = seed.to_bytes(max(16, (seed.bit_length() + 7) // 8), "big")
     return int.from_bytes(hashlib.shake_256(f"anonflow {step} 1".encode() + secret).digest(16), "big")

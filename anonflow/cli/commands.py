@@ -12,7 +12,7 @@ from anonflow import __version__
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 
 if TYPE_CHECKING:
-    from anonflow.engine.result import RunReport
+    from anonflow.engine.execution.result import RunReport
 
 __all__: list[str] = []
 
@@ -77,7 +77,7 @@ def run(
     """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
     from anonflow import engine
     from anonflow.cli.show import LEVELS, JsonLines, Progress
-    from anonflow.engine.resume import seconds_of
+    from anonflow.engine.owner.resume import seconds_of
 
     if log_level not in LEVELS:
         raise ParameterError(f"--log-level is one of {', '.join(LEVELS)}")
@@ -168,7 +168,7 @@ def validate(
     flows: Annotated[list[Path], typer.Argument(help="Flow files.", metavar="FLOW...")],
 ) -> int:
     """Check flow files: every problem, with line and column."""
-    from anonflow.engine.loader import load_flow
+    from anonflow.engine.flows.loader import load_flow
 
     status = 0
     for path in flows:
@@ -214,7 +214,7 @@ def schema(
 
 
 def _flow_schema() -> str:
-    from anonflow.engine.json_schema import flow_schema
+    from anonflow.engine.flows.json_schema import flow_schema
 
     return json.dumps(flow_schema(), indent=2) + "\n"
 
@@ -320,8 +320,8 @@ def compare(
     from anonflow import engine
     from anonflow.algorithms.budget import AUTO, check_budget
     from anonflow.algorithms.registry import algorithm_named
-    from anonflow.engine.owner import check_target, write_whole
-    from anonflow.engine.report import comparison
+    from anonflow.engine.owner.folder import check_target, write_whole
+    from anonflow.engine.report.report import comparison
 
     try:
         ks = list(dict.fromkeys(int(one) for one in k.split(",")))

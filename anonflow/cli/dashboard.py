@@ -57,9 +57,9 @@ def dashboard(
     try:
         from dataclasses import replace
 
-        from anonflow.dashboards.accounts import add_account
-        from anonflow.dashboards.limits import HOSTED, MEGABYTE, Limits
-        from anonflow.dashboards.serving import Server, Settings
+        from anonflow.dashboards.server.accounts import add_account
+        from anonflow.dashboards.server.server import Server, Settings
+        from anonflow.dashboards.session.limits import HOSTED, MEGABYTE, Limits
     except ModuleNotFoundError as error:
         raise ParameterError(
             f"the dashboards need the package {error.name}; install them with: pip install 'anonflow[app]'"

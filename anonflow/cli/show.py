@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anonflow.engine.events import (
+from anonflow.engine.execution.events import (
     Event,
     FlowStarted,
     Log,
@@ -42,12 +42,7 @@ _SAID = {
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """A number as the tables show it, the same in every locale.
-
-    Raises
-    ------
-    None
-    """
+    """A number as the tables show it, the same in every locale."""
     if value is None or value != value:
         return "-"
     if isinstance(value, bool | str):
@@ -66,10 +61,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
     rows : iterable of sequences of str
     right : sequence of int
         Positions of the columns that are set flush right.
-
-    Raises
-    ------
-    None
     """
     cells = [list(header), *(list(row) for row in rows)]
     widths = [max(len(row[at]) for row in cells) for at in range(len(header))]
@@ -85,12 +76,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 
 def is_told(level: str, least: str) -> bool:
-    """Whether a log of some level is told to who asked for that level and graver ones.
-
-    Raises
-    ------
-    None
-    """
+    """Whether a log of some level is told to who asked for that level and graver ones."""
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
@@ -127,12 +113,7 @@ class Progress:
             self._bar.stop()
 
     def __call__(self, event: Event) -> None:
-        """Show an event.
-
-        Raises
-        ------
-        None
-        """
+        """Show an event."""
         if isinstance(event, Log) and is_told(event.level, self._level):
             self._say(event.message if event.level == "info" else f"{event.level}: {event.message}")
         if self._quiet:
@@ -182,11 +163,6 @@ class JsonLines:
         """Nothing is open."""
 
     def __call__(self, event: Event) -> None:
-        """Write an event.
-
-        Raises
-        ------
-        None
-        """
+        """Write an event."""
         if not isinstance(event, Log) or is_told(event.level, self._level):
             typer.echo(json.dumps(event.to_mapping(), default=str), err=True)

@@ -1,12 +1,12 @@
 """The verifier: every criterion, checked from the data; it computes on its own and trusts no algorithm."""
 
-from anonflow.criteria.asked import CRITERIA, Asked
+from anonflow.criteria.claim import Listing
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.evidence import Evidence, collect, subject_of
 from anonflow.criteria.graph import Bipartite, consistency_graph
-from anonflow.criteria.listing import Listing
+from anonflow.criteria.request import CRITERIA, Asked
 from anonflow.criteria.verification import Finding, Verification
-from anonflow.criteria.verifier import criteria_names, verify
+from anonflow.criteria.verify import criteria_names, verify
 
 __all__ = [
     "CRITERIA",

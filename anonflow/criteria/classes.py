@@ -11,12 +11,7 @@ __all__ = ["class_sizes", "k_anonymity"]
 
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
-    """For each published row the number of rows that read the same on the quasi-identifiers, shape (n,).
-
-    Raises
-    ------
-    None
-    """
+    """For each published row the number of rows that read the same on the quasi-identifiers, shape (n,)."""
     sizes: np.ndarray = np.bincount(evidence.classes)[evidence.classes]
     return sizes
 

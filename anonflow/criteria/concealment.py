@@ -6,7 +6,7 @@ import numpy as np
 
 from anonflow.criteria.covers import perfect_flow
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.flow import cyclic_edges
+from anonflow.criteria.max_flow import cyclic_edges
 from anonflow.criteria.verification import Finding
 
 __all__ = ["concealment", "covered_by_k", "covers_k", "match_edges", "two_sided"]

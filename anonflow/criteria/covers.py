@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anonflow.criteria.claim import Listing
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.flow import largest_flow, matched_all
 from anonflow.criteria.graph import Bipartite, Merged, merge, runs
-from anonflow.criteria.listing import Listing
+from anonflow.criteria.max_flow import largest_flow, matched_all
 from anonflow.criteria.verification import Finding
 
 __all__ = ["Matching", "covers", "match_rows", "perfect_flow"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.criteria.claim import Listing
 from anonflow.criteria.graph import Bipartite, consistency_graph
-from anonflow.criteria.listing import Listing
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table, equal_columns
@@ -300,10 +300,6 @@ def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], 
     texts : dict
         Text -> code.
     original, shown : numpy.ndarray, int64
-
-    Raises
-    ------
-    None
     """
     import pandas as pd
 

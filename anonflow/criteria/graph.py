@@ -72,10 +72,6 @@ class Merged:
         Returns
         -------
         numpy.ndarray, int64
-
-        Raises
-        ------
-        None
         """
         order, start = self._groups
         length = self.count[distinct]
@@ -114,12 +110,7 @@ class Bipartite:
         return np.repeat(np.arange(self.published.size, dtype=np.int32), np.diff(self.start))
 
     def only(self, keep: np.ndarray) -> Bipartite:
-        """The same vertices with some of the edges, `keep` (E,) bool.
-
-        Raises
-        ------
-        None
-        """
+        """The same vertices with some of the edges, `keep` (E,) bool."""
         kept = np.concatenate([[0], np.cumsum(keep)])
         return Bipartite(self.originals, self.published, kept[self.start], self.end[keep])
 
@@ -131,10 +122,6 @@ class Bipartite:
         originals : numpy.ndarray, shape (u,), int64
         published : numpy.ndarray, shape (v,), int64
             Copies count: O(E).
-
-        Raises
-        ------
-        None
         """
         of_original = np.bincount(self.end, self.published.count[self.box], self.originals.size)
         of_box = np.bincount(self.box, self.originals.count[self.end], self.published.size)
@@ -148,10 +135,6 @@ def merge(rows: list[np.ndarray], n: int) -> Merged:
     ----------
     rows : list of numpy.ndarray, each shape (n,), integer
     n : int
-
-    Raises
-    ------
-    None
     """
     label = equal_columns(rows, n)
     _, first, count = np.unique(label, return_index=True, return_counts=True)
@@ -370,12 +353,7 @@ def _bits_set(left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs(start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """The integers of the runs ``start[t] : start[t] + length[t]``, one after the other.
-
-    Raises
-    ------
-    None
-    """
+    """The integers of the runs ``start[t] : start[t] + length[t]``, one after the other."""
     total = int(length.sum())
     before = np.cumsum(length) - length
     return np.repeat(start - before, length) + np.arange(total)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonflow.criteria.claim import Listing
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.flow import largest_flow
-from anonflow.criteria.listing import Listing
+from anonflow.criteria.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
 
 __all__ = ["k_regular", "regular_by_flow", "regular_by_listing"]

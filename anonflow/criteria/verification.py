@@ -70,10 +70,6 @@ class Finding:
         parameters : mapping, optional
         holds : bool, optional
             Whether no record fails, without it.
-
-        Raises
-        ------
-        None
         """
         places = np.flatnonzero(failing) if failing.dtype == bool else np.sort(failing)
         good = not len(places) if holds is None else holds
@@ -88,12 +84,7 @@ class Finding:
         )
 
     def sentence(self) -> str:
-        """The answer in one line.
-
-        Raises
-        ------
-        None
-        """
+        """The answer in one line."""
         if self.holds:
             return f"{self.criterion}: holds" + (f" ({self.detail})" if self.detail else "")
         where = ""
@@ -145,10 +136,6 @@ class Verification:
         -------
         pandas.DataFrame
             Columns criterion, holds, failed, side, positions (text, capped), detail; a row a criterion.
-
-        Raises
-        ------
-        None
         """
         import pandas as pd
 
@@ -177,12 +164,7 @@ class Verification:
         return self
 
     def to_mapping(self) -> dict[str, Any]:
-        """The answers as plain values.
-
-        Raises
-        ------
-        None
-        """
+        """The answers as plain values."""
         checks = [
             {
                 "criterion": finding.criterion,
@@ -198,12 +180,7 @@ class Verification:
         return {"holds": bool(self), "records": self.records, "k": self.k, "checks": checks}
 
     def to_json(self) -> str:
-        """The answers as a JSON text.
-
-        Raises
-        ------
-        None
-        """
+        """The answers as a JSON text."""
         return json.dumps(self.to_mapping(), indent=2, ensure_ascii=False)
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 """Screens over the engine: state in params, one flow behind all of them, no logic of their own."""
 
-from anonflow.dashboards.draft import Draft
-from anonflow.dashboards.limits import Limits
-from anonflow.dashboards.publication import Publication
-from anonflow.dashboards.workspace import Run, Workspace
+from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.limits import Limits
+from anonflow.dashboards.session.publication import Publication
+from anonflow.dashboards.session.workspace import Run, Workspace
 
 __all__ = ["Draft", "Limits", "Publication", "Run", "Workspace"]

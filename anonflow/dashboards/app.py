@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import panel as pn
 import param
 
-from anonflow.dashboards.compare_screen import CompareScreen
-from anonflow.dashboards.data_screen import DataScreen
-from anonflow.dashboards.explore_screen import ExploreScreen
-from anonflow.dashboards.look import Bar, Look
-from anonflow.dashboards.protect_screen import ProtectScreen
-from anonflow.dashboards.publish_screen import PublishScreen
-from anonflow.dashboards.workspace import Workspace
+from anonflow.dashboards.compare.screen import CompareScreen
+from anonflow.dashboards.components.theme import Bar, Look
+from anonflow.dashboards.data.screen import DataScreen
+from anonflow.dashboards.explore.screen import ExploreScreen
+from anonflow.dashboards.protect.screen import ProtectScreen
+from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.table import Table
 
@@ -39,10 +39,6 @@ def extension(inline: bool = False) -> None:
     ----------
     inline : bool
         Whether a notebook's cell brings the scripts along, where no server of ours gives them out.
-
-    Raises
-    ------
-    None
     """
     # notifications come with a script of their own, which only a server gives out
     pn.extension("tabulator", "filedropper", notifications=not inline, exception_handler=_told, inline=inline)
@@ -56,12 +52,7 @@ def _told(error: Exception) -> None:
 
 
 def scheduler() -> Callable[[Callable[[], None]], None]:
-    """What has changes made on this session's event loop, whatever thread they come from.
-
-    Raises
-    ------
-    None
-    """
+    """What has changes made on this session's event loop, whatever thread they come from."""
     document = pn.state.curdoc
     if document is None or document.session_context is None:
         return lambda change: change()
@@ -92,12 +83,7 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
 
 
 def captions(workspace: Workspace) -> list[str]:
-    """A few words on each screen, for the bar.
-
-    Raises
-    ------
-    None
-    """
+    """A few words on each screen, for the bar."""
     one = workspace
     data = "no table yet" if one.frame is None else f"{len(one.frame):,} records"
     if one.frame is None:
@@ -226,12 +212,7 @@ class App(pn.viewable.Viewer):
 
 
 def application(workspace: Workspace | None = None) -> App:
-    """The app for the session that is being made; the workspace ends with it.
-
-    Raises
-    ------
-    None
-    """
+    """The app for the session that is being made; the workspace ends with it."""
     one = workspace or Workspace(schedule=scheduler())
     pn.state.on_session_destroyed(lambda context: one.close())
     return App(workspace=one)

@@ -3,7 +3,7 @@
 import panel as pn
 
 from anonflow.dashboards.app import application, extension
-from anonflow.dashboards.look import Look
+from anonflow.dashboards.components.theme import Look
 
 if pn.state.served:
     extension()

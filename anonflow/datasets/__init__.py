@@ -98,12 +98,7 @@ class _Entry:
 
 
 def names() -> tuple[str, ...]:
-    """The names that :func:`load` and a flow's ``dataset:`` know.
-
-    Raises
-    ------
-    None
-    """
+    """The names that :func:`load` and a flow's ``dataset:`` know."""
     return tuple(_ENTRIES)
 
 
@@ -187,10 +182,6 @@ def describe() -> pd.DataFrame:
     pandas.DataFrame
         A row for each: name, rows and columns (as made without options), origin, licence, available
         (whether it can be had without fetching anything).
-
-    Raises
-    ------
-    None
     """
     import pandas as pd
 

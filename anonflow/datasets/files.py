@@ -158,10 +158,6 @@ def adult_hierarchies() -> dict[str, str]:
     dict of str -> str
         Column -> path of a CSV file (``;``, leaf to root). They have no leaf ``?``: they go with
         ``adult(complete=True)``. Empty without the folder.
-
-    Raises
-    ------
-    None
     """
     folder = _folder()
     if folder is None:

@@ -68,10 +68,6 @@ def artificial_hierarchies() -> dict[str, dict[str, Any]]:
     dict
         Column -> tree, as :meth:`anonflow.Hierarchy.from_nested` takes it. Inner nodes are named by their
         first and last value, such as ``a1..a6``; the root is ``*``.
-
-    Raises
-    ------
-    None
     """
 
     def run(first: int, last: int) -> list[str]:
@@ -290,12 +286,7 @@ def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> 
 
 
 def text_column(labels: list[str], codes: np.ndarray) -> Any:
-    """Text cells from codes, plain values without a category type.
-
-    Raises
-    ------
-    None
-    """
+    """Text cells from codes, plain values without a category type."""
     import pandas as pd
 
     return pd.array(labels, dtype="str").take(codes)

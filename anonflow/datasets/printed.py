@@ -43,10 +43,6 @@ def freeform_example() -> pd.DataFrame:
     -------
     pandas.DataFrame, shape (8, 2), int64
         Columns ``Age``, ``Salary`` (thousands); index ``t0``..``t7``.
-
-    Raises
-    ------
-    None
     """
     import pandas as pd
 
@@ -63,10 +59,6 @@ def freeform_example_anonymized() -> pd.DataFrame:
     -------
     pandas.DataFrame, shape (8, 2), text
         Row i stands in the place of original i.
-
-    Raises
-    ------
-    None
     """
     return _texts(
         ("Age", "Salary"),
@@ -84,10 +76,6 @@ def freeform_example_matches() -> np.ndarray:
     numpy.ndarray, shape (8, 3), int32
         Row j begins with j, then the others in increasing order. The paper's left half has a misprint
         (t4 -> t'2 for t'3); the right half is 3-regular and derives every range.
-
-    Raises
-    ------
-    None
     """
     rows = [(0, 1, 7), (1, 0, 7), (2, 3, 5), (3, 4, 5), (4, 0, 6), (5, 2, 3), (6, 2, 4), (7, 1, 6)]
     return np.array(rows, np.int32)
@@ -103,10 +91,6 @@ def zip_example() -> pd.DataFrame:
     -------
     pandas.DataFrame, shape (7, 5)
         ``Name``, ``Zip code``, ``Gender``, ``Country`` text, ``Income`` int64; index ``r1``..``r7``.
-
-    Raises
-    ------
-    None
     """
     frame = zip_example_public()
     frame["Income"] = [10_000, 5_000, 1_500, 3_000, 30_000, 20_000, 40_000]
@@ -119,10 +103,6 @@ def zip_example_public() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame, shape (7, 4), text
-
-    Raises
-    ------
-    None
     """
     return _texts(
         ("Name", "Zip code", "Gender", "Country"),
@@ -138,10 +118,6 @@ def zip_example_private() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame, shape (7, 4)
-
-    Raises
-    ------
-    None
     """
     return zip_example().drop(columns="Name")
 
@@ -153,10 +129,6 @@ def zip_example_global() -> pd.DataFrame:
     -------
     pandas.DataFrame, shape (7, 3), text
         ``Zip code``, ``Gender``, ``Country``; row i stands in the place of original i.
-
-    Raises
-    ------
-    None
     """
     text = "9*2** M * / 9*1** F * / 9*1** F * / 9*1** M * / 9*2** M * / 9*1** F * / 9*1** M *"
     return _texts(_ZIP, text, _SEVEN)
@@ -168,10 +140,6 @@ def zip_example_local() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame, shape (7, 3), text
-
-    Raises
-    ------
-    None
     """
     text = "9422* M * / 941** F * / 941** F * / 9*111 M Canada / 9422* M * / 941** F * / 9*111 M Canada"
     return _texts(_ZIP, text, _SEVEN)
@@ -189,10 +157,6 @@ def zip_example_heterogeneous(mended: bool = True) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame, shape (7, 3), text
-
-    Raises
-    ------
-    None
     """
     third, sixth = ("941** F US", "9412* F *") if mended else ("941*1 F US", "941** F *")
     text = f"9422* M * / 941*2 F * / {third} / 9*111 M Canada / 9422* M * / {sixth} / 9*111 M Canada"
@@ -210,10 +174,6 @@ def location_tree() -> dict[str, Any]:
     dict
         As :meth:`anonflow.Hierarchy.from_nested` takes it; five leaves, Lincoln one level higher in cities
         than in states (California has no level of its own above it).
-
-    Raises
-    ------
-    None
     """
     return {
         "United States": {
@@ -229,10 +189,6 @@ def location_boundary() -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-
-    Raises
-    ------
-    None
     """
     return ("California", "Kansas", "Midwest")
 
@@ -245,10 +201,6 @@ def location_example() -> pd.DataFrame:
     pandas.DataFrame, shape (7, 8)
         ``Name``, ``SSN`` (identifiers), ``Age`` int64, ``Location``, ``Sex``, ``Race`` (quasi-identifiers),
         ``Diagnosis`` and ``Income`` int64 (sensitive); index ``r1``..``r7``.
-
-    Raises
-    ------
-    None
     """
     frame = _texts(
         ("Name", "SSN", "Age", "Location", "Sex", "Race", "Diagnosis", "Income"),
@@ -301,10 +253,6 @@ def patients_example() -> pd.DataFrame:
     -------
     pandas.DataFrame, shape (5, 4)
         ``name``, ``age`` int64, ``zipcode`` and the sensitive ``disease``.
-
-    Raises
-    ------
-    None
     """
     frame = _texts(
         ("name", "age", "zipcode", "disease"),
@@ -321,10 +269,6 @@ def patients_trees() -> dict[str, dict[str, Any]]:
     -------
     dict
         ``zipcode`` -> tree, as :meth:`anonflow.Hierarchy.from_nested` takes it.
-
-    Raises
-    ------
-    None
     """
     return {"zipcode": {"10***": {"100**": ["10055", "10023"], "10165": None, "10224": None}}}
 
@@ -335,10 +279,6 @@ def patients_anonymized() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame, shape (5, 2), text
-
-    Raises
-    ------
-    None
     """
     text = "21-30 100** / 21-30 100** / 21-30 100** / 47-55 10*** / 47-55 10***"
     return _texts(("age", "zipcode"), text)
@@ -350,10 +290,6 @@ def patients_concealed() -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame, shape (5, 2), text
-
-    Raises
-    ------
-    None
     """
     text = "21-30 10055 / 21 100** / 21-30 100** / 47-55 10*** / 47-55 10***"
     return _texts(("age", "zipcode"), text)

@@ -14,10 +14,6 @@ def nursery_hierarchies() -> dict[str, dict[str, Any]]:
     -------
     dict
         Column -> nested tree, as :meth:`anonflow.Hierarchy.from_nested` takes it; the root is ``*``.
-
-    Raises
-    ------
-    None
     """
     return {
         "parents": {"*": {"usual": None, "any pretentious": ["pretentious", "great_pret"]}},
@@ -43,10 +39,6 @@ def cmc_hierarchies() -> dict[str, dict[str, Any]]:
     -------
     dict
         Column -> nested tree; yes/no attributes are suppressed. Ages and children keep their numbers.
-
-    Raises
-    ------
-    None
     """
     scale = {"*": {"1..2": ["1", "2"], "3..4": ["3", "4"]}}
     choice = {"*": ["0", "1"]}

@@ -49,23 +49,13 @@ class Fragment(Markup):
 
 
 def shortened(value: Any, longest: int = LONGEST) -> str:
-    """A value as text, cut where it is longer than a cell.
-
-    Raises
-    ------
-    None
-    """
+    """A value as text, cut where it is longer than a cell."""
     text = str(value)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def share(part: int, whole: int) -> str:
-    """A share in percent; never 0% of something, never 100% of less than all.
-
-    Raises
-    ------
-    None
-    """
+    """A share in percent; never 0% of something, never 100% of less than all."""
     percent = 100 * part / whole if whole else 0.0
     return f"{percent:.0f}%" if part in (0, whole) or 1 <= percent <= 99 else f"{percent:.1f}%"
 
@@ -81,10 +71,6 @@ def view(title: str, *parts: str, owner: bool = False) -> Fragment:
         Markup stands as it is, other text is escaped.
     owner : bool
         Whether it shows what is the owner's alone; the title says so then.
-
-    Raises
-    ------
-    None
     """
     badge = Markup('<span class="owner">owner’s view: not to be published</span>') if owner else ""
     head = Markup('<div class="title">{}{}</div>').format(title, badge)
@@ -93,22 +79,12 @@ def view(title: str, *parts: str, owner: bool = False) -> Fragment:
 
 
 def heading(text: str) -> Markup:
-    """The title of a part of a view.
-
-    Raises
-    ------
-    None
-    """
+    """The title of a part of a view."""
     return Markup('<div class="part">{}</div>').format(text)
 
 
 def note(text: str) -> Markup:
-    """A sentence in a view.
-
-    Raises
-    ------
-    None
-    """
+    """A sentence in a view."""
     return Markup('<p class="note">{}</p>').format(text)
 
 
@@ -118,10 +94,6 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
     Parameters
     ----------
     pairs : iterable of (str, value)
-
-    Raises
-    ------
-    None
     """
     spans = Markup("").join(
         Markup("<span>{} <b>{}</b></span>").format(name, shortened(value)) for name, value in pairs
@@ -139,10 +111,6 @@ def grid(header: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Iterable
         Cells are shown as text, at most ``LONGEST`` characters; markup stands as it is.
     numbers : iterable of int
         Columns that are set to the right.
-
-    Raises
-    ------
-    None
     """
     right = set(numbers)
 

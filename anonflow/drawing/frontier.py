@@ -29,10 +29,6 @@ def risk_and_loss(
         Positions of the points on the frontier, by increasing risk.
     across, up : str
         What the axes are called.
-
-    Raises
-    ------
-    None
     """
     height = 360
     place, inside = frame_of(

@@ -38,10 +38,6 @@ def points_and_matches(
         What the axes are called.
     boxes : sequence of int
         Generalized records that are drawn as the rectangle they publish.
-
-    Raises
-    ------
-    None
     """
     x, y = [float(value) for value in x], [float(value) for value in y]
     listed = [[int(i) for i in row if i >= 0] for row in matches]
@@ -109,10 +105,6 @@ def generalization_graph(
         Further edges, of originals that are covered and lie on no assignment: dotted.
     assignment : sequence of int, length n, optional
         For each generalized record the original that it is drawn for: thick.
-
-    Raises
-    ------
-    None
     """
     row, top = 30, 34
     left = 24 + _LETTER * max((len(shortened(one)) for one in originals), default=1)

@@ -59,12 +59,7 @@ class Mark:
         self.shape = list(SHAPES)[at % len(SHAPES)]
 
     def svg(self, size: int = 14) -> Markup:
-        """The mark alone, to stand beside its name.
-
-        Raises
-        ------
-        None
-        """
+        """The mark alone, to stand beside its name."""
         return Markup(
             f'<svg viewBox="-7 -7 14 14" width="{size}" height="{size}" aria-hidden="true" '
             f'style="vertical-align:-2px"><path d="{SHAPES[self.shape]}" fill="{self.colour}"/></svg>'
@@ -76,10 +71,9 @@ def mark_of(algorithm: str) -> Mark:
 
     Colours come round after seven methods and shapes after eight, so that the first 56 differ in one of them.
 
-    Raises
-    ------
-    None
-        A method that is not known gets a look by its name.
+    Notes
+    -----
+    A method that is not known gets a look by its name.
     """
     if algorithm in _ORDER:
         return Mark(_ORDER.index(algorithm))
@@ -99,10 +93,6 @@ def sparkline(values: Sequence[float], title: str, most: float | None = None, wi
         What a full bar stands for; the largest value without it.
     width : int
         In pixels.
-
-    Raises
-    ------
-    None
     """
     tall = 22
     top = max([*values, 0.0]) if most is None else most

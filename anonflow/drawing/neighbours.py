@@ -38,10 +38,6 @@ def around_one(
         What the two sides are called.
     solid : bool
         Whether edges are matches; dotted if they only cover.
-
-    Raises
-    ------
-    None
     """
     names = [shortened(one, _LONGEST) for one in originals], [shortened(one, _LONGEST) for one in rows]
     x = 24 + _LETTER * max((len(one) for one in names[0]), default=1)

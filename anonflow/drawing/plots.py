@@ -31,10 +31,6 @@ def svg(width: float, height: float, title: str, inside: Sequence[str]) -> Fragm
     """An SVG of escaped pieces; it takes the colour of the text around it.
 
     Colours are attributes, which the style sheet of a page overrides.
-
-    Raises
-    ------
-    None
     """
     return Fragment(
         f'<svg viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" role="img" '
@@ -49,12 +45,7 @@ def _svg(height: float, title: str, inside: Sequence[str]) -> Fragment:
 
 
 def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment:
-    """Horizontal bars for shares between 0 and 1.
-
-    Raises
-    ------
-    None
-    """
+    """Horizontal bars for shares between 0 and 1."""
     left = _label_width(labels)
     room = WIDTH - left - 70
     inside = []
@@ -70,12 +61,7 @@ def bars(labels: Sequence[str], shares: Sequence[float], title: str) -> Fragment
 
 
 def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]], title: str) -> Fragment:
-    """Horizontal bars, each of three parts that add up to 1.
-
-    Raises
-    ------
-    None
-    """
+    """Horizontal bars, each of three parts that add up to 1."""
     left = _label_width(labels)
     room = WIDTH - left - 10
     inside = []
@@ -93,12 +79,7 @@ def stacked(labels: Sequence[str], shares: Sequence[tuple[float, float, float]],
 
 
 def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Fragment:
-    """A histogram: upright bars for (value, count).
-
-    Raises
-    ------
-    None
-    """
+    """A histogram: upright bars for (value, count)."""
     binned = _binned(counts)
     height, top, bottom, left = 220, 12, 40, 64
     most = max((count for _, count in binned), default=1) or 1
@@ -164,10 +145,6 @@ def frame_of(
         Room beside the plot, in pixels.
     zero : bool
         Whether the axes begin at 0.
-
-    Raises
-    ------
-    None
     """
     top, bottom, left = 26, 46, 64
     spans = []
@@ -216,10 +193,6 @@ def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, acros
     series : mapping
         Name -> points (x, y), in the order in which they are joined.
     title, across, up : str
-
-    Raises
-    ------
-    None
     """
     height, right = 340, 170
     points = [point for one in series.values() for point in one]
@@ -262,12 +235,7 @@ def _mark(at: int, x: float, y: float, colour: str, title: str) -> str:
 
 
 def scatter(points: Sequence[tuple[str, float, float]], title: str, across: str, up: str) -> Fragment:
-    """Labelled points, both axes from 0.
-
-    Raises
-    ------
-    None
-    """
+    """Labelled points, both axes from 0."""
     height, top, bottom, left, right = 330, 14, 44, 64, 150
     wide = max((x for _, x, _ in points), default=1.0) * 1.05 or 1.0
     tall = max((y for _, _, y in points), default=1.0) * 1.08 or 1.0

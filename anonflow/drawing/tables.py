@@ -23,10 +23,6 @@ def heat(columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[
     columns, rows : sequence of str
     values : sequence of sequences, a row each
         None is empty.
-
-    Raises
-    ------
-    None
     """
     head = Markup("").join(Markup('<th scope="col">{}</th>').format(shortened(one, 24)) for one in columns)
     body = []
@@ -55,12 +51,7 @@ def pairs(
     names: tuple[str, str],
     title: str,
 ) -> Markup:
-    """Two horizontal bars for each label, for shares between 0 and 1; the second ones are hatched.
-
-    Raises
-    ------
-    None
-    """
+    """Two horizontal bars for each label, for shares between 0 and 1; the second ones are hatched."""
     room = WIDTH - _LABEL - 70
     inside = [
         f'<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -96,10 +87,6 @@ def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str
     rows : sequence of (str, float, float, float, float)
         Name, rate, low, high, and what it is compared with: all between 0 and 1, on one axis.
     title : str
-
-    Raises
-    ------
-    None
     """
     room = WIDTH - _LABEL - 80
     most = min(1.0, 1.15 * max((max(high, base) for _, _, _, high, base in rows), default=1.0)) or 1.0

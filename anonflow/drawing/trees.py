@@ -41,12 +41,7 @@ class Tree(Protocol):
         """Last leaf below a node."""
 
     def children(self, node: int) -> Any:
-        """The children of a node.
-
-        Raises
-        ------
-        None
-        """
+        """The children of a node."""
 
 
 class Drawn:
@@ -84,10 +79,6 @@ def arranged(hierarchy: Tree, rows: int = ROWS, children: int = CHILDREN) -> Dra
     -------
     Drawn
         The root. O(rows * children) time, whatever the size of the hierarchy.
-
-    Raises
-    ------
-    None
     """
     root = Drawn(0, hierarchy.labels[0], 0)
     used, waiting = 1, deque([root])
@@ -136,10 +127,6 @@ def tree(hierarchy: Tree, title: str = "hierarchy", marked: Sequence[str] = ()) 
         For who cannot see it.
     marked : sequence of str
         Labels of nodes that are drawn filled, such as a boundary.
-
-    Raises
-    ------
-    None
     """
     root = arranged(hierarchy)
     every = list(_walk(root))

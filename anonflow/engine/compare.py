@@ -12,8 +12,8 @@ from anonflow import utility
 from anonflow.algorithms.anonymize import anonymize
 from anonflow.algorithms.budget import check_budget
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.verifier import verify
-from anonflow.engine.result import RunReport, RunResult
+from anonflow.criteria.verify import verify
+from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import compiled_here
 from anonflow.table import Table
@@ -114,7 +114,8 @@ def compared(
         raise ParameterError("compare takes a list of algorithms, such as ['greedy', 'mondrian']")
     if not isinstance(table, Table):
         raise ParameterError("compare takes an anonflow.Table; make one with af.Table(frame, schema)")
-    ks: list[Any] = list(k) if isinstance(k, Iterable) and not isinstance(k, str) else [k]
+    several = isinstance(k, Iterable) and not isinstance(k, str)
+    ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
     if not ks or any(isinstance(one, bool) or not isinstance(one, int | np.integer) or one < 2 for one in ks):
         raise ParameterError("k must be whole numbers of at least 2")
     ks = [int(one) for one in ks]

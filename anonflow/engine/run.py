@@ -8,20 +8,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 
-from anonflow.engine import publishing, source
-from anonflow.engine.combine import refuse_early
-from anonflow.engine.computing import compute
-from anonflow.engine.events import Event, EventStream, FlowDone, FlowStarted
-from anonflow.engine.fitting import fit_flow, is_fitted, sizes_of
-from anonflow.engine.flow import Flow
-from anonflow.engine.graph import Plan, first_of_each_method, plan_flow, why_not
+from anonflow.engine import publish
+from anonflow.engine.context import Session
+from anonflow.engine.execution.combine import refuse_early
+from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
+from anonflow.engine.execution.partition_budget import fit_flow, is_fitted, sizes_of
+from anonflow.engine.execution.plan import Plan, first_of_each_method, plan_flow, why_not
+from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.execution.tasks import match
+from anonflow.engine.flows import source
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.large import pieces_of, run_large
-from anonflow.engine.loader import load_flow
-from anonflow.engine.owner import check_target
-from anonflow.engine.result import RunReport, RunResult
-from anonflow.engine.resume import DAYS
-from anonflow.engine.session import Session
-from anonflow.engine.tasks import match
+from anonflow.engine.owner.folder import check_target
+from anonflow.engine.owner.resume import DAYS
+from anonflow.engine.partitions import compute
 from anonflow.kernels import jit
 from anonflow.table import Table
 
@@ -153,9 +154,9 @@ class _Runner:
         session = self.session
         release = attacks = None
         if all(result.ok for result in results):
-            results, release = publishing.release_of(session, table, results)
+            results, release = publish.release_of(session, table, results)
         if release is not None and all(result.ok for result in results):
-            attacks = publishing.attack(session, table, release, results)
+            attacks = publish.attack(session, table, release, results)
         report = RunReport(
             session.flow.name,
             tuple(results),
@@ -169,7 +170,7 @@ class _Runner:
         session.events.check()
         if session.keeper is not None:
             session.keeper.publishing(session.seed)
-        report = session.step("publish", lambda: publishing.write_all(session, table, report))
+        report = session.step("publish", lambda: publish.write_all(session, table, report))
         if session.keeper is not None:
             session.keeper.finished()
         return report

@@ -163,10 +163,6 @@ class Tree:
         Returns
         -------
         ndarray of int32, shape (n,)
-
-        Raises
-        ------
-        None
         """
         known = self._leaf_indexes()
         return np.fromiter(
@@ -174,12 +170,7 @@ class Tree:
         )
 
     def children(self, node: int) -> Ints:
-        """Node ids of the children of `node`, in order; empty for a leaf.
-
-        Raises
-        ------
-        None
-        """
+        """Node ids of the children of `node`, in order; empty for a leaf."""
         if self._children is None:
             start = np.zeros(self.n_nodes + 1, dtype=np.int64)
             np.cumsum(np.bincount(self.parent[1:], minlength=self.n_nodes), out=start[1:])
@@ -190,12 +181,7 @@ class Tree:
         return ids[offsets[node] : offsets[node + 1]]
 
     def ancestors(self, leaf: int) -> Ints:
-        """Node ids on the path from leaf number `leaf` to the root, both included.
-
-        Raises
-        ------
-        None
-        """
+        """Node ids on the path from leaf number `leaf` to the root, both included."""
         path = []
         node = int(self.leaf_node[leaf])
         while node >= 0:

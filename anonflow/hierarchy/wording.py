@@ -15,22 +15,12 @@ MAX_PROBLEMS = 20
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 value`, `2 values`.
-
-    Raises
-    ------
-    None
-    """
+    """`1 value`, `2 values`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def some(lines: Sequence[int], shown: int = 5) -> str:
-    """`line 3`, `lines 3, 7`, `lines 3, 7, 9, 10, 11 and 4 more`.
-
-    Raises
-    ------
-    None
-    """
+    """`line 3`, `lines 3, 7`, `lines 3, 7, 9, 10, 11 and 4 more`."""
     text = ", ".join(str(line) for line in lines[:shown])
     more = f" and {len(lines) - shown:,} more" if len(lines) > shown else ""
     return ("line " if len(lines) == 1 else "lines ") + text + more
@@ -51,12 +41,7 @@ def fail(where: str, problems: Sequence[str]) -> None:
 
 
 def number_text(number: float | np.integer | np.floating) -> str:
-    """The shortest text that reads back as `number`; whole numbers without `.0`.
-
-    Raises
-    ------
-    None
-    """
+    """The shortest text that reads back as `number`; whole numbers without `.0`."""
     if isinstance(number, (int, np.integer)):
         return str(int(number))
     value = float(number)

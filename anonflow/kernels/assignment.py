@@ -27,10 +27,6 @@ def increase_matrix(
         Assignments so far.
     out : numpy.ndarray, shape (P, P), float64
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(P^2 q).
@@ -61,10 +57,6 @@ def take_assignment(
         The assignment's number: column of `given` and `matches`.
     given, matches : numpy.ndarray, shape (P, k), int32
         Records by original, originals by record.
-
-    Raises
-    ------
-    None
     """
     for i in range(len(to)):
         j = to[i]

@@ -42,10 +42,6 @@ def nearest(
     who, times : numpy.ndarray, shape (k + 1,), int64
         Which they are and how often they occur, written.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(u) and little more: the best so far are kept in order, and few originals get among them.
@@ -94,10 +90,6 @@ def kth_costs(
     out : numpy.ndarray, shape (u,), float64
         Written from `start` to `stop`.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(u q) for each record.
@@ -121,10 +113,6 @@ def is_free(plan: Plan, A: State, i: int, B: State, j: int) -> bool:
 
     Then taking i changes nothing, now or later. That it costs nothing now is not enough: to hide nothing but
     whole domains costs nothing until one is whole.
-
-    Raises
-    ------
-    None
     """
     free = True
     for t in range(len(plan.range_form)):
@@ -169,10 +157,6 @@ def cover_bounds(
         Written from `start` to `stop`; never above the least cost.
     exact : numpy.ndarray, shape (u,), bool
         Written: whether it is the least cost.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -309,10 +293,6 @@ def group_bounds(
     k : int
     best : numpy.ndarray, shape (u,), float64
         What is known already, infinity where nothing is; written.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

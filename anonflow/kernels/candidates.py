@@ -30,10 +30,6 @@ def least(values: np.ndarray, begin: int, key: np.ndarray, place: np.ndarray) ->
         Room, C <= m.
     place : numpy.ndarray, shape (C,), int32
         Written: positions, in no order.
-
-    Raises
-    ------
-    None
     """
     m = len(values)
     room = len(place)
@@ -81,10 +77,6 @@ def nearest(plan: Plan, origin: State, joined: State, start: int, stop: int, nea
     start, stop : int
     near : numpy.ndarray, shape (n, C), int32
         C <= n; those rows are written, in no order within a row.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

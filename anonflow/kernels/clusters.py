@@ -13,12 +13,7 @@ __all__ = ["k_member_clusters", "k_member_clusters_jit"]
 
 
 def drop(work: State, ids: np.ndarray, at: int, m: int) -> None:
-    """Take the record in slot `at` out of the first `m`: the last one moves into its place.
-
-    Raises
-    ------
-    None
-    """
+    """Take the record in slot `at` out of the first `m`: the last one moves into its place."""
     if at != m - 1:
         move(work, at, m - 1, work)
         ids[at] = ids[m - 1]
@@ -53,10 +48,6 @@ def k_member_clusters(
     Returns
     -------
     int
-
-    Raises
-    ------
-    None
     """
     n = len(labels)
     out = np.empty(n)

@@ -31,12 +31,7 @@ _NONE = np.uint64(0)
 
 
 def cover(A: State, i: int, B: State, j: int) -> bool:
-    """Whether B's record j covers A's record i; O(q).
-
-    Raises
-    ------
-    None
-    """
+    """Whether B's record j covers A's record i; O(q)."""
     for t in range(len(A.lo)):
         if A.lo[t, i] < B.lo[t, j] or A.hi[t, i] > B.hi[t, j]:
             return False
@@ -60,10 +55,6 @@ def covering(A: State, i: int, B: State, out: np.ndarray) -> int:
         P records.
     out : numpy.ndarray, shape (P,), bool
         Written.
-
-    Raises
-    ------
-    None
     """
     n = len(out)
     for j in range(n):
@@ -97,10 +88,6 @@ def covered(A: State, B: State, j: int, out: np.ndarray) -> int:
     j : int
     out : numpy.ndarray, shape (P,), bool
         Written.
-
-    Raises
-    ------
-    None
     """
     n = len(out)
     for i in range(n):
@@ -137,10 +124,6 @@ def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, cost
         Written: the m nearest, itself among them, by cost and then position.
     costs : numpy.ndarray, shape (stop - start, m), float64
         Written: costs of the joins.
-
-    Raises
-    ------
-    None
     """
     u = len(origin.cost)
     m = ids.shape[1]
@@ -187,7 +170,7 @@ def expand(
 
     A set grows by the record that raises the cost of its closure least; records that its closure covers join it
     for nothing. Under a monotone loss no set with a record in it costs less than its pair with the first record;
-    under another loss its floor (:func:`anonflow.algorithms.expansion.floor`) takes this part. Hence records behind
+    under another loss its floor (:func:`anonflow.algorithms.concealment.expansion.floor`) takes this part. Hence records behind
     the m nearest need no look while the closure and the best join cost less than the last of these.
 
     Parameters
@@ -209,10 +192,6 @@ def expand(
     -------
     int
         How many steps looked at all records.
-
-    Raises
-    ------
-    None
     """
     u = len(origin.cost)
     m = ids.shape[1]
@@ -285,10 +264,6 @@ def within(
     out : numpy.ndarray, shape (u, need), int32
         Rows start .. stop - 1 are written; the own record once more where the others are enough.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(m q) for each, and O(u q + need^2) where those listed are not enough.
@@ -342,10 +317,6 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
     -------
     int
         How many widenings there were. O(u n q) time, O(n) memory.
-
-    Raises
-    ------
-    None
     """
     n = len(boxes.cost)
     inside = np.empty(n, np.bool_)
@@ -393,10 +364,6 @@ def best_choice(plan: Plan, origin: State, i: int, k: int, monotone: bool, work:
         Room for k records.
     boxes : State
         Record i is written. O(n^(k - 1) q) time.
-
-    Raises
-    ------
-    None
     """
     n = len(origin.cost)
     chosen = np.full(k, -1, np.int64)

@@ -47,12 +47,7 @@ _ONE = np.uint64(1)
 
 
 def renew(plan: Plan, B: State) -> None:
-    """Everything about each record of `B` from its ``lo, hi, bits``: counts, masses, costs.
-
-    Raises
-    ------
-    None
-    """
+    """Everything about each record of `B` from its ``lo, hi, bits``: counts, masses, costs."""
     for t in range(len(plan.set_form)):
         entropy = plan.set_form[t] == ENTROPY
         start = plan.word_at[t]
@@ -94,12 +89,7 @@ renew_jit = jit(renew)
 
 
 def join_cost(plan: Plan, A: State, i: int, B: State, j: int) -> float:
-    """Cost of the join of A's record i and B's record j; O(q), more for sets of several words.
-
-    Raises
-    ------
-    None
-    """
+    """Cost of the join of A's record i and B's record j; O(q), more for sets of several words."""
     total = B.base[j]
     for t in range(len(plan.range_form)):
         lo = A.lo[t, i] if A.lo[t, i] < B.lo[t, j] else B.lo[t, j]
@@ -145,10 +135,6 @@ def join_pairs(plan: Plan, A: State, ia: np.ndarray, B: State, ib: np.ndarray, o
     ia, ib : numpy.ndarray, shape (E,), int64
     out : numpy.ndarray, shape (E,), float64
         Written.
-
-    Raises
-    ------
-    None
     """
     for e in range(len(out)):
         out[e] = join_cost(plan, A, ia[e], B, ib[e])
@@ -158,12 +144,7 @@ join_pairs_jit = jit(join_pairs)
 
 
 def widen(plan: Plan, B: State, j: int, A: State, i: int) -> None:
-    """Make B's record j the closed join of itself and A's record i, with its counts and its cost.
-
-    Raises
-    ------
-    None
-    """
+    """Make B's record j the closed join of itself and A's record i, with its counts and its cost."""
     rest = 0.0
     base = B.base[j]
     for t in range(len(plan.range_form)):
@@ -212,12 +193,7 @@ widen_jit = jit(widen)
 
 
 def move(B: State, to: int, at: int, C: State) -> None:
-    """Copy C's record `at` to the place `to` of B.
-
-    Raises
-    ------
-    None
-    """
+    """Copy C's record `at` to the place `to` of B."""
     for t in range(len(B.lo)):
         B.lo[t, to] = C.lo[t, at]
         B.hi[t, to] = C.hi[t, at]
@@ -251,10 +227,6 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
     -------
     State
         Shares nothing with the arguments.
-
-    Raises
-    ------
-    None
     """
     state = empty_state(plan, lo.shape[1])
     for t in range(len(plan.range_form)):
@@ -274,10 +246,6 @@ def unload(plan: Plan, state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
     The widest runs that cost the same: values nearer to each other than ``GRID`` times the domain's width
     are taken together.
-
-    Raises
-    ------
-    None
     """
     lo = np.zeros(state.lo.shape, np.int32)
     hi = np.zeros(state.hi.shape, np.int32)

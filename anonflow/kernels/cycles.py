@@ -47,10 +47,6 @@ def exchange(
     float
         The change, negative; 0 if nothing was done.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(stop k q + stop^2).
@@ -129,10 +125,6 @@ def cancel_cycles(
         Of the total cost: 0 or negative.
     taken : int
         Labels taken.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

@@ -70,10 +70,6 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
         Members of the components, ascending within each.
     degrees : numpy.ndarray, shape (c,), int32
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(n w) time apart from the inverse Ackermann-like cost of joining trees; O(n) memory.
@@ -171,10 +167,6 @@ def halve(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarr
     bool
         False if the lanes did not suffice.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(m d) time and memory.
@@ -241,10 +233,6 @@ def walk(graph: np.ndarray, m: int, d: int, lanes: np.ndarray, cursor: np.ndarra
     -------
     bool
         False if the lanes did not suffice.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -389,10 +377,6 @@ def draw_batch(
     -------
     numpy.ndarray, shape (b,), bool
         Where the lanes did not suffice; these rows are as before.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

@@ -10,12 +10,7 @@ __all__ = ["grow", "grow_jit", "split", "split_jit"]
 
 
 def root_of(above: np.ndarray, i: int) -> int:
-    """The representative of a component, with its path halved.
-
-    Raises
-    ------
-    None
-    """
+    """The representative of a component, with its path halved."""
     while above[i] != i:
         above[i] = above[above[i]]
         i = above[i]
@@ -36,10 +31,6 @@ def grow(near: np.ndarray, k: int, to: np.ndarray) -> None:
         At most n.
     to : numpy.ndarray, shape (n,), int64
         Written: where each record's edge leads, -1 for the one record of each tree that has none. O(n k).
-
-    Raises
-    ------
-    None
     """
     n = len(to)
     above = np.arange(n)
@@ -71,12 +62,7 @@ grow_jit = jit(grow)
 
 
 def link(first: np.ndarray, after: np.ndarray, ends: np.ndarray, edge: int, u: int, v: int) -> None:
-    """Put the edge `edge` between u and v: its halves are 2 edge and 2 edge + 1.
-
-    Raises
-    ------
-    None
-    """
+    """Put the edge `edge` between u and v: its halves are 2 edge and 2 edge + 1."""
     ends[2 * edge] = v
     after[2 * edge] = first[u]
     first[u] = 2 * edge
@@ -89,12 +75,7 @@ link_jit = jit(link)
 
 
 def unlink(first: np.ndarray, after: np.ndarray, ends: np.ndarray, u: int, v: int) -> None:
-    """Take v out of the list of u.
-
-    Raises
-    ------
-    None
-    """
+    """Take v out of the list of u."""
     half = first[u]
     before = -1
     while ends[half] != v:
@@ -110,12 +91,7 @@ unlink_jit = jit(unlink)
 
 
 def rehang(first: np.ndarray, after: np.ndarray, ends: np.ndarray, u: int, copy: int, v: int) -> None:
-    """Let the edge between u and v lead from `copy` to v.
-
-    Raises
-    ------
-    None
-    """
+    """Let the edge between u and v lead from `copy` to v."""
     half = first[u]
     while ends[half] != v:
         half = after[half]
@@ -146,10 +122,6 @@ def split(to: np.ndarray, k: int, labels: np.ndarray) -> int:
     -------
     int
         O(s) time for each cut of a tree of s records: O(s^2 / k) for the tree.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

@@ -24,10 +24,6 @@ def least(out: np.ndarray, ids: np.ndarray, m: int) -> int:
     ids : numpy.ndarray, shape (at least m,), int64
         Distinct.
     m : int
-
-    Raises
-    ------
-    None
     """
     best = np.inf
     at = -1
@@ -55,12 +51,7 @@ least_jit = jit(least, fastmath=NO_NANS)
 
 
 def given_already(given: np.ndarray, i: int, j: int, level: int) -> bool:
-    """Whether edge (i, j) is in one of the first `level` assignments.
-
-    Raises
-    ------
-    None
-    """
+    """Whether edge (i, j) is in one of the first `level` assignments."""
     found = False
     for l in range(level):
         found |= given[i, l] == j
@@ -101,10 +92,6 @@ def augment(
     -------
     int
         The generalized record that was available and now is not; -1 if there is no path.
-
-    Raises
-    ------
-    None
     """
     n = len(chosen)
     reached[:] = -1
@@ -169,10 +156,6 @@ def greedy_rounds(
         Written: ``given[i]`` are the generalized records that cover original i.
     facts : numpy.ndarray, shape (2,), int64
         Added to: dead ends resolved by backtracking, and by an augmenting path.
-
-    Raises
-    ------
-    None
     """
     n = len(order)
     out = np.empty(n)

@@ -97,12 +97,7 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
 
 
 def compiled_here() -> int:
-    """How many kernels this process has compiled itself, and did not find on disk.
-
-    Raises
-    ------
-    None
-    """
+    """How many kernels this process has compiled itself, and did not find on disk."""
     return sum(sum(one.stats.cache_misses.values()) for one in _dispatchers)
 
 
@@ -113,10 +108,6 @@ def announce(is_missing: Callable[[], None]) -> None:
     ----------
     is_missing : callable without arguments
         Tells whoever waits that the first run compiles.
-
-    Raises
-    ------
-    None
     """
     folders = {one.stats.cache_path for one in _dispatchers}
     if not any(True for folder in folders for _ in Path(folder).glob("*.nbc")):
@@ -124,12 +115,7 @@ def announce(is_missing: Callable[[], None]) -> None:
 
 
 def popcount(word: Any) -> int:
-    """Number of one bits of a 64-bit word.
-
-    Raises
-    ------
-    None
-    """
+    """Number of one bits of a 64-bit word."""
     return int(word).bit_count()
 
 

@@ -31,10 +31,6 @@ def below(bound: int, lanes: np.ndarray, cursor: np.ndarray) -> int:
     -------
     int
         -1 if the lanes did not suffice.
-
-    Raises
-    ------
-    None
     """
     while cursor[0] < len(lanes):
         product = np.int64(lanes[cursor[0]]) * bound
@@ -65,10 +61,6 @@ def pair_up(items: np.ndarray, start: int, d: int, lanes: np.ndarray, cursor: np
     -------
     bool
         False if the lanes did not suffice.
-
-    Raises
-    ------
-    None
     """
     size = d
     while size > 2:
@@ -126,10 +118,6 @@ def permute_batch(
     -------
     numpy.ndarray, shape (b,), bool
         Where the lanes did not suffice; these are as before.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

@@ -28,12 +28,7 @@ __all__ = [
 
 
 def linked(near: np.ndarray, start: int, stop: int, i: int, j: int) -> bool:
-    """Whether j stands among ``near[i, start:stop]``.
-
-    Raises
-    ------
-    None
-    """
+    """Whether j stands among ``near[i, start:stop]``."""
     found = False
     for l in range(start, stop):
         found |= near[i, l] == j
@@ -44,12 +39,7 @@ linked_jit = jit(linked)
 
 
 def link(near: np.ndarray, size: np.ndarray, i: int, j: int) -> None:
-    """Make two records neighbours.
-
-    Raises
-    ------
-    None
-    """
+    """Make two records neighbours."""
     near[i, size[i]] = j
     near[j, size[j]] = i
     size[i] += 1
@@ -60,12 +50,7 @@ link_jit = jit(link)
 
 
 def relink(near: np.ndarray, level: int, i: int, old: int, new: int) -> None:
-    """Put a neighbour of this step in the place of another one, on one side.
-
-    Raises
-    ------
-    None
-    """
+    """Put a neighbour of this step in the place of another one, on one side."""
     for l in range(level, near.shape[1]):
         if near[i, l] == old:
             near[i, l] = new
@@ -76,12 +61,7 @@ relink_jit = jit(relink)
 
 
 def link_cost(plan: Plan, origin: State, B: State, i: int, j: int) -> float:
-    """What a link adds to the loss: record j covers original i as well, and record i original j.
-
-    Raises
-    ------
-    None
-    """
+    """What a link adds to the loss: record j covers original i as well, and record i original j."""
     return join_cost(plan, origin, i, B, j) - B.cost[j] + join_cost(plan, origin, j, B, i) - B.cost[i]
 
 
@@ -114,10 +94,6 @@ def complete_links(
     -------
     bool
         False if some record is still left over: only for n + 3 <= 2 (level + need).
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -190,10 +166,6 @@ def exchange_links(costs: np.ndarray, near: np.ndarray, level: int, need: int, s
     -------
     int
         How many were exchanged. O(n^2) a sweep.
-
-    Raises
-    ------
-    None
     """
     n = len(costs)
     full = level + need

@@ -50,12 +50,7 @@ class Cuts(NamedTuple):
 
 
 def common_node(cuts: Cuts, a: int, lo: int, hi: int) -> int:
-    """The lowest node of hierarchy QI `a` that covers leaves lo..hi; O(height).
-
-    Raises
-    ------
-    None
-    """
+    """The lowest node of hierarchy QI `a` that covers leaves lo..hi; O(height)."""
     node = cuts.leaf[cuts.leaf_at[a] + lo]
     while cuts.last[node] < hi:
         node = cuts.parent[node]
@@ -90,10 +85,6 @@ def spread(
         Greater than any before.
     ends : numpy.ndarray, shape (q, 3), int64
         Written: least and greatest code (missing values apart), and the number of missing values.
-
-    Raises
-    ------
-    None
     """
     lo = cuts.size[a]
     hi = np.int64(-1)
@@ -151,10 +142,6 @@ def tally(
     -------
     int
         How many values. O(m + min(hi - lo, m log m)) for m records.
-
-    Raises
-    ------
-    None
     """
     found = 0
     for i in range(start, stop):
@@ -203,10 +190,6 @@ def cut_numeric(
     -------
     int
         Number of parts; 0 if the cut is not allowable.
-
-    Raises
-    ------
-    None
     """
     left = np.int64(0)
     at = 0
@@ -246,10 +229,6 @@ def cut_set(
     """Cut a set: values by falling count, each to the smaller side; relaxed, the middle value to both.
 
     Parameters and result as :func:`cut_numeric`. O(found^2) time for the few values of a set.
-
-    Raises
-    ------
-    None
     """
     # by falling count, equal ones by code: insertion keeps the order of equal ones
     for u in range(1, found):
@@ -301,10 +280,6 @@ def cut_hierarchy(
     """Cut the lowest common node into its children; relaxed, small neighbours are merged.
 
     Parameters and result as :func:`cut_numeric`.
-
-    Raises
-    ------
-    None
     """
     node = common_node(cuts, a, values[0], values[found - 1])
     parts = 0
@@ -353,10 +328,6 @@ def mondrian_classes(cuts: Cuts, codes: np.ndarray, k: int, relaxed: bool, label
     -------
     int
         Number of classes.
-
-    Raises
-    ------
-    None
     """
     n, q = codes.shape
     most = np.int64(1)

@@ -20,12 +20,7 @@ def cheapest_open(
     t: int,
     without: int,
 ) -> int:
-    """The cheapest choice of row type `t` in an open instance other than `without`, or suppression.
-
-    Raises
-    ------
-    None
-    """
+    """The cheapest choice of row type `t` in an open instance other than `without`, or suppression."""
     best = np.int64(-1)
     for d in range(kind_at[t], kind_at[t + 1]):
         at = instance[d]
@@ -39,12 +34,7 @@ cheapest_open_jit = jit(cheapest_open)
 
 
 def fits(kind_at: np.ndarray, instance: np.ndarray, t: int, b: int) -> bool:
-    """Whether rows of type `t` fit instance `b`.
-
-    Raises
-    ------
-    None
-    """
+    """Whether rows of type `t` fit instance `b`."""
     found = False
     for d in range(kind_at[t], kind_at[t + 1]):
         found |= bool(instance[d] == b)
@@ -88,10 +78,6 @@ def move_rows(
     -------
     int
         By how much the cost fell; every move lowers it.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

@@ -34,10 +34,6 @@ def bit_cost(unit: float, mass: float, mlog: float) -> float:
 
     H = log2 N - (1/N) sum c log2 c. The logarithm is our own: it has no calls, so loops around it are
     vectorized, and it is the same on every machine.
-
-    Raises
-    ------
-    None
     """
     mass = mass if mass > 1.0 else 1.0
     word = np.float64(mass).view(np.int64)
@@ -59,12 +55,7 @@ bit_cost_jit = jit(bit_cost)
 
 
 def node_of(plan: Plan, t: int, lo: float, hi: float) -> int:
-    """The lowest node of range QI `t` (of form NODES) that covers the leaves lo..hi; O(height).
-
-    Raises
-    ------
-    None
-    """
+    """The lowest node of range QI `t` (of form NODES) that covers the leaves lo..hi; O(height)."""
     node = plan.leaf[plan.range_at[t] + np.int64(lo)]
     while plan.last[node] < hi:
         node = plan.parent[node]
@@ -75,12 +66,7 @@ node_of_jit = jit(node_of)
 
 
 def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
-    """Cost of a run on range QI `t`, not necessarily closed.
-
-    Raises
-    ------
-    None
-    """
+    """Cost of a run on range QI `t`, not necessarily closed."""
     form = plan.range_form[t]
     if form == LINEAR:
         return hi - lo
@@ -99,12 +85,7 @@ run_cost_jit = jit(run_cost)
 
 
 def set_cost(plan: Plan, t: int, count: int, mass: float, mlog: float) -> float:
-    """Cost of a set of `count` members on set QI `t`.
-
-    Raises
-    ------
-    None
-    """
+    """Cost of a set of `count` members on set QI `t`."""
     form = plan.set_form[t]
     if form == SLOPE:
         return plan.set_unit[t] * (count - 1)
@@ -117,12 +98,7 @@ set_cost_jit = jit(set_cost)
 
 
 def lowest(word: int) -> int:
-    """Position of the lowest one bit of a word that has one.
-
-    Raises
-    ------
-    None
-    """
+    """Position of the lowest one bit of a word that has one."""
     return popcount((word & (~word + _ONE)) - _ONE)
 
 

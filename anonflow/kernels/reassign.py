@@ -39,10 +39,6 @@ def cover(plan: Plan, origin: State, matches: np.ndarray, start: int, stop: int,
     start, stop : int
     out : State
         Room for n, written.
-
-    Raises
-    ------
-    None
     """
     for j in range(start, stop):
         move(out, j, j, origin)
@@ -65,10 +61,6 @@ def join_block(plan: Plan, A: State, B: State, out: np.ndarray) -> None:
     A, B : State
     out : numpy.ndarray, shape (records of A, records of B), float64
         Written.
-
-    Raises
-    ------
-    None
     """
     rows, columns = out.shape
     for a in range(rows):
@@ -139,10 +131,6 @@ def cover_rest(
     rest : State
         Room for B records.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(B k q).
@@ -182,12 +170,7 @@ cover_rest_jit = jit(cover_rest)
 
 
 def is_plain(plan: Plan) -> bool:
-    """Whether ``join_block`` knows the forms of a plan: LINEAR and NODES runs, SLOPE sets.
-
-    Raises
-    ------
-    None
-    """
+    """Whether ``join_block`` knows the forms of a plan: LINEAR and NODES runs, SLOPE sets."""
     plain = True
     for t in range(len(plan.range_form)):
         plain &= plan.range_form[t] == LINEAR or plan.range_form[t] == NODES
@@ -228,10 +211,6 @@ def slot_costs(
         Room for B records each.
     out : numpy.ndarray, shape (B, B), float64
         Written.
-
-    Raises
-    ------
-    None
 
     Notes
     -----

@@ -24,10 +24,6 @@ def nearest_rings(plan: Plan, origin: State, order: np.ndarray, starts: np.ndarr
     starts : numpy.ndarray, shape (number of runs + 1,), int64
         Where the runs start; the last entry is P.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(sum of m^2 q) for runs of m. Ties: the record that stands first in the run.

@@ -23,12 +23,7 @@ _LOW = np.int64(63)
 
 
 def add_linear(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
-    """LINEAR runs; how many QIs these are.
-
-    Raises
-    ------
-    None
-    """
+    """LINEAR runs; how many QIs these are."""
     begin = np.uint64(start)
     end = np.uint64(stop)
     done = 0
@@ -48,12 +43,7 @@ add_linear_jit = jit(add_linear)
 
 
 def add_nodes(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
-    """NODES; how many QIs these are.
-
-    Raises
-    ------
-    None
-    """
+    """NODES; how many QIs these are."""
     begin = np.uint64(start)
     end = np.uint64(stop)
     done = 0
@@ -85,12 +75,7 @@ add_nodes_jit = jit(add_nodes)
 
 
 def add_singles(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> int:
-    """SLOPE sets where record i has one value; how many QIs these are.
-
-    Raises
-    ------
-    None
-    """
+    """SLOPE sets where record i has one value; how many QIs these are."""
     begin = np.uint64(start)
     end = np.uint64(stop)
     done = 0
@@ -110,12 +95,7 @@ add_singles_jit = jit(add_singles)
 
 
 def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
-    """All others: WHOLE and ENTROPY runs, SLOPE sets where record i has several values, STEP, ENTROPY sets.
-
-    Raises
-    ------
-    None
-    """
+    """All others: WHOLE and ENTROPY runs, SLOPE sets where record i has several values, STEP, ENTROPY sets."""
     begin = np.uint64(start)
     end = np.uint64(stop)
     for t in range(len(plan.range_form)):
@@ -192,10 +172,6 @@ def join_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
         Records of B.
     out : numpy.ndarray, shape (at least stop,), float64
         Written from `start` to `stop`.
-
-    Raises
-    ------
-    None
     """
     cells = len(plan.range_form) + len(plan.set_form)
     at = int(start)  # a literal would be a type of its own, and compile everything below once more
@@ -219,10 +195,6 @@ def increase_row(plan: Plan, A: State, i: int, B: State, start: int, stop: int, 
     """``out[j]`` is what B's record j would cost more if it covered A's record i too, start <= j < stop.
 
     It is never negative but for entropy.
-
-    Raises
-    ------
-    None
     """
     cells = len(plan.range_form) + len(plan.set_form)
     at = int(start)  # a literal would be a type of its own, and compile everything below once more

@@ -38,10 +38,6 @@ def sorted_assignment(
     facts : numpy.ndarray, shape (2,), int64
         Added to: dead ends resolved by substitution, and by an augmenting path.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(n^2), and as much for each dead end.

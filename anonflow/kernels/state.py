@@ -131,22 +131,12 @@ class State(NamedTuple):
 
 
 def on_grid(cost: np.ndarray | float) -> np.ndarray:
-    """The nearest multiples of :data:`GRID`.
-
-    Raises
-    ------
-    None
-    """
+    """The nearest multiples of :data:`GRID`."""
     return np.rint(np.asarray(cost, np.float64) / GRID) * GRID
 
 
 def empty_state(plan: Plan, n: int) -> State:
-    """Room for n generalized records, uninitialized.
-
-    Raises
-    ------
-    None
-    """
+    """Room for n generalized records, uninitialized."""
     r, s, w = len(plan.range_form), len(plan.set_form), int(plan.word_at[-1])
     return State(
         lo=np.empty((r, n)),
@@ -173,10 +163,5 @@ def take(state: State, index: np.ndarray) -> State:
 
 
 def copy_state(state: State) -> State:
-    """A copy that shares nothing with the original.
-
-    Raises
-    ------
-    None
-    """
+    """A copy that shares nothing with the original."""
     return State(*(part.copy() for part in state))

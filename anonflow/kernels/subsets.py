@@ -26,10 +26,6 @@ def set_costs(plan: Plan, origin: State, members: np.ndarray, partial: State, ou
     out : numpy.ndarray, shape (s,), float64
         Written.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     O(s k q) time at most, O(s q) for all sets in lexicographic order.

@@ -60,10 +60,6 @@ def greedy_links(
     size : numpy.ndarray, shape (n,), int64
         Written, as `near` is. Records that end up with fewer than `need` are linked with one another.
     level, need : int
-
-    Raises
-    ------
-    None
     """
     n = len(order)
     full = level + need
@@ -126,10 +122,6 @@ def sorted_links(
         As in this module's head.
     full : int
         ``level + need``.
-
-    Raises
-    ------
-    None
     """
     m = len(ids)
     for e in range(len(edges)):
@@ -144,12 +136,7 @@ sorted_links_jit = jit(sorted_links)
 
 
 def link_assignment(to: np.ndarray, near: np.ndarray, size: np.ndarray, level: int) -> None:
-    """Link each record with the one it is assigned to; the two of a pair once, so that each needs one more.
-
-    Raises
-    ------
-    None
-    """
+    """Link each record with the one it is assigned to; the two of a pair once, so that each needs one more."""
     for i in range(len(to)):
         if not linked(near, level, size[i], i, to[i]):
             link(near, size, i, to[i])
@@ -159,12 +146,7 @@ link_assignment_jit = jit(link_assignment)
 
 
 def pair_cycles(to: np.ndarray, costs: np.ndarray, near: np.ndarray, size: np.ndarray, level: int) -> None:
-    """Every other link of each cycle of an assignment, the cheapest choice; odd cycles leave a record over.
-
-    Raises
-    ------
-    None
-    """
+    """Every other link of each cycle of an assignment, the cheapest choice; odd cycles leave a record over."""
     n = len(to)
     cycle = np.empty(n, np.int64)
     for start in range(n):
@@ -199,12 +181,7 @@ pair_cycles_jit = jit(pair_cycles)
 
 
 def orient_links(near: np.ndarray, level: int) -> None:
-    """Read every cycle of a step in one direction: ``near[:, level]`` is an assignment, the next its inverse.
-
-    Raises
-    ------
-    None
-    """
+    """Read every cycle of a step in one direction: ``near[:, level]`` is an assignment, the next its inverse."""
     n = len(near)
     done = np.zeros(n, np.bool_)
     for start in range(n):
@@ -234,10 +211,6 @@ def orient_unused(near: np.ndarray, level: int, arcs: np.ndarray) -> None:
     level : int
     arcs : numpy.ndarray, shape (n, n), bool
         Written: ``arcs[i, j]`` if the pair goes from i to j.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -269,12 +242,7 @@ orient_unused_jit = jit(orient_unused)
 
 
 def enter_links(plan: Plan, origin: State, state: State, near: np.ndarray, level: int, need: int) -> None:
-    """Widen every generalized record to cover its neighbours of this step. O(n q).
-
-    Raises
-    ------
-    None
-    """
+    """Widen every generalized record to cover its neighbours of this step. O(n q)."""
     for j in range(len(near)):
         for l in range(level, level + need):
             widen(plan, state, j, origin, near[j, l])

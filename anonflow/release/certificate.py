@@ -221,12 +221,7 @@ class Certificate:
 
 
 def versions() -> dict[str, str]:
-    """What a release was made with.
-
-    Raises
-    ------
-    None
-    """
+    """What a release was made with."""
     return {"anonflow": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 

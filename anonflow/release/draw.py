@@ -147,10 +147,6 @@ def permute_classes(
 def draw_permutation(n: int, words: RandomWords) -> np.ndarray:
     """A uniform permutation of n rows for the shuffle, shape (n,), int64.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     Rows are dealt to shelves, each row to each of them with the same probability, and every shelf is permuted
@@ -168,12 +164,7 @@ def draw_permutation(n: int, words: RandomWords) -> np.ndarray:
 
 
 def shelf_count(n: int) -> int:
-    """The number of shelves that n rows are dealt to: a power of two.
-
-    Raises
-    ------
-    None
-    """
+    """The number of shelves that n rows are dealt to: a power of two."""
     return 1 << max(0, -(-n // SHELF) - 1).bit_length()
 
 
@@ -184,10 +175,6 @@ def deal(n: int, words: RandomWords) -> Iterator[np.ndarray]:
     ------
     numpy.ndarray, uint16
         Independent and uniform over :func:`shelf_count` shelves; together n.
-
-    Raises
-    ------
-    None
     """
     shift = 33 - shelf_count(n).bit_length()
     for number, start in enumerate(range(0, n, _DEALT)):
@@ -214,10 +201,6 @@ def permute_shelves(
     -------
     numpy.ndarray, shape (m,), int64
         The same rows, permuted within shelves. At each place of a shelf is one of its rows.
-
-    Raises
-    ------
-    None
     """
     at = _permuted(offsets, np.arange(len(members), dtype=np.int64), shelves, words, "shuffle")
     return np.asarray(members[at], np.int64)

@@ -365,10 +365,6 @@ def telling(name: str, counts: np.ndarray, in_runs: bool, share: int = 1) -> str
         Whether every value stands in one run of the table.
     share : int
         Of how many values one was looked at.
-
-    Raises
-    ------
-    None
     """
     own = int((counts == 1).sum())
     if len(counts) > 1 and own >= _OWN_VALUE * counts.sum():

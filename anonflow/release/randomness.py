@@ -73,10 +73,6 @@ class RandomWords:
         Returns
         -------
         numpy.ndarray, shape (count or count + 1,), uint32
-
-        Raises
-        ------
-        None
         """
         count += count % 2
         if self._start is None:

@@ -16,12 +16,7 @@ ROWS = 5
 
 
 def release_view(release: Release) -> str:
-    """The first published rows as HTML, and what the certificate proves.
-
-    Raises
-    ------
-    None
-    """
+    """The first published rows as HTML, and what the certificate proves."""
     numbers = [("rows", f"{len(release.frame):,}"), ("columns", len(release.frame.columns))]
     certificate = release.certificate
     if certificate is not None:

@@ -1,11 +1,11 @@
 """Attackers: what each one knows, and how often it finds the right row or the sensitive value."""
 
-from anonflow.risk.attacking import ATTACKERS, attack, attackers_of, usual
-from anonflow.risk.contract import Attacker, Success
+from anonflow.risk.attack import ATTACKERS, attack, attackers_of, usual
+from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import Counter, match_probabilities
+from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
-from anonflow.risk.scene import Scene
 
 __all__ = [
     "ATTACKERS",

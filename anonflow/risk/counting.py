@@ -9,10 +9,10 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.risk.contract import Success, percent
+from anonflow.risk.attacker import Success, percent
 
 if TYPE_CHECKING:
-    from anonflow.risk.scene import Scene
+    from anonflow.risk.evidence import Scene
 
 __all__ = ["MOST", "Counter", "match_probabilities"]
 

@@ -14,10 +14,10 @@ from scipy.sparse.csgraph import connected_components
 
 from anonflow.errors import ParameterError
 from anonflow.release import publish
-from anonflow.risk.contract import Success, percent, wilson
+from anonflow.risk.attacker import Success, percent, wilson
 
 if TYPE_CHECKING:
-    from anonflow.risk.scene import Scene
+    from anonflow.risk.evidence import Scene
 
 __all__ = ["Clerk", "Insider", "Replayer"]
 
@@ -222,12 +222,7 @@ class Clerk:
 
 
 def frame_clues(frame: Any) -> list[str]:
-    """What a frame says besides its cells: unused categories, an index, notes.
-
-    Raises
-    ------
-    None
-    """
+    """What a frame says besides its cells: unused categories, an index, notes."""
     import pandas as pd
 
     clues = []
@@ -243,10 +238,9 @@ def frame_clues(frame: Any) -> list[str]:
 def file_clues(path: Path | None) -> list[str]:
     """What a Parquet file says besides its cells: statistics, the notes of pandas, key-value metadata.
 
-    Raises
-    ------
-    None
-        A file that is none says nothing.
+    Notes
+    -----
+    A file that is none says nothing.
     """
     if path is None or path.suffix.lower() not in (".parquet", ".pq"):
         return []

@@ -11,13 +11,13 @@ from scipy.sparse import csr_array
 from anonflow.criteria import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.risk.contract import Success, percent
+from anonflow.risk.attacker import Success, percent
 from anonflow.table import Schema, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.risk.scene import Scene
+    from anonflow.risk.evidence import Scene
 
 __all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Prosecutor"]
 

@@ -9,22 +9,12 @@ __all__ = ["shorten", "suggest", "unknown"]
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """`text` in quotes, cut at `limit` characters.
-
-    Raises
-    ------
-    None
-    """
+    """`text` in quotes, cut at `limit` characters."""
     return repr(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` was probably meant to be, or None.
-
-    Raises
-    ------
-    None
-    """
+    """The known name that `name` was probably meant to be, or None."""
     names = list(known)
     folded = {other.casefold().replace("_", "-"): other for other in names}
     near = difflib.get_close_matches(name[:100].casefold().replace("_", "-"), list(folded), 1, 0.6)
@@ -42,10 +32,6 @@ def unknown(name: str, known: Iterable[str], what: str = "key") -> str:
         The names there are.
     what : str
         What it is a name of.
-
-    Raises
-    ------
-    None
     """
     names = list(known)
     near = suggest(name, names)

@@ -58,12 +58,7 @@ class Document:
         self._places = dict(places or {})
 
     def with_data(self, data: Any) -> Document:
-        """The same document with other data, such as an older version's in newer words; places stay.
-
-        Raises
-        ------
-        None
-        """
+        """The same document with other data, such as an older version's in newer words; places stay."""
         return Document(data, self.name, self.error, self._places)
 
     def place(self, path: Sequence[str | int], *, value: bool = False) -> Place:
@@ -80,10 +75,6 @@ class Document:
         -------
         (int, int)
             For a path that does not exist, the place of the deepest part of it that does.
-
-        Raises
-        ------
-        None
         """
         parts = tuple(path)
         while parts and parts not in self._places:
@@ -91,22 +82,12 @@ class Document:
         return self._places.get(parts, ((1, 1), (1, 1)))[1 if value else 0]
 
     def message(self, path: Sequence[str | int], text: str, *, value: bool = False) -> str:
-        """`text` after the file's name, the line and the column: ``flow.yaml:12:5: text``.
-
-        Raises
-        ------
-        None
-        """
+        """`text` after the file's name, the line and the column: ``flow.yaml:12:5: text``."""
         line, column = self.place(path, value=value)
         return f"{self.name}:{line}:{column}: {text}"
 
     def problems(self) -> Problems:
-        """An empty collection of problems of this document.
-
-        Raises
-        ------
-        None
-        """
+        """An empty collection of problems of this document."""
         return Problems(self)
 
 
@@ -126,21 +107,11 @@ class Problems:
             yield f"{name}:{line}:{column}: {text}"
 
     def add(self, path: Sequence[str | int], text: str, *, value: bool = False) -> None:
-        """Note a problem of what `path` leads to.
-
-        Raises
-        ------
-        None
-        """
+        """Note a problem of what `path` leads to."""
         self._found.append((self._document.place(path, value=value), text))
 
     def add_unknown_keys(self, path: Sequence[str | int], given: Iterable[Any], known: Iterable[str]) -> None:
-        """Note every key of the mapping at `path` that is not among `known`.
-
-        Raises
-        ------
-        None
-        """
+        """Note every key of the mapping at `path` that is not among `known`."""
         names = list(known)
         for key in given:
             if key not in names:

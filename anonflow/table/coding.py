@@ -43,12 +43,7 @@ class Coded:
 
 
 def missing_cells(cells: pd.Series) -> np.ndarray:
-    """Which cells of a column have no value, shape (n,), bool.
-
-    Raises
-    ------
-    None
-    """
+    """Which cells of a column have no value, shape (n,), bool."""
     return cells.isna().to_numpy(dtype=bool)
 
 

@@ -135,10 +135,6 @@ class Domain:
         -------
         numpy.ndarray, bool
             Of the shape of `lo`.
-
-        Raises
-        ------
-        None
         """
         if self.size <= 1 and not self.has_missing:
             return np.zeros(np.shape(lo), dtype=bool)
@@ -155,10 +151,6 @@ class Domain:
         Returns
         -------
         list of str, length u
-
-        Raises
-        ------
-        None
         """
         whole = self.is_whole(lo, hi).tolist()
         texts = []
@@ -187,10 +179,6 @@ class Domain:
         -------
         list of str, u texts
             O(members) in all.
-
-        Raises
-        ------
-        None
         """
         flags = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
         members = [self.labels[code] for code in np.nonzero(flags)[1].tolist()]
@@ -211,10 +199,6 @@ class Domain:
         """The run of codes that a published text covers, or None if it is no such text.
 
         A range of numbers that lies between two values of the domain covers none: ``(D, -1)``.
-
-        Raises
-        ------
-        None
         """
         if text == WHOLE:
             return 0, self.size - 1
@@ -246,12 +230,7 @@ class Domain:
         return (first, last) if first <= last else (self.size, -1)
 
     def read_set(self, text: str) -> list[int] | None:
-        """The codes of a published set, or None if the text is no set of known values.
-
-        Raises
-        ------
-        None
-        """
+        """The codes of a published set, or None if the text is no set of known values."""
         if text == WHOLE:
             return list(range(self.size))
         code = self._code_of.get(text)
@@ -275,10 +254,6 @@ class Domain:
             64 codes a word, lowest code in the lowest bit.
         bad : numpy.ndarray, shape (u,), bool
             Texts that are no set of known values; their bits are 0. O(members) in all.
-
-        Raises
-        ------
-        None
         """
         words = np.zeros((self.words, len(texts)), np.uint64)
         bad = np.zeros(len(texts), bool)
@@ -322,10 +297,6 @@ def category_text(value: str | None) -> str:
     -------
     str
         ``""`` for a missing value.
-
-    Raises
-    ------
-    None
     """
     if value is None:
         return ""
@@ -334,12 +305,7 @@ def category_text(value: str | None) -> str:
 
 
 def set_members(inside: str) -> list[str]:
-    """Split the inside of a published set at the bars that are not in a JSON string.
-
-    Raises
-    ------
-    None
-    """
+    """Split the inside of a published set at the bars that are not in a JSON string."""
     if '"' not in inside:
         return inside.split("|")
     members, at, decoder = [], 0, json.JSONDecoder()

@@ -125,10 +125,6 @@ class Table:
         -------
         Table
             In its frame, quasi-identifiers are empty.
-
-        Raises
-        ------
-        None
         """
         import pandas as pd
 

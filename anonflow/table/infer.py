@@ -43,10 +43,6 @@ def infer_columns(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     -------
     dict
         Column name -> entry, in the frame's order. O(n) per column.
-
-    Raises
-    ------
-    None
     """
     return {str(name): _guess(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)}
 

@@ -39,10 +39,6 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
         Upper halves of sums over the columns of SipHash of a cell's text (:func:`cell_text`) times an odd number of
         the column's own: without the key neither a mark nor a second row that has it can be computed; another row
         has it once in 2^32. O(n) for each column.
-
-    Raises
-    ------
-    None
     """
     import pandas as pd
 
@@ -68,10 +64,6 @@ def cell_text(value: Any, numeric: bool) -> str:
         A plain value, or text.
     numeric : bool
         Whether text may be a number; then ``1.0`` and ``1`` are one.
-
-    Raises
-    ------
-    None
     """
     import pandas as pd
 

@@ -52,10 +52,6 @@ class Records:
         Returns
         -------
         lo, hi : numpy.ndarray, shape (n,), int32
-
-        Raises
-        ------
-        None
         """
         codes = self.codes[:, a]
         if not self.domains[a].has_missing:
@@ -64,12 +60,7 @@ class Records:
         return np.where(codes < 0, np.int32(0), codes), np.where(codes < 0, last, codes)
 
     def classes(self) -> np.ndarray:
-        """Labels of equal records, shape (n,), int64, O(q n log n).
-
-        Raises
-        ------
-        None
-        """
+        """Labels of equal records, shape (n,), int64, O(q n log n)."""
         return equal_columns(self.codes.T, self.n)
 
 
@@ -88,10 +79,6 @@ def equal_columns(rows: Sequence[np.ndarray] | np.ndarray, n: int) -> np.ndarray
     -------
     numpy.ndarray, shape (n,), int64
         In the lexicographic order of the columns.
-
-    Raises
-    ------
-    None
     """
     labels = np.zeros(n, np.int64)
     for row in rows:

@@ -240,12 +240,7 @@ class Schema(Mapping[str, Column]):
 
 
 def did_you_mean(name: object, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, else all of them.
-
-    Raises
-    ------
-    None
-    """
+    """The end of a message about an unknown name: the nearest known one, else all of them."""
     near = suggest(str(name), known)
     return f" (did you mean {near!r}?)" if near else f" (known: {', '.join(known)})"
 

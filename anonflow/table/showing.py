@@ -22,12 +22,7 @@ COUNTED = 100_000
 
 
 def schema_view(schema: Schema) -> str:
-    """The columns and what they are, as HTML; labels of boundaries are shown, so it is the owner's.
-
-    Raises
-    ------
-    None
-    """
+    """The columns and what they are, as HTML; labels of boundaries are shown, so it is the owner's."""
     rows = [
         (name, column.role, column.kind or "", _details(column)) for name, column in schema.columns.items()
     ]
@@ -35,12 +30,7 @@ def schema_view(schema: Schema) -> str:
 
 
 def table_view(table: Table) -> str:
-    """The table's size, its columns, and its first records, as HTML.
-
-    Raises
-    ------
-    None
-    """
+    """The table's size, its columns, and its first records, as HTML."""
     numbers: list[tuple[str, Any]] = [
         ("records", f"{table.n:,}"),
         ("quasi-identifiers", len(table.qi_columns)),

@@ -45,12 +45,7 @@ class Uniqueness:
         self._records = np.concatenate([[0], np.cumsum(self._sizes)])
 
     def at_risk(self, k: int) -> int:
-        """Records whose class has fewer than `k`.
-
-        Raises
-        ------
-        None
-        """
+        """Records whose class has fewer than `k`."""
         return int(self._records[np.searchsorted(self._sizes, k, side="left")])
 
     @property

@@ -79,12 +79,7 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
 
 
 def covers_at_least(records: Records, generalization: Generalization, k: int) -> bool:
-    """Whether each generalized record covers at least k originals.
-
-    Raises
-    ------
-    None
-    """
+    """Whether each generalized record covers at least k originals."""
     degrees = consistency_graph(records, generalization).degrees()[1]
     return bool((degrees >= k).all())
 

@@ -17,7 +17,7 @@ from anonflow.table import Records, Table, equal_columns
 from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, usefulness
 from anonflow.utility import queries as counting
-from anonflow.utility.part import Part, part_of
+from anonflow.utility.subject import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
@@ -78,12 +78,7 @@ class Asked:
 
 
 def measure_names() -> tuple[str, ...]:
-    """The names of all measures.
-
-    Raises
-    ------
-    None
-    """
+    """The names of all measures."""
     return tuple(_MEASURES)
 
 
@@ -235,12 +230,7 @@ def partial(ready: Asked, records: Records, subject: Any) -> dict[str, list[Any]
 
 
 def combine(ready: Asked, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
-    """Put what several partitions add together, in their order; also of what was combined before.
-
-    Raises
-    ------
-    None
-    """
+    """Put what several partitions add together, in their order; also of what was combined before."""
     return {name: [one for part in parts for one in part[name]] for name in ready.prepared}
 
 
@@ -249,10 +239,6 @@ def finalize(ready: Asked, combined: dict[str, list[Any]]) -> dict[str, float | 
 
     Classes of different partitions that are published alike are one: the result is that of :func:`measure` on
     the whole table (sums of floats up to their order).
-
-    Raises
-    ------
-    None
     """
     return {
         name: _MEASURES[name].finish(prepared, combined[name]) for name, prepared in ready.prepared.items()
@@ -267,33 +253,19 @@ def class_sums(ready: Asked, combined: Mapping[str, list[Any]]) -> dict[str, tup
     ready : Asked
     combined : mapping
         As :func:`combine` gives it; measures that are not there are left out.
-
-    Raises
-    ------
-    None
     """
     return {name: _BY_CLASS[name].sums(ready.prepared[name], chunks) for name, chunks in combined.items()}
 
 
 def finish_sums(ready: Asked, sums: Sequence[Mapping[str, tuple[float, ...]]]) -> dict[str, float | int]:
-    """The measures of the whole table from :func:`class_sums` of all its classes.
-
-    Raises
-    ------
-    None
-    """
+    """The measures of the whole table from :func:`class_sums` of all its classes."""
     return {
         name: _BY_CLASS[name].of_sums(ready.prepared[name], [one[name] for one in sums]) for name in sums[0]
     }
 
 
 def measures_by_class() -> tuple[str, ...]:
-    """The names of the measures that add up over classes, wherever these were made.
-
-    Raises
-    ------
-    None
-    """
+    """The names of the measures that add up over classes, wherever these were made."""
     return tuple(_BY_CLASS)
 
 

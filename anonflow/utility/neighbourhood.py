@@ -56,10 +56,6 @@ class Neighbourhood:
         -------
         originals, rows : pandas.DataFrame
             A row for each of :attr:`originals` and :attr:`rows`, text.
-
-        Raises
-        ------
-        None
         """
         own = Generalization.of(anonymization.table.records.take(self.originals))
         made = anonymization.generalization.take(self.rows)

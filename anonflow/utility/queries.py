@@ -10,7 +10,7 @@ import numpy as np
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records
-from anonflow.utility.part import Part
+from anonflow.utility.subject import Part
 
 __all__ = ["Condition", "Query", "chunk", "draw_queries", "estimates", "exact", "finalize"]
 
@@ -95,12 +95,7 @@ def _draw_query(records: Records, rng: np.random.Generator) -> Query:
 
 
 def exact(queries: Sequence[Query], records: Records) -> np.ndarray:
-    """How many originals meet each query, shape (queries,), int64; a missing number meets no condition.
-
-    Raises
-    ------
-    None
-    """
+    """How many originals meet each query, shape (queries,), int64; a missing number meets no condition."""
     counts = np.empty(len(queries), np.int64)
     columns = np.asfortranarray(records.codes)
     for number, query in enumerate(queries):
@@ -118,10 +113,6 @@ def estimates(queries: Sequence[Query], made: Generalization) -> np.ndarray:
     A generalized record counts with the product over the conditions of the share of its run's or set's
     values that meet them: each value of the domain in it is taken to be as likely as the others, and QIs
     independent of each other. O(queries n).
-
-    Raises
-    ------
-    None
     """
     layout = made.layout
     range_row = {int(a): t for t, a in enumerate(layout.ranges)}
@@ -147,22 +138,12 @@ def estimates(queries: Sequence[Query], made: Generalization) -> np.ndarray:
 
 
 def chunk(queries: Sequence[Query], part: Part) -> tuple[np.ndarray, np.ndarray]:
-    """Exact and expected answers of a partition, each shape (queries,); those of partitions add up.
-
-    Raises
-    ------
-    None
-    """
+    """Exact and expected answers of a partition, each shape (queries,); those of partitions add up."""
     return exact(queries, part.records), estimates(queries, part.generalization)
 
 
 def finalize(chunks: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
-    """The median over the queries of ``|expected - exact| / max(exact, 1)``.
-
-    Raises
-    ------
-    None
-    """
+    """The median over the queries of ``|expected - exact| / max(exact, 1)``."""
     true = np.sum([one[0] for one in chunks], axis=0)
     guess = np.sum([one[1] for one in chunks], axis=0)
     return float(np.median(np.abs(guess - true) / np.maximum(true, 1)))

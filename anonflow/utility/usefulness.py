@@ -14,7 +14,7 @@ from anonflow.generalization import Generalization
 from anonflow.table import Records, equal_columns
 from anonflow.table.domain import Domain
 from anonflow.table.schema import did_you_mean
-from anonflow.utility.part import Part
+from anonflow.utility.subject import Part
 
 __all__ = ["Attribute", "attributes", "chunk", "sums"]
 
@@ -56,12 +56,7 @@ class Attribute:
         return len(self.present)
 
     def codes(self, records: Records) -> np.ndarray:
-        """One number for each value, equal for equal values in every partition, shape (n,), int64.
-
-        Raises
-        ------
-        None
-        """
+        """One number for each value, equal for equal values in every partition, shape (n,), int64."""
         if len(self.at) == 1:
             return records.codes[:, self.at[0]].astype(np.int64)
         parts = records.codes[:, list(self.at)].astype(np.uint64)
@@ -124,10 +119,6 @@ def chunk(asked: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
         (m,) if it is numeric, else the bits (words, m) of its values, or, where there are many values,
         ``(class, value)`` (E,), each pair once. Or ``spread`` (m,) where only what is covered is known.
         O(E q) for E matches, O(E q log E) with many values.
-
-    Raises
-    ------
-    None
     """
     if part.owner is None or part.original is None:
         return {"keys": part.keys, "spread": _extent(asked, part)}
@@ -169,10 +160,6 @@ def sums(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tupl
     """The tuple diversities of all classes, added up, and their number; usefulness is the mean.
 
     Equal classes of different partitions are one.
-
-    Raises
-    ------
-    None
     """
     keys = np.concatenate([one["keys"] for one in chunks], axis=1)
     total = keys.shape[1]

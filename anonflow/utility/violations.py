@@ -22,10 +22,6 @@ def beyond_cells(records: Records, made: Generalization, suppressed: np.ndarray 
     suppressed : numpy.ndarray, shape (n,), bool, optional
         Suppressed records; those that cover everything without it.
 
-    Raises
-    ------
-    None
-
     Notes
     -----
     Paper 3, Definition 5. Suppressed records break nothing; nor does the ``*`` of a record without a number

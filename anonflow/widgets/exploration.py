@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from anonflow import engine, strict_yaml
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.engine.combine import infeasible
-from anonflow.engine.events import Log, PartitionDone
-from anonflow.engine.graph import why_not
+from anonflow.engine.execution.combine import infeasible
+from anonflow.engine.execution.events import Log, PartitionDone
+from anonflow.engine.execution.plan import why_not
 from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
 from anonflow.table import Column, Schema, Table
 from anonflow.table.infer import infer_columns
@@ -118,12 +118,7 @@ class Exploration:
     # ---------------------------------------------------------------------------------- what is asked
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever something changed.
-
-        Raises
-        ------
-        None
-        """
+        """Call `listener` whenever something changed."""
         self._listeners.append(listener)
 
     def _tell(self) -> None:
@@ -299,12 +294,7 @@ class Exploration:
         self._tell()
 
     def cancel(self) -> None:
-        """Stop as soon as possible; what is finished stays.
-
-        Raises
-        ------
-        None
-        """
+        """Stop as soon as possible; what is finished stays."""
         with self._lock:
             self._stop.set()
             handle = self._handle
@@ -380,7 +370,7 @@ class Exploration:
         """A row for each finished run, by its number: algorithm, k, records, gcp, usefulness, ..., partition size."""
         import pandas as pd
 
-        from anonflow.engine.result import COLUMNS
+        from anonflow.engine.execution.result import COLUMNS
 
         rows = []
         for one in self.finished:

@@ -73,10 +73,6 @@ class Explorer:
     Parameters
     ----------
     exploration : Exploration
-
-    Raises
-    ------
-    None
     """
 
     def __init__(self, exploration: Exploration) -> None:
@@ -145,12 +141,7 @@ class Explorer:
         self.exploration.start()
 
     def cancel(self) -> None:
-        """Press Cancel.
-
-        Raises
-        ------
-        None
-        """
+        """Press Cancel."""
         self.exploration.cancel()
 
     def wait(self, timeout: float | None = None) -> None:

@@ -20,7 +20,7 @@ from anonflow import datasets, errors, risk, utility
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.cli.commands import app as shell
 from anonflow.criteria import CRITERIA
-from anonflow.engine.json_schema import flow_schema
+from anonflow.engine.flows.json_schema import flow_schema
 from anonflow.table.schema import KINDS, MISSING_RULES
 
 Lines = list[str]

@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from anonflow import datasets
-from anonflow.algorithms.contract import Partition
-from anonflow.algorithms.mondrian import mondrian_labels
+from anonflow.algorithms.classes.mondrian import mondrian_labels
+from anonflow.algorithms.method import Partition
 from anonflow.table import Table
 
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonflow import utility
-from anonflow.criteria.asked import read_criteria
-from anonflow.engine.flow import Flow
-from anonflow.engine.tasks import OF_THE_WHOLE
+from anonflow.criteria.request import read_criteria
+from anonflow.engine.execution.tasks import OF_THE_WHOLE
+from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, FlowError
 from anonflow.table.read import csv_batches, parquet_fields, parquet_files
 

@@ -13,12 +13,16 @@ import pyarrow as pa
 from anonflow import partition as partitions
 from anonflow import utility
 from anonflow.algorithms.anonymize import check_k
-from anonflow.algorithms.reciprocal import even_size
-from anonflow.engine import tasks
-from anonflow.engine.combine import infeasible
-from anonflow.engine.events import PartitionDone, RunDone, RunStarted, StepDone, StepStarted
-from anonflow.engine.flow import Run
-from anonflow.engine.graph import settings_of
+from anonflow.algorithms.freeform.reciprocal import even_size
+from anonflow.engine.context import Session
+from anonflow.engine.execution import tasks
+from anonflow.engine.execution.combine import infeasible
+from anonflow.engine.execution.events import PartitionDone, RunDone, RunStarted, StepDone, StepStarted
+from anonflow.engine.execution.plan import settings_of
+from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.execution.schedulers import Crew
+from anonflow.engine.execution.tasks import Failed
+from anonflow.engine.flows.flow import Run
 from anonflow.engine.large import reading, scan, sorting
 from anonflow.engine.large.asked import fields_of, pieces_of
 from anonflow.engine.large.classes import add_classes
@@ -26,10 +30,6 @@ from anonflow.engine.large.result import Outline, result_of
 from anonflow.engine.large.spill import Spill
 from anonflow.engine.large.units import Keep, Shared, Unit, UnitDone, solve_unit, units_of
 from anonflow.engine.large.writing import publish_large
-from anonflow.engine.result import RunReport, RunResult
-from anonflow.engine.schedulers import Crew
-from anonflow.engine.session import Session
-from anonflow.engine.tasks import Failed
 from anonflow.errors import BUG, AnonflowError, DataError, InfeasibleError
 from anonflow.release.draw import shelf_count
 from anonflow.table.frame import check_columns
@@ -361,12 +361,7 @@ class Large:
 
 
 def raised(failed: Failed, where: str) -> AnonflowError:
-    """The error of a task; it says which task, where that is not the user's doing.
-
-    Raises
-    ------
-    None
-    """
+    """The error of a task; it says which task, where that is not the user's doing."""
     if failed.error is not None and type(failed.error) is not AnonflowError:
         return failed.error
     if failed.error is not None:

@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.large.spill import read_batch, write_batches
-from anonflow.engine.spec import SourceSpec
 from anonflow.errors import DataError
 from anonflow.table.coding import missing_cells
 from anonflow.table.read import csv_batches, parquet_files
@@ -176,12 +176,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def kept_rows(frame: pd.DataFrame, schema: Schema) -> np.ndarray:
-    """Which rows stay where the schema drops those without a value, shape (m,), bool.
-
-    Raises
-    ------
-    None
-    """
+    """Which rows stay where the schema drops those without a value, shape (m,), bool."""
     kept = np.ones(len(frame), bool)
     for name in frame.columns:
         if schema[name].missing == "drop":

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonflow.criteria.asked import Asked as Criterion
+from anonflow.criteria.request import Asked as Criterion
 from anonflow.criteria.verification import Finding
-from anonflow.criteria.verifier import verify
+from anonflow.criteria.verify import verify
+from anonflow.engine.execution.tasks import Matched, Settings, peak_memory
 from anonflow.engine.large.sorting import OTHER, POSITION, Ordered, codes_of
 from anonflow.engine.large.spill import read_batch, write_batches
 from anonflow.engine.large.units import Joined, Keep, Unit, UnitDone, join, results_of, save
-from anonflow.engine.tasks import Matched, Settings, peak_memory
 from anonflow.errors import VerificationError
 from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.draw import deal, draw_assignment, permute_classes, permute_shelves, shelf_count

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from anonflow import utility
-from anonflow.algorithms.gathering import gathered_facts
+from anonflow.algorithms.assembly import gathered_facts
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.engine.combine import column_losses, infeasible, merged
-from anonflow.engine.flow import Run
+from anonflow.engine.execution.combine import column_losses, infeasible, merged
+from anonflow.engine.execution.result import RunResult
+from anonflow.engine.flows.flow import Run
 from anonflow.engine.large.units import UnitDone, added
-from anonflow.engine.result import RunResult
 from anonflow.table import Domain, Schema
 from anonflow.utility.measures import Asked
 
@@ -50,22 +50,12 @@ class Outline:
 
 
 def facts_of(done: Sequence[UnitDone]) -> dict[str, Any]:
-    """What a method said about all its partitions.
-
-    Raises
-    ------
-    None
-    """
+    """What a method said about all its partitions."""
     return gathered_facts([one.facts for one in done])
 
 
 def guarantee_of(run: Run, done: Sequence[UnitDone]) -> str:
-    """The criterion that a run's method promises.
-
-    Raises
-    ------
-    None
-    """
+    """The criterion that a run's method promises."""
     return str(facts_of(done).get("guarantee") or algorithm_named(run.anonymize.algorithm).guarantee)
 
 
@@ -92,10 +82,6 @@ def result_of(
     Returns
     -------
     RunResult
-
-    Raises
-    ------
-    None
     """
     suppressed = sum(one.suppressed for one in done)
     limits = [name for name in outline.schema.quasi_identifiers if outline.schema[name].limit is not None]

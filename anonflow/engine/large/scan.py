@@ -49,12 +49,7 @@ class Sketch:
 
     @classmethod
     def of(cls, cells: pd.Series) -> Sketch:
-        """The sketch of consecutive cells.
-
-        Raises
-        ------
-        None
-        """
+        """The sketch of consecutive cells."""
         at, distinct = pd.factorize(cells)
         given = at[at >= 0]
         if pd.api.types.is_numeric_dtype(distinct.dtype):
@@ -72,12 +67,7 @@ class Sketch:
         return cls(0, hashes[order], counts[order], runs[order], first, last)._thinned()
 
     def then(self, other: Sketch) -> Sketch:
-        """This one's cells and those that follow.
-
-        Raises
-        ------
-        None
-        """
+        """This one's cells and those that follow."""
         level = max(self.level, other.level)
         one, two = self._at(level), other._at(level)
         values, at = np.unique(np.concatenate([one.values, two.values]), return_inverse=True)
@@ -104,12 +94,7 @@ class Sketch:
         return sketch
 
     def told(self, name: str) -> str | None:
-        """What the column tells of who is who; None if nothing.
-
-        Raises
-        ------
-        None
-        """
+        """What the column tells of who is who; None if nothing."""
         return telling(name, self.counts, bool((self.runs == 1).all()), 1 << self.level)
 
 
@@ -224,12 +209,7 @@ class Coder:
     codes: np.ndarray
 
     def code(self, cells: pd.Series) -> np.ndarray:
-        """The codes of some cells, shape (m, positions), int32.
-
-        Raises
-        ------
-        None
-        """
+        """The codes of some cells, shape (m, positions), int32."""
         at, distinct = pd.factorize(cells)
         place = self.values.get_indexer(pd.Index(distinct))
         found: np.ndarray = self.codes[np.append(place, len(self.values))[at]]
@@ -292,12 +272,7 @@ def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple
 
 
 def sketched(found: Found) -> list[str]:
-    """What is to be said of the other columns before they are published.
-
-    Raises
-    ------
-    None
-    """
+    """What is to be said of the other columns before they are published."""
     told = (sketch.told(name) for name, sketch in found.sketches.items())
     return [one for one in told if one]
 
@@ -313,10 +288,6 @@ def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) ->
     found : Found
     hidden : bool
         Whether some cells are published as ``*``.
-
-    Raises
-    ------
-    None
     """
     missing = found.missing[name]
     if hidden or missing == found.kept or name in found.beyond:
@@ -329,12 +300,7 @@ def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) ->
 
 
 def stand_in(made: Sequence[Coder], domains: tuple[Domain, ...], found: Found) -> Records:
-    """A few records that have every value that the table has, column by column: for what looks at no more.
-
-    Raises
-    ------
-    None
-    """
+    """A few records that have every value that the table has, column by column: for what looks at no more."""
     # the last row of codes is that of a missing value, if there is one
     there = [coder.codes if found.missing[coder.name] else coder.codes[:-1] for coder in made]
     at = np.arange(max(1, *(len(codes) for codes in there)))

@@ -38,23 +38,13 @@ OTHER = "other:"
 
 
 def order_columns(order: str, domains: Sequence[Domain]) -> tuple[str, ...]:
-    """The columns that rows are compared by, the first first.
-
-    Raises
-    ------
-    None
-    """
+    """The columns that rows are compared by, the first first."""
     compared = [f"{_CODE}{a}" for a in first_to_last(domains)] if order == "lexicographic" else []
     return (*compared, POSITION)
 
 
 def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
-    """The codes of some rows, shape (m, q), int32, C-contiguous.
-
-    Raises
-    ------
-    None
-    """
+    """The codes of some rows, shape (m, q), int32, C-contiguous."""
     q = sum(name.startswith(_CODE) for name in rows.schema.names)
     codes = np.empty((rows.num_rows, q), np.int32)
     for a in range(q):
@@ -135,10 +125,6 @@ def splitters(samples: Sequence[np.ndarray], ranges: int) -> np.ndarray:
     Returns
     -------
     numpy.ndarray, shape (at most ranges - 1, c), int64, ascending
-
-    Raises
-    ------
-    None
     """
     rows = np.concatenate(samples)
     rows = rows[np.lexsort(rows.T[::-1])]

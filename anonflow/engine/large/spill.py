@@ -54,12 +54,7 @@ class Spill:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def file(self, name: str) -> str:
-        """The path of one of its files.
-
-        Raises
-        ------
-        None
-        """
+        """The path of one of its files."""
         return str(self.path / name)
 
 

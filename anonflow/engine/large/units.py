@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from anonflow import utility
-from anonflow.algorithms.contract import Outcome
-from anonflow.algorithms.gathering import gathered_facts
-from anonflow.engine import tasks
-from anonflow.engine.checkpoints import Checkpoints, domains_digest
-from anonflow.engine.combine import spread_of
+from anonflow.algorithms.assembly import gathered_facts
+from anonflow.algorithms.method import Outcome
+from anonflow.engine.execution import tasks
+from anonflow.engine.execution.combine import spread_of
+from anonflow.engine.execution.tasks import Failed, Matched, Measured, PartitionResult, Settings
 from anonflow.engine.large.classes import deal_classes
 from anonflow.engine.large.sorting import POSITION, Ordered, codes_of
-from anonflow.engine.tasks import Failed, Matched, Measured, PartitionResult, Settings
+from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.table import Domain, Records
@@ -63,12 +63,7 @@ class Unit:
 
 
 def units_of(cuts: Sequence[slice], rows: int | None = None) -> list[Unit]:
-    """Partitions as units of about as many rows; a partition is never divided.
-
-    Raises
-    ------
-    None
-    """
+    """Partitions as units of about as many rows; a partition is never divided."""
     units: list[Unit] = []
     rows = ROWS if rows is None else rows
     waiting: list[tuple[int, int]] = []
@@ -189,12 +184,7 @@ class Joined:
 
 
 def join(outcomes: Sequence[Outcome]) -> Joined:
-    """The outcomes of consecutive partitions as one.
-
-    Raises
-    ------
-    None
-    """
+    """The outcomes of consecutive partitions as one."""
     made = [outcome.generalization for outcome in outcomes]
     suppressed = np.concatenate([outcome.suppressed for outcome in outcomes])
     starts = np.cumsum([0, *(one.n for one in made)])
@@ -346,12 +336,7 @@ def _told(
 
 
 def added(measured: Sequence[Measured]) -> Measured:
-    """Information loss of several partitions, or units, as one.
-
-    Raises
-    ------
-    None
-    """
+    """Information loss of several partitions, or units, as one."""
     return Measured(
         sum(one.records for one in measured),
         np.sum([one.costs for one in measured], axis=0),

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from anonflow.criteria.asked import read_criteria
-from anonflow.engine import publishing
-from anonflow.engine.combine import merged, with_findings
+from anonflow.criteria.request import read_criteria
+from anonflow.engine import publish
+from anonflow.engine.execution.combine import merged, with_findings
+from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.large.releasing import (
     Shelved,
     Showing,
@@ -29,7 +30,6 @@ from anonflow.engine.large.result import facts_of, guarantee_of
 from anonflow.engine.large.scan import published_kind, sketched
 from anonflow.engine.large.spill import read_batch
 from anonflow.engine.large.units import Unit, UnitDone
-from anonflow.engine.result import RunReport, RunResult
 from anonflow.release import Certificate, RandomWords
 from anonflow.release.certificate import versions
 from anonflow.release.draw import shelf_count
@@ -187,7 +187,7 @@ def publish_large(
     picked = session.flow.published
     shelves = None
     if picked is not None and session.flow.draws(picked) and all(result.ok for result in results):
-        publishing.warn_of_earlier(session)
+        publish.warn_of_earlier(session)
         number = picked.number
         result = results[number]
         showing = _showing(large, result, units[number])
@@ -208,7 +208,7 @@ def publish_large(
     session.events.check()
     if session.keeper is not None:
         session.keeper.publishing(session.seed)
-    report = session.step("publish", lambda: publishing.write_all(session, large.outline, report, shelves))
+    report = session.step("publish", lambda: publish.write_all(session, large.outline, report, shelves))
     if session.keeper is not None:
         session.keeper.finished()
     return report

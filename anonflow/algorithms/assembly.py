@@ -1,0 +1,75 @@
+"""The outcomes of several partitions put together: matches, classes, facts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.method import Outcome
+from anonflow.generalization import Generalization
+from anonflow.table.records import Records
+
+__all__ = ["gathered_classes", "gathered_facts", "gathered_matches", "left_out"]
+
+
+def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:
+    """Suppressed records, with what the other outcomes have: matches, classes."""
+    n = records.n
+    everyone = np.ones(n, bool)
+    matches = classes = None
+    if all(outcome.matches is not None for outcome in outcomes):
+        matches = np.arange(n, dtype=np.int32)[:, None]
+    if all(outcome.classes is not None for outcome in outcomes):
+        classes = np.zeros(n, np.int64)
+    generalization = Generalization.of(records).with_suppressed(everyone)
+    return Outcome(generalization, matches=matches, classes=classes, suppressed=everyone)
+
+
+def gathered_matches(index: Sequence[np.ndarray], outcomes: Sequence[Outcome], n: int) -> np.ndarray | None:
+    """The matches of n records, padded with -1, shape (n, k), int32; None where an outcome has none."""
+    parts = [outcome.matches for outcome in outcomes]
+    width = max((part.shape[1] for part in parts if part is not None), default=0)
+    if any(part is None for part in parts):
+        return None
+    matches = np.full((n, width), -1, np.int32)
+    for at, part in zip(index, parts, strict=True):
+        assert part is not None
+        # a partition of an odd size may need one match more (reciprocal graphs): rows are padded with -1
+        matches[at, : part.shape[1]] = np.where(part < 0, -1, at[part])
+    return matches
+
+
+def gathered_classes(
+    index: Sequence[np.ndarray], outcomes: Sequence[Outcome], suppressed: np.ndarray
+) -> np.ndarray | None:
+    """Class labels of n records, suppressed ones in one class, shape (n,), int64; None likewise."""
+    if any(outcome.classes is None for outcome in outcomes):
+        return None
+    classes = np.empty(len(suppressed), np.int64)
+    used = 0
+    for at, outcome in zip(index, outcomes, strict=True):
+        assert outcome.classes is not None
+        _, labels = np.unique(outcome.classes, return_inverse=True)
+        classes[at] = labels + used
+        used += int(labels.max(initial=-1)) + 1
+    classes[suppressed] = used
+    labels = np.unique(classes, return_inverse=True)[1]
+    return labels.astype(np.int64)
+
+
+def gathered_facts(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The facts of several partitions: numbers are added up, others kept where all partitions agree."""
+    facts: dict[str, Any] = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        values = [part[name] for part in parts if name in part]
+        if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+            facts[name] = sum(values)
+        elif all(value == values[0] for value in values):
+            facts[name] = values[0]
+    if "lower_bound" in facts and "cost" in facts:
+        # a ratio does not add up: it is that of the sums
+        facts["gap"] = 1 - facts["lower_bound"] / facts["cost"] if facts["cost"] else 0.0
+        facts["proven"] = facts["lower_bound"] >= facts["cost"]
+    return facts

@@ -1,0 +1,1 @@
+"""Methods whose result is equivalence classes."""

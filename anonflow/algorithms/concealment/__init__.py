@@ -1,0 +1,1 @@
+"""k-concealment and what it is built from."""

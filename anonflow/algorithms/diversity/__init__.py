@@ -1,0 +1,1 @@
+"""Diversity of sensitive values: the target, and how classes and matches reach it."""

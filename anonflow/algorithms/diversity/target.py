@@ -1,0 +1,356 @@
+"""What diversity is asked for: how far a group of sensitive values is from it, and what a table allows."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.table import Table
+from anonflow.table.schema import did_you_mean
+
+__all__ = ["DIVERSITIES", "Target", "check_parameters", "sensitive_codes", "sensitive_column", "target_of"]
+
+DIVERSITIES: dict[str, tuple[str, ...]] = {
+    "p-sensitivity": ("p",),
+    "l-diversity": ("l",),
+    "entropy-l-diversity": ("l",),
+    "recursive-l-diversity": ("c", "l"),
+    "t-closeness": ("t",),
+}
+"""The criteria that a result can be diversified for, and what each needs."""
+
+_SLACK = 1e-12
+_SHORT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A diversity criterion on one column.
+
+    Attributes
+    ----------
+    criterion : str
+        One of `DIVERSITIES`.
+    parameters : dict
+        ``p``, ``l``, ``c``, ``t`` as the criterion needs.
+    overall : numpy.ndarray, shape (V,), float64
+        Share of each value in the whole table.
+    numeric : bool
+        Whether values are numbers, in whose order t-closeness measures; `overall` is in that order.
+    """
+
+    criterion: str
+    parameters: Mapping[str, float]
+    overall: np.ndarray
+    numeric: bool = False
+
+    def gaps(self, counts: np.ndarray) -> np.ndarray:
+        """How much diversity groups of values lack.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray, shape (g, V), float64 or int64
+            How often each value occurs in each group.
+
+        Returns
+        -------
+        numpy.ndarray, shape (g,), float64
+            0 exactly where the criterion holds, and for groups without values; else the parameter less the group's
+            own diversity (t-closeness: the other way round), at least 1e-9. O(g V log V).
+        """
+        size = counts.sum(axis=1)
+        filled = np.maximum(size, 1e-300)
+        lacking, good = self._gap(np.asarray(counts, np.float64), filled)
+        gap: np.ndarray = np.where(good | (size <= 0), 0.0, np.maximum(lacking, _SHORT))
+        return gap
+
+    def _gap(self, counts: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.criterion == "p-sensitivity":
+            distinct = (counts > 0).sum(axis=1)
+            return self.parameters["p"] - distinct, distinct >= self.parameters["p"]
+        if self.criterion == "l-diversity":
+            top, l = counts.max(axis=1), self.parameters["l"]
+            return l - size / np.maximum(top, 1e-300), top * l <= size * (1 + _SLACK)
+        if self.criterion == "entropy-l-diversity":
+            entropy = _entropy(counts / size[:, None])
+            l = self.parameters["l"]
+            return l - np.exp(entropy), entropy >= math.log(l) - _SLACK
+        if self.criterion == "recursive-l-diversity":
+            falling = -np.sort(-counts, axis=1)
+            at = int(self.parameters["l"]) - 1
+            lacking = falling[:, 0] - self.parameters["c"] * falling[:, at:].sum(axis=1)
+            enough = (counts > 0).sum(axis=1) > at
+            # groups with too few values are furthest off
+            missing = np.maximum(at + 1 - (counts > 0).sum(axis=1), 0)
+            return lacking / size + missing, enough & (lacking < 0)
+        moved = counts / size[:, None] - self.overall
+        if self.numeric:
+            far = np.abs(np.cumsum(moved, axis=1)[:, :-1]).sum(axis=1) / max(moved.shape[1] - 1, 1)
+        else:
+            far = np.abs(moved).sum(axis=1) / 2
+        return far - self.parameters["t"], far <= self.parameters["t"] + _SLACK
+
+    def unsafe(self, expected: np.ndarray, absent: np.ndarray, risk: float) -> float:
+        """How far a group of random values is from keeping the criterion but for a small chance.
+
+        Parameters
+        ----------
+        expected : numpy.ndarray, shape (V,), float64
+            Expected number of rows with each value.
+        absent : numpy.ndarray, shape (V,), float64
+            Logarithm of the chance that no row has it, as if rows were independent.
+        risk : float
+            The chance to be kept below.
+
+        Returns
+        -------
+        float
+            0 if the criterion holds but for that chance, else a positive number. O(V log V).
+
+        Notes
+        -----
+        p-sensitivity: the chances that the p surest values are absent, added up. l-diversity: Chernoff's bound for
+        sums (Hoeffding 1963, Theorem 1), over all values. Others: every share within epsilon of its expectation
+        (Hoeffding), then the worst that this allows (entropy: Audenaert's inequality).
+        """
+        size = float(expected.sum())
+        if size <= 0:
+            return 0.0
+        seen = expected[self.overall > 0]
+        if self.criterion == "p-sensitivity":
+            surest = np.sort(absent)[: int(self.parameters["p"])]
+            chance = float(np.exp(surest).sum())
+            return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
+        short = float(self.gaps(expected[None, :])[0])
+        if short > 0:
+            return short
+        share = seen / size
+        if self.criterion.endswith("l-diversity") and self.criterion != "recursive-l-diversity":
+            # no share above 1 / l makes an entropy of at least log l, too
+            by_share = _beyond(share, 1.0 / self.parameters["l"], size, risk)
+            if self.criterion == "l-diversity" or by_share == 0.0:
+                return by_share
+        values = max(len(share), 2)
+        epsilon = math.sqrt(math.log(2 * values / risk) / (2 * size))
+        return self._worst(share, epsilon, values)
+
+    def _worst(self, share: np.ndarray, epsilon: float, values: int) -> float:
+        moved = min(1.0, values * epsilon / 2)
+        if self.criterion == "entropy-l-diversity":
+            mixed = (
+                0.0 if moved in (0.0, 1.0) else -moved * math.log(moved) - (1 - moved) * math.log(1 - moved)
+            )
+            slack = moved * math.log(max(values - 1, 1)) + mixed
+            return max(0.0, math.log(self.parameters["l"]) + slack - float(_entropy(share[None, :])[0]))
+        if self.criterion == "recursive-l-diversity":
+            falling = -np.sort(-share)
+            at = int(self.parameters["l"]) - 1
+            tail = float(np.maximum(falling[at:] - epsilon, 0).sum())
+            return max(0.0, float(falling[0]) + epsilon - self.parameters["c"] * tail + _SHORT)
+        full = np.zeros(len(self.overall))
+        full[self.overall > 0] = share
+        far = self._gap(full[None, :], np.ones(1))[0]
+        return max(0.0, float(far[0]) + moved)
+
+    def wanted(self, counts: np.ndarray) -> np.ndarray:
+        """Which values bring a group nearer to the criterion: those of which one more lowers the gap.
+
+        Where none does, the values that the group lacks most. O(V^2 log V), for many values O(V log V).
+        """
+        counts = np.asarray(counts, np.float64)
+        known = self.overall > 0
+        if self.criterion == "p-sensitivity":
+            found = known & (counts <= 0)
+        elif self.criterion == "l-diversity":
+            found = known & (counts < counts.max() - 1e-9)
+        elif len(counts) <= 200:
+            gap = self.gaps(counts[None, :])[0]
+            found = known & (self.gaps(counts + np.eye(len(counts))) < gap - 1e-15)
+        else:
+            found = np.zeros(len(counts), bool)
+        if not found.any():
+            if self.criterion == "t-closeness":
+                lack = np.where(known, counts / max(counts.sum(), 1e-300) - self.overall, np.inf)
+            else:
+                lack = np.where(known, counts, np.inf)
+            found = lack <= lack.min() + 1e-12
+        return found
+
+    def refuse(self, counts: np.ndarray, column: str) -> None:
+        """Refuse what not even all records together have.
+
+        Raises
+        ------
+        InfeasibleError
+            With the largest value that is feasible.
+        """
+        if not self.gaps(np.asarray(counts)[None, :])[0] > 0:
+            return
+        asked = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
+        raise InfeasibleError(
+            f"{self.criterion} with {asked} is more than column {column!r} of the whole table has; "
+            f"the largest feasible {self.largest(counts)}"
+        )
+
+    def largest(self, counts: np.ndarray) -> str:
+        """The largest parameter that all records together allow, such as ``l is 1.5``.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray, shape (V,)
+            How often each value occurs in the whole table.
+        """
+        given = np.asarray(counts, np.float64)
+        given = given[given > 0]
+        if not len(given):
+            return "value is none: it has no values"
+        if self.criterion == "p-sensitivity":
+            return f"p is {len(given)}"
+        if self.criterion == "t-closeness":
+            return "t is any: the whole table is at distance 0 of itself"
+        if self.criterion == "recursive-l-diversity":
+            falling = -np.sort(-given)
+            c = self.parameters["c"]
+            best = [l for l in range(1, len(falling) + 1) if falling[0] < c * falling[l - 1 :].sum()]
+            return f"l is {max(best)}" if best else f"l does not exist for c = {c:g}; use a larger c"
+        most = given.sum() / given.max()
+        if self.criterion == "entropy-l-diversity":
+            most = math.exp(float(_entropy((given / given.sum())[None, :])[0]))
+        return f"l is {math.floor(most * 10000) / 10000:g}"
+
+
+def _beyond(share: np.ndarray, limit: float, size: float, risk: float) -> float:
+    """How far the chance that a share is beyond its limit is above the risk, as a logarithm."""
+    if limit >= 1:
+        return 0.0
+    kept = np.clip(share, 1e-300, 1 - 1e-15)
+    far = limit * np.log(limit / kept) + (1 - limit) * np.log((1 - limit) / (1 - kept))
+    chance = float(np.exp(-size * np.where(share >= limit, 0.0, far)).sum())
+    return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
+
+
+def _entropy(share: np.ndarray) -> np.ndarray:
+    logs = np.log(share, where=share > 0, out=np.zeros_like(share))
+    found: np.ndarray = -(share * logs).sum(axis=1)
+    return found
+
+
+def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tuple[str, ...]) -> str:
+    """The column that is to be diverse.
+
+    Parameters
+    ----------
+    column : str, optional
+        Without it, the only sensitive one.
+    sensitive : tuple of str
+    others : tuple of str
+        Columns that are published besides the quasi-identifiers.
+
+    Raises
+    ------
+    ParameterError
+        If it is no published column besides the quasi-identifiers, or there is no one to choose.
+    """
+    if column is None:
+        if len(sensitive) != 1:
+            raise ParameterError(
+                f"diversify needs column: the schema has {len(sensitive) or 'no'} sensitive columns; name one"
+            )
+        return sensitive[0]
+    if not isinstance(column, str) or column not in others:
+        raise ParameterError(
+            f"diversify: {str(column)[:40]!r} is no sensitive column{did_you_mean(str(column), others)}"
+            if others
+            else "diversify: the schema publishes no column besides the quasi-identifiers"
+        )
+    return column
+
+
+def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
+    """Codes of a column's values: shape (n,), int64; how many values; whether they are numbers, in their order."""
+    import pandas as pd
+
+    cells = table.frame[column]
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    codes, distinct = pd.factorize(cells, use_na_sentinel=False)
+    numbers = [_number(value) for value in distinct]
+    if all(number is not None for number in numbers):
+        rank = np.empty(len(numbers), np.int64)
+        rank[np.argsort(np.array(numbers, float), kind="stable")] = np.arange(len(numbers))
+        return rank[codes], len(distinct), True
+    return codes.astype(np.int64), len(distinct), False
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str, float]:
+    """The parameters of a criterion, all there and in their domains.
+
+    Raises
+    ------
+    ParameterError
+        If the criterion is unknown, or a parameter is missing, unknown, or no number it can be.
+    """
+    if not isinstance(criterion, str) or criterion not in DIVERSITIES:
+        raise ParameterError(
+            f"diversify: unknown criterion {str(criterion)[:40]!r}{did_you_mean(str(criterion), tuple(DIVERSITIES))}"
+        )
+    needed = DIVERSITIES[criterion]
+    given = {name: value for name, value in parameters.items() if value is not None}
+    for name in given:
+        if name not in needed:
+            raise ParameterError(f"diversify: {criterion} takes {' and '.join(needed)}, not {name}")
+    found = {}
+    for name in needed:
+        value = given.get(name)
+        least = 0 if name in ("t", "c") else 1
+        whole = name == "p" or (name == "l" and criterion.startswith("recursive"))
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float | np.integer | np.floating)
+            or not least <= value <= sys.float_info.max
+            or (whole and value != int(value))
+        ):
+            kind = "whole number" if whole else "number"
+            raise ParameterError(f"diversify: {criterion} needs {name}, a {kind} of at least {least}")
+        found[name] = float(value)
+    return found
+
+
+def target_of(
+    criterion: Any, parameters: Mapping[str, Any], codes: np.ndarray, values: int, numeric: bool
+) -> Target:
+    """The criterion over a column's codes.
+
+    Parameters
+    ----------
+    criterion : str
+    parameters : mapping
+    codes : numpy.ndarray, shape (n,), int64
+        Of the whole table.
+    values : int
+        V.
+    numeric : bool
+
+    Raises
+    ------
+    ParameterError
+        As :func:`check_parameters`.
+    """
+    counts = np.bincount(codes, minlength=values).astype(np.float64)
+    return Target(
+        criterion, check_parameters(criterion, parameters), counts / max(counts.sum(), 1.0), numeric
+    )

@@ -1,0 +1,1 @@
+"""Methods whose result is a k-regular generalization graph."""

@@ -1,0 +1,192 @@
+"""Optimal (Doka, Xue, Tsoumakos and Karras, ASIACCS 2015, section 4): the least loss there is, with a proof."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from anonflow.algorithms.freeform.hungarian import hungarian_matches
+from anonflow.algorithms.freeform.nh import nh_matches
+from anonflow.algorithms.freeform.optimal_model import Sets, all_sets, as_matches, near_sets, positions
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.kernels.costs import load
+from anonflow.kernels.reassign import slot_costs_jit
+from anonflow.kernels.state import GRID, State, empty_state
+from anonflow.loss import MONOTONE
+from anonflow.utility.bounds import record_bounds
+
+__all__ = ["OPTIMAL", "optimal"]
+
+LARGEST = 1_000
+"""Records in a partition at most."""
+
+SETS = 1_500_000
+"""Sets of k records that are listed at most; a hundred megabytes or so."""
+
+RATE = 150_000
+"""Sets for each second of the time limit: listing them must not take most of it."""
+
+NEAR = 60_000
+"""Sets of near records, where there are too many of all."""
+
+EXACT = 1e-9
+"""Losses nearer to each other than this are the same."""
+
+
+def optimal(part: Partition, k: int, *, time_limit: float = 60.0, gap: float = 0.0) -> Outcome:
+    """The k-regular generalization graph of least information loss, or the best found and how far it may be off.
+
+    Every kind of QI and every information loss, entropy included. Up to 1,500,000 sets of k records (14 records
+    and any k, 60 and k = 4, 200 and k = 3, 1,000 and k = 2; fewer with a limit below ten seconds) all are
+    listed. Then the bound is tight: samples of 14 and 60 records with k = 3 were proved in seconds, 60 with
+    k = 4 left a gap of some percent. Beyond, only sets of near records are listed, and the bound is the
+    weaker one of :func:`anonflow.utility.bounds.record_bounds`, 0 for entropy.
+
+    Parameters
+    ----------
+    part : Partition
+        P records, P >= k, at most 1,000.
+    k : int
+    time_limit : float, optional
+        Seconds for each partition, not counting the compilation of kernels in a first run. A result that
+        time ended depends on the machine.
+    gap : float, optional
+        Be content with a result that is proved to be off by this share at most; 0 to 1.
+
+    Returns
+    -------
+    Outcome
+        With matches. Facts: the records' losses added up (`cost`), what no k-regular graph of the partition
+        goes below (`lower_bound`), the `gap` between the two as a share of the cost, whether it is closed
+        (`proven`, to 1e-9), and the cost of the solution it started from (`start`).
+
+    Raises
+    ------
+    ParameterError
+        If the time limit is no number of seconds, the gap no share, or the partition larger than 1,000.
+
+    Notes
+    -----
+    Paper 1, section 4, equations 4 to 11, in another form: not an edge is decided on but which sets of k
+    records are covered, and how often (:class:`~anonflow.algorithms.freeform.optimal_model.Sets`). Its linear
+    relaxation is that of a fractional perfect matching in a hypergraph, far tighter than (4) to (11), where
+    fractional edges hide what a set costs; and it knows nothing of which record has which set, so the
+    symmetries of the edge form are gone. A set's cost is a number beforehand, so nothing is asked of the loss.
+
+    The start is Hungarian and slot re-assignment. Column generation bounds the loss from below; sets that
+    are in no better solution are dropped; CP-SAT decides among those that are left, with one worker.
+    Exponential at worst.
+    """
+    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < 1e9:
+        raise ParameterError("optimal: time_limit is a number of seconds, such as 60")
+    if isinstance(gap, bool) or not isinstance(gap, int | float) or not 0 <= gap < 1:
+        raise ParameterError("optimal: gap is a share of at least 0 and below 1, such as 0.01")
+    if part.n > LARGEST:
+        raise ParameterError(
+            f"optimal: {part.n} records are too many at once; use a partition_size of {LARGEST} at most "
+            "(14 to 60 for a proof), or the method two-phase"
+        )
+    end = time.monotonic() + time_limit
+    own = Generalization.of(part.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    matches, cost = start_matches(part, k, origin, end)
+    start = cost
+    if math.comb(part.n, k) <= min(SETS, RATE * time_limit):
+        sets = all_sets(part.plan, origin, k)
+        copies = positions(sets, matches)
+        bound, prices = sets.bound(np.array(list(copies)), cost, end)
+        if bound < cost * (1 - gap):
+            copies, bound = sets.solve(copies, cost, prices, bound, gap, end)
+            matches, cost = as_matches(sets, copies), _cost(sets, copies)
+    else:
+        bound = 0
+        effort = min(1.0, time_limit / 60) if time.monotonic() < end else 0.0
+        if part.loss in MONOTONE:
+            bound = math.floor(float(record_bounds(part.records, k, part.loss, effort).sum()) / GRID)
+        bound = min(bound, cost)
+        room = min(NEAR, int(RATE * time_limit / 10))
+        if bound < cost * (1 - gap) and part.n * k <= room and time.monotonic() < end:
+            sets = near_sets(part.plan, origin, k, matches, room)
+            copies = positions(sets, matches)
+            # what is proved of these sets only tells which of them cannot help
+            only, prices = sets.bound(np.array(list(copies)), cost, end)
+            if only < cost:
+                copies, _ = sets.solve(copies, cost, prices, only, gap, end)
+                matches, cost = as_matches(sets, copies), _cost(sets, copies)
+    proven = cost - bound <= EXACT / GRID
+    least = cost if proven else bound
+    return Outcome.of_matches(
+        part.records,
+        matches,
+        cost=cost * GRID,
+        lower_bound=least * GRID,
+        gap=1 - least / cost if cost else 0.0,
+        proven=bool(proven),
+        start=start * GRID,
+    )
+
+
+def start_matches(part: Partition, k: int, origin: State, end: float) -> tuple[np.ndarray, int]:
+    """A good solution soon: Hungarian, or NH where that takes long, then slot re-assignment.
+
+    Parameters
+    ----------
+    part : Partition
+    k : int
+    origin : State
+        The P originals.
+    end : float
+        When to stop, by ``time.monotonic``.
+
+    Returns
+    -------
+    matches : numpy.ndarray, shape (P, k), int32
+    cost : int
+        In multiples of ``GRID``.
+    """
+    n = part.n
+    matches = hungarian_matches(part, k) if n * n * k <= 1_000_000 else nh_matches(part, k)[0]
+    matches = np.ascontiguousarray(matches)
+    rest, given = empty_state(part.plan, n), empty_state(part.plan, n)
+    costs = np.empty((n, n))
+    block = np.arange(n)
+    before = math.inf
+    # a round that gains nothing may be followed by one that does: the slots are drawn
+    idle = rounds = 0
+    while idle < 3 and rounds < 40 and k < n and time.monotonic() < end:
+        rounds += 1
+        slots = np.argsort(part.rng.random((n, k - 1)), axis=1) + 1
+        for turn in range(k - 1):
+            slot = slots[:, turn]
+            slot_costs_jit(part.plan, origin, matches, block, slot, rest, given, costs)
+            taken, to = linear_sum_assignment(costs - costs.min(axis=0))
+            if costs[taken, to].sum() < costs.diagonal().sum():
+                matches[to, slot[to]] = matches[taken, slot]
+            if time.monotonic() >= end:
+                break
+        now = float(costs[taken, to].sum())
+        idle = idle + 1 if now >= before else 0
+        before = now
+    joined = Generalization.join_of(part.records, matches)
+    state = load(part.plan, joined.lo, joined.hi, joined.bits)
+    return matches, int(np.rint(state.cost / GRID).astype(np.int64).sum())
+
+
+def _cost(sets: Sets, copies: dict[int, int]) -> int:
+    return sum(int(sets.cost[s]) * times for s, times in copies.items())
+
+
+OPTIMAL = Algorithm(
+    name="optimal",
+    run=optimal,
+    family="freeform",
+    paper="Doka, Xue, Tsoumakos, Karras: k-anonymization by freeform generalization. ASIACCS 2015, section 4",
+    guarantee="k-regular",
+    complexity="exponential at worst; stops at a time limit with a proven gap",
+    summary="the least loss there is, or how far from it the result may be: for small partitions",
+)

@@ -1,0 +1,404 @@
+"""Two-phase (Murakami and Uno, Int. J. Inf. Secur. 17, 2018, section 3.2): assignments, then improvement."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from math import fsum
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from anonflow.algorithms.freeform.hungarian import hungarian_matches
+from anonflow.algorithms.freeform.two_phase_candidates import cancel, nearness, sparse_matches
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.kernels.costs import increase_row, increase_row_jit, load
+from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
+from anonflow.kernels.state import Plan, State, empty_state, take
+from anonflow.partition import lexicographic_order
+
+__all__ = ["TWO_PHASE", "improve", "two_phase", "two_phase_matches"]
+
+PATIENCE = 20
+"""Passes without gain after which a table of one block is given up: only the slots differ between them."""
+
+SMALL = 64
+"""Records of a table that gets both improvements over all edges, and restarts."""
+
+FEW = 3
+"""Assignments over candidate edges that a start of its own choice makes at most: each is dear."""
+
+FARTHER = 0.95
+"""It makes them where the nearest records among all cost at most this share of those in a dense stretch."""
+
+STRETCH = 100_000
+"""Records, along the lexicographic order, among which neighbours are sought (the cited work's blocks)."""
+
+
+def two_phase(
+    part: Partition,
+    k: int,
+    *,
+    start: str = "auto",
+    first: int = 1_000,
+    candidates: int = 32,
+    improve: str = "reassign",
+    block: int = 256,
+    passes: int = 60,
+    t: int = 2,
+    p: int | None = None,
+    restarts: int = 20,
+    threads: int | None = None,
+) -> Outcome:
+    """A k-regular generalization graph out of k assignments, improved until little is left to gain.
+
+    First phase: k - 1 assignments of least cost, costs renewed after each; ``dense``: the optimal ones of
+    :func:`~anonflow.algorithms.freeform.hungarian.hungarian` in stretches of the lexicographic order; ``sparse``: over
+    candidate edges among all records of blocks of 100,000. Second phase, ``reassign``: passes over blocks of
+    records that are near to each other. From each record of a block one match is taken, never the self-match,
+    and the block's records share them out again by an optimal assignment whose costs are true ones: cost of
+    the remaining k - 1 matches joined with each one taken. Each of the k - 1 places of a record is emptied
+    once in a pass. ``cycles``: negative cycles, found by the paper's labelling algorithm, are reversed.
+
+    Parameters
+    ----------
+    part : Partition
+        P records, P >= k.
+    k : int
+    start : str, optional
+        ``dense`` or ``sparse``: the latter loses less where many columns are of equal weight, and takes longer.
+        ``auto``: sparse for k up to 4 where the nearest records among all cost at least 5% less than those in
+        the same dense stretch, as a sample of 256 shows; else dense.
+    first : int, optional
+        Records per stretch of a dense start.
+    candidates : int, optional
+        Near records for each original, in a sparse start and for cycles.
+    improve : str, optional
+        ``reassign``, ``cycles`` or ``both``, the former first.
+    block : int, optional
+        Records per block of the second phase, at least 2.
+    passes : int, optional
+        Passes at most; ten times as many where all records fit one block. It ends before when a pass
+        (there: 20 in a row) gains less than a thousandth of a percent.
+    t, p : int, optional
+        Thresholds of the labelling algorithm: a record is traced for a cycle after t better labels; the
+        search ends after p labels, P of them without it.
+    restarts : int, optional
+        Of tables of at most 64 records: how often matches are shuffled and improved again, the best kept.
+    threads : int, optional
+        As many as there are processors without it; every number of them gives the same.
+
+    Returns
+    -------
+    Outcome
+        With matches. Facts: the `start` taken, the number of `passes`, by how much the second phase lowered the
+        loss, summed over records (`gained`), how many `cycles` were reversed, how often sparse candidates were
+        doubled (`widened`).
+
+    Raises
+    ------
+    ParameterError
+        If an option is out of range.
+
+    Notes
+    -----
+    Paper 2, section 3.2, for every loss. Departures: a dense first phase where it is no worse or much cheaper; candidates
+    are renewed as generalized records grow. Where the paper cancels one negative cycle at a time, found by
+    labelling up to thresholds t and p, an optimal assignment cancels the best set of disjoint cycles within a
+    block at once; a record is passed once at most, so the loss changes by exactly the sum that was priced and
+    never rises. No edge is doubled. Blocks are drawn anew in every pass from the generalized records as they
+    are then: a random original and the records that would grow least by covering it. Tables of at most 64
+    records get both improvements, over all edges.
+
+    O(k P first^2) time for a dense first phase, O(k P^2 q) for a sparse one, O(P^2 q / block + k P block^2)
+    per pass at worst, P^2 being P times 100,000 beyond that size (but for the candidates of ``both``, as its
+    passes mix the blocks); O(P (q + k + candidates) + threads (first^2 + block^2)) memory.
+    """
+    if start not in ("auto", "dense", "sparse"):
+        raise ParameterError("two-phase: start must be auto, dense or sparse")
+    if improve not in ("reassign", "cycles", "both"):
+        raise ParameterError("two-phase: improve must be reassign, cycles or both")
+    low = {"first": 1, "candidates": 1, "block": 2, "passes": 0, "t": 1, "p": 0, "restarts": 0}
+    given = {"first": first, "candidates": candidates, "block": block, "passes": passes, "t": t, "p": p}
+    for name, value in (given | {"restarts": restarts}).items():
+        if value is not None and value < low[name]:
+            raise ParameterError(f"two-phase: {name} must be at least {low[name]}, not {value}")
+    matches, facts = two_phase_matches(
+        part,
+        k,
+        first,
+        block,
+        passes,
+        threads,
+        start=start,
+        candidates=candidates,
+        improvement=improve,
+        t=t,
+        p=p,
+        restarts=restarts,
+    )
+    return Outcome.of_matches(part.records, matches, **facts)
+
+
+def two_phase_matches(
+    part: Partition,
+    k: int,
+    first: int = 1_000,
+    block: int = 256,
+    passes: int = 60,
+    threads: int | None = None,
+    compiled: bool = True,
+    *,
+    start: str = "auto",
+    candidates: int = 32,
+    improvement: str = "reassign",
+    t: int = 2,
+    p: int | None = None,
+    restarts: int = 20,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The matches of :func:`two_phase` and the facts about them.
+
+    Parameters
+    ----------
+    part : Partition
+    k, first, block, passes, threads, start, candidates, t, p, restarts
+        As there.
+    compiled : bool, optional
+        Whether compiled kernels do it; the plain ones give the same.
+    improvement : str, optional
+        As `improve` there.
+
+    Returns
+    -------
+    matches : numpy.ndarray, shape (P, k), int32
+    facts : dict
+    """
+    threads = threads or os.cpu_count() or 1
+    order = lexicographic_order(part.records)
+    matches = np.empty((part.n, k), np.int32)
+    plan, n = part.plan, part.n
+    facts: dict[str, Any] = {"passes": 0, "gained": 0.0, "cycles": 0, "widened": 0}
+
+    def begin(rows: np.ndarray) -> None:
+        here = Partition(part.records.take(rows), part.loss, part.rng)
+        matches[rows] = rows[hungarian_matches(here, k, compiled)]
+
+    own = Generalization.of(part.records)
+    origin = load(plan, own.lo, own.hi, own.bits, compiled)
+    dense, sources = stretches(order, max(first, k), k), stretches(order, max(STRETCH, k), k)
+    if start == "auto":
+        far = 2 <= k <= FEW + 1 and nearness(plan, origin, dense, sources, k, part.rng, compiled) <= FARTHER
+        start = "sparse" if far else "dense"
+    facts["start"] = start
+    with ThreadPoolExecutor(threads) as pool:
+        if start == "dense":
+            list(pool.map(begin, dense))
+        else:
+            for rows in sources:
+                here = Partition(part.records.take(rows), part.loss, part.rng)
+                found, widened = sparse_matches(here, k, candidates, pool, compiled)
+                matches[rows] = rows[found]
+                facts["widened"] += widened
+        joined = empty_state(plan, n)
+        renew = cover_jit if compiled else cover
+        renew(plan, origin, matches, 0, n, joined)
+        before = float(joined.cost.sum())
+
+        def better(matches: np.ndarray) -> None:
+            """Improve these matches as far as it goes; `joined` follows."""
+            last = float(joined.cost.sum())
+            idle = 0
+            if improvement != "cycles" or n <= SMALL:
+                for _ in range(passes * (10 if n <= block else 1)):
+                    facts["passes"] += 1
+                    improve(plan, origin, matches, joined, order, block, part.rng, pool, compiled)
+                    now = float(joined.cost.sum())
+                    idle = idle + 1 if last - now <= 1e-5 * abs(last) else 0
+                    last = now
+                    if now == 0.0 or idle == (PATIENCE if n <= block else 1):
+                        break
+            if improvement != "reassign" or (n <= SMALL and passes):
+                near = candidates if n > SMALL else n
+                for rows in sources if inside(matches, sources) else [order]:
+                    place = np.empty(n, np.int32)
+                    place[rows] = np.arange(len(rows), dtype=np.int32)
+                    mine = place[matches[rows]]
+                    facts["cycles"] += cancel(
+                        plan, take(origin, rows), mine, take(joined, rows), near, t,
+                        len(rows) if p is None else p, part.rng, pool, compiled,
+                    )  # fmt: skip
+                    matches[rows] = rows[mine]
+                renew(plan, origin, matches, 0, n, joined)
+
+        if 1 < k < n:
+            better(matches)
+            lowest = float(joined.cost.sum())
+            for _ in range(restarts if n <= SMALL and passes else 0):
+                if lowest == 0.0:
+                    break
+                other = shuffled(matches, part.rng)
+                renew(plan, origin, other, 0, n, joined)
+                better(other)
+                now = float(joined.cost.sum())
+                if now < lowest:
+                    lowest, matches = now, other
+            facts["gained"] = before - lowest
+    return matches, facts
+
+
+def inside(matches: np.ndarray, sources: list[np.ndarray]) -> bool:
+    """Whether every match lies in the same of some disjoint lists of records as what covers it."""
+    label = np.empty(len(matches), np.int64)
+    for number, rows in enumerate(sources):
+        label[rows] = number
+    return bool((label[matches] == label[:, None]).all())
+
+
+def shuffled(matches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A copy in which random pairs of records have exchanged a match each, wherever no edge is doubled.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, k), int32
+        k-regular, k >= 2.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    numpy.ndarray, shape (n, k), int32
+        k-regular; the self-matches are the same.
+    """
+    n, k = matches.shape
+    out = matches.copy()
+    for _ in range(n):
+        a, b = rng.integers(n, size=2)
+        d, e = rng.integers(1, k, size=2)
+        if a != b and out[b, e] not in out[a] and out[a, d] not in out[b]:
+            out[a, d], out[b, e] = out[b, e], out[a, d]
+    return out
+
+
+def stretches(order: np.ndarray, size: int, k: int) -> list[np.ndarray]:
+    """The records in runs of `size` along an order; one that is left with fewer than k joins its neighbour."""
+    cuts = list(range(size, len(order), size))
+    if cuts and len(order) - cuts[-1] < k:
+        cuts.pop()
+    return np.split(order, cuts)
+
+
+def improve(
+    plan: Plan,
+    origin: State,
+    matches: np.ndarray,
+    joined: State,
+    order: np.ndarray,
+    size: int,
+    rng: np.random.Generator,
+    pool: ThreadPoolExecutor,
+    compiled: bool = True,
+) -> None:
+    """One pass of slot re-assignment over blocks of near records; `matches` and `joined` change in place.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        n originals.
+    matches : numpy.ndarray, shape (n, k), int32
+        k-regular, before and after.
+    joined : State
+        The generalized records.
+    order : numpy.ndarray, shape (n,), int64
+    size : int
+        Records per block.
+    rng : numpy.random.Generator
+    pool : concurrent.futures.ThreadPoolExecutor
+    compiled : bool, optional
+    """
+    n, k = matches.shape
+    # A fair offset, so that the ends of the stretches lie elsewhere in each pass.
+    turned = np.roll(order, int(rng.integers(n))) if n > STRETCH else order
+    sources = [rng.permutation(rows) for rows in np.array_split(turned, -(-n // STRETCH))]
+
+    def gather(rows: np.ndarray) -> list[np.ndarray]:
+        return near_blocks(plan, origin, joined, rows, size, compiled)
+
+    blocks = [one for found in pool.map(gather, sources) for one in found]
+    slots = np.argsort(rng.random((n, k - 1)), axis=1) + 1
+
+    def work(block: np.ndarray) -> None:
+        rest, given = empty_state(plan, len(block)), empty_state(plan, len(block))
+        costs = np.empty((len(block), len(block)))
+        for turn in range(k - 1):
+            slot = slots[block, turn]
+            (slot_costs_jit if compiled else slot_costs)(
+                plan, origin, matches, block, slot, rest, given, costs
+            )
+            # Costs less the least of their column: the same optima, found several times as fast.
+            taken, to = linear_sum_assignment(costs - costs.min(axis=0))
+            if fsum(costs[taken, to]) <= fsum(costs.diagonal()):
+                matches[block[to], slot[to]] = matches[block, slot]
+
+    # Blocks share no record and each writes its own rows only, so the threads' order does not show.
+    list(pool.map(work, blocks))
+
+    def renew(start: int) -> None:
+        stop = min(start + 4096, n)
+        (cover_jit if compiled else cover)(plan, origin, matches, start, stop, joined)
+
+    list(pool.map(renew, range(0, n, 4096)))
+
+
+def near_blocks(
+    plan: Plan, origin: State, joined: State, rows: np.ndarray, size: int, compiled: bool = True
+) -> list[np.ndarray]:
+    """`rows` in blocks: the first one left and those that would grow least by covering it, again and again.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin, joined : State
+        n originals; n generalized records.
+    rows : numpy.ndarray, shape (m,), int64
+        In random order, which also decides between equals.
+    size : int
+    compiled : bool, optional
+
+    Returns
+    -------
+    list of numpy.ndarray, int64
+        Disjoint, of `size` records; the last one of `size` at most.
+    """
+    lowest, highest = int(rows.min()), int(rows.max()) + 1
+    out = np.empty(len(joined.cost))
+    blocks = []
+    left = rows
+    while len(left) > size:
+        seed = int(left[0])
+        (increase_row_jit if compiled else increase_row)(plan, origin, seed, joined, lowest, highest, out)
+        growth = out[left]
+        growth[0] = -np.inf
+        # Not argpartition: which of several equals it takes may differ between machines.
+        limit = np.partition(growth, size - 1)[size - 1]
+        inside = growth < limit
+        inside[np.flatnonzero(growth == limit)[: size - int(inside.sum())]] = True
+        blocks.append(left[inside])
+        left = left[~inside]
+    if len(left) > 1:
+        blocks.append(left)
+    return blocks
+
+
+TWO_PHASE = Algorithm(
+    name="two-phase",
+    run=two_phase,
+    family="freeform",
+    paper="Murakami, Uno: Optimization algorithm for k-anonymization of datasets with low information loss. "
+    "Int. J. Inf. Secur. 17, 2018, section 3.2",
+    guarantee="k-regular",
+    complexity="O(n^2 q / B + k n B^2) per pass, B = 256",
+    summary="the least loss on whole tables, for a minute of work",
+)

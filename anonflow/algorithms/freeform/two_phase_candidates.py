@@ -1,0 +1,253 @@
+"""Two-phase over candidate edges: sparse assignments, and cycles found by labelling (paper 2, section 3.2)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from anonflow.algorithms.method import Partition
+from anonflow.generalization import Generalization
+from anonflow.kernels.assignment import take_assignment, take_assignment_jit
+from anonflow.kernels.candidates import nearest, nearest_jit
+from anonflow.kernels.costs import join_pairs, join_pairs_jit, load
+from anonflow.kernels.cycles import cancel_cycles, cancel_cycles_jit
+from anonflow.kernels.rows import join_row, join_row_jit
+from anonflow.kernels.state import Plan, State, copy_state, take
+
+__all__ = ["cancel", "near_records", "nearness", "sparse_assignment", "sparse_matches"]
+
+SCALE = 2**20
+"""Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63."""
+
+
+SAMPLE = 256
+"""Originals whose neighbourhoods are looked at to choose a start."""
+
+
+def nearness(
+    plan: Plan,
+    origin: State,
+    inner: list[np.ndarray],
+    outer: list[np.ndarray],
+    k: int,
+    rng: np.random.Generator,
+    compiled: bool = True,
+) -> float:
+    """What records cost with their nearest among many, as a share of what they cost with those among few.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        n originals.
+    inner, outer : list of numpy.ndarray
+        Two divisions of the records, k in a part at least.
+    k : int
+        The mean is over a record and its k - 1 nearest.
+    rng : numpy.random.Generator
+        Draws the records that are looked at.
+    compiled : bool, optional
+
+    Returns
+    -------
+    float
+        1 where the nearest lie in the same part of `inner`, and where all costs are 0.
+
+    Notes
+    -----
+    O(n q) time and memory.
+    """
+    n = len(origin.cost)
+    sums = []
+    chosen = rng.choice(n, min(SAMPLE, n), replace=False)
+    with_record = join_row_jit if compiled else join_row
+    for parts in (outer, inner):
+        label = np.empty(n, np.int64)
+        for number, rows in enumerate(parts):
+            label[rows] = number
+        found = 0.0
+        for number in np.unique(label[chosen]):
+            around = take(origin, parts[number])
+            costs = np.empty(len(around.cost))
+            for i in chosen[label[chosen] == number].tolist():
+                with_record(plan, origin, i, around, 0, len(costs), costs)
+                found += float(np.partition(costs, k - 1)[:k].sum())
+        sums.append(found)
+    return sums[0] / sums[1] if sums[1] else 1.0
+
+
+def near_records(
+    plan: Plan, origin: State, joined: State, count: int, pool: ThreadPoolExecutor, compiled: bool = True
+) -> np.ndarray:
+    """For each original the records that grow least by covering it, as they are now.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin, joined : State
+        n originals; n generalized records.
+    count : int
+        Candidates, n at most.
+    pool : concurrent.futures.ThreadPoolExecutor
+    compiled : bool, optional
+
+    Returns
+    -------
+    numpy.ndarray, shape (n, count), int32
+
+    Notes
+    -----
+    O(n^2 q) time, O(n count) memory.
+    """
+    n = len(joined.cost)
+    near = np.empty((n, count), np.int32)
+
+    def find(start: int) -> None:
+        (nearest_jit if compiled else nearest)(plan, origin, joined, start, min(start + 512, n), near)
+
+    list(pool.map(find, range(0, n, 512)))
+    return near
+
+
+def sparse_assignment(left: np.ndarray, right: np.ndarray, cost: np.ndarray, n: int) -> np.ndarray | None:
+    """The assignment of least cost among some edges, or None where they hold none.
+
+    Parameters
+    ----------
+    left, right : numpy.ndarray, shape (E,), integer
+        Ends of each edge, below n.
+    cost : numpy.ndarray, shape (E,), float64
+        Rounded to multiples of 1 / ``SCALE``.
+    n : int
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64, or None
+        The right end of each left one.
+
+    Notes
+    -----
+    Goldberg and Kennedy's cost-scaling push-relabel, as in paper 2.
+    """
+    from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
+
+    if len(np.unique(left)) < n or len(np.unique(right)) < n:
+        return None
+    solver = SimpleLinearSumAssignment()
+    solver.add_arcs_with_cost(
+        left.astype(np.int32), right.astype(np.int32), np.rint(cost * SCALE).astype(np.int64)
+    )
+    if solver.solve() != solver.OPTIMAL:
+        return None
+    return np.array([solver.right_mate(i) for i in range(n)], np.int64)
+
+
+def sparse_matches(
+    part: Partition, k: int, count: int, pool: ThreadPoolExecutor, compiled: bool = True
+) -> tuple[np.ndarray, int]:
+    """A k-regular graph out of k - 1 assignments of least cost among candidate edges.
+
+    Parameters
+    ----------
+    part : Partition
+        P records, P >= k.
+    k : int
+    count : int
+        Candidates of each original that are not used yet, at least 1.
+    pool : concurrent.futures.ThreadPoolExecutor
+    compiled : bool, optional
+
+    Returns
+    -------
+    matches : numpy.ndarray, shape (P, k), int32
+    widened : int
+        How often the candidates held no assignment and were doubled.
+
+    Notes
+    -----
+    Paper 2, Steps 0 to 5 of the greedy algorithm. Where the paper chooses the candidates once, ours are sought
+    again for each assignment, from the generalized records as they have grown, and the next 2k - 1 records
+    join them: hand in the records in lexicographic order. Candidates that hold no
+    assignment are doubled: in the end they are all edges not used so far, a regular graph, which has one.
+
+    O(k P^2 q) and k sparse assignments of P (count + 2k) edges; O(P (q + k (k + count))) memory unless widened.
+    """
+    n = part.n
+    plan = part.plan
+    own = Generalization.of(part.records)
+    origin = load(plan, own.lo, own.hi, own.bits, compiled)
+    joined = copy_state(origin)
+    given = np.empty((n, k), np.int32)
+    matches = np.empty((n, k), np.int32)
+    given[:, 0] = matches[:, 0] = np.arange(n)
+    widened = 0
+    for d in range(1, k):
+        wide = min(count + d, n)
+        while True:
+            near = near_records(plan, origin, joined, wide, pool, compiled)
+            free = (near[:, :, None] != given[:, None, :d]).all(axis=2)
+            # Edges to the next along the order, too: most records are somebody's candidate then.
+            ring = (np.arange(n)[:, None] + np.arange(1, min(2 * k, n))) % n
+            fresh = (ring[:, :, None] != given[:, None, :d]).all(axis=2)
+            left = np.concatenate([np.nonzero(free)[0], np.nonzero(fresh)[0]])
+            right = np.concatenate([near[free], ring[fresh]])
+            # once each, in one order: the solver then finds the same on every machine
+            left, right = np.divmod(np.unique(left * n + right), n)
+            cost = np.empty(len(left))
+            (join_pairs_jit if compiled else join_pairs)(plan, origin, left, joined, right, cost)
+            cost -= joined.cost[right]
+            # increments may be negative (entropy); the solver wants none that are
+            to = sparse_assignment(left, right, cost - cost.min(initial=0.0), n)
+            if to is not None:
+                break
+            wide = min(2 * wide, n)
+            widened += 1
+        (take_assignment_jit if compiled else take_assignment)(plan, origin, joined, to, d, given, matches)
+    return matches, widened
+
+
+def cancel(
+    plan: Plan,
+    origin: State,
+    matches: np.ndarray,
+    joined: State,
+    count: int,
+    t: int,
+    p: int,
+    rng: np.random.Generator,
+    pool: ThreadPoolExecutor,
+    compiled: bool = True,
+) -> int:
+    """Cancel negative cycles over candidate edges; `matches` and ``joined.cost`` change in place.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin : State
+        n originals.
+    matches : numpy.ndarray, shape (n, k), int32
+        k-regular, before and after.
+    joined : State
+        The generalized records; only their costs are renewed.
+    count : int
+        Candidate records of each original.
+    t, p : int
+        Thresholds of :func:`anonflow.kernels.cycles.cancel_cycles`.
+    rng : numpy.random.Generator
+        Draws the roots.
+    pool : concurrent.futures.ThreadPoolExecutor
+    compiled : bool, optional
+
+    Returns
+    -------
+    int
+        Cycles that were reversed.
+    """
+    n, k = matches.shape
+    # those that hold an original already are no candidates, but grow least
+    near = near_records(plan, origin, joined, min(count + k, n), pool, compiled)
+    found = (cancel_cycles_jit if compiled else cancel_cycles)(
+        plan, origin, matches, joined.cost, near, rng.permutation(n).astype(np.int64), t, p
+    )
+    return int(found[0])

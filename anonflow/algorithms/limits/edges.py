@@ -1,0 +1,119 @@
+"""Exchanging matches of a k-regular graph, an edge that breaks ``max-width`` or ``max-set`` at infinite cost."""
+
+from __future__ import annotations
+
+from math import fsum
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from anonflow.algorithms.freeform.two_phase import near_blocks
+from anonflow.algorithms.method import Partition
+from anonflow.generalization import Generalization
+from anonflow.kernels.costs import load
+from anonflow.kernels.reassign import cover_jit, slot_costs_jit
+from anonflow.kernels.state import empty_state
+from anonflow.partition import limited
+from anonflow.table.records import Records
+
+__all__ = ["broken", "improve_within"]
+
+BLOCK = 128
+PASSES = 3
+
+
+def improve_within(
+    part: Partition, matches: np.ndarray, suppressed: np.ndarray, passes: int = PASSES
+) -> np.ndarray:
+    """Pass matches on between near records, inside the limits; the loss never rises.
+
+    Parameters
+    ----------
+    part : Partition
+        P records.
+    matches : numpy.ndarray, shape (P, k), int32
+        k-regular among the records that are not suppressed, and within the limits.
+    suppressed : numpy.ndarray, shape (P,), bool
+    passes : int, optional
+
+    Returns
+    -------
+    numpy.ndarray, shape (P, k), int32
+        Likewise; suppressed rows as they were.
+
+    Notes
+    -----
+    Slot re-assignment of paper 2, as in :func:`anonflow.algorithms.freeform.two_phase.improve`: each record of a block
+    of near ones gives up one match and an optimal assignment shares them out again. O(P^2 q / 128 + 128 k P q)
+    a pass.
+    """
+    rows = np.flatnonzero(~suppressed)
+    k = matches.shape[1]
+    if len(rows) < 2 or k < 2:
+        return matches
+    place = np.full(part.n, -1, np.int32)
+    place[rows] = np.arange(len(rows), dtype=np.int32)
+    inner = place[matches[rows]]
+    records = part.records.take(rows)
+    plan, n = part.plan, len(rows)
+    own = Generalization.of(records)
+    origin = load(plan, own.lo, own.hi, own.bits)
+    joined = empty_state(plan, n)
+    for _ in range(passes):
+        cover_jit(plan, origin, inner, 0, n, joined)
+        before = float(joined.cost.sum())
+        order = part.rng.permutation(n)
+        slots = np.argsort(part.rng.random((n, k - 1)), axis=1) + 1
+        for block in near_blocks(plan, origin, joined, order, BLOCK):
+            rest, given = empty_state(plan, len(block)), empty_state(plan, len(block))
+            costs = np.empty((len(block), len(block)))
+            for turn in range(k - 1):
+                slot = slots[block, turn]
+                slot_costs_jit(plan, origin, inner, block, slot, rest, given, costs)
+                costs[broken(records, inner, block, slot)] = np.inf
+                taken, to = linear_sum_assignment(costs - costs.min(axis=0))
+                if fsum(costs[taken, to]) <= fsum(costs.diagonal()):
+                    inner[block[to], slot[to]] = inner[block, slot]
+        cover_jit(plan, origin, inner, 0, n, joined)
+        if before - float(joined.cost.sum()) <= 1e-5 * before:
+            break
+    found = matches.copy()
+    found[rows] = rows[inner]
+    return found
+
+
+def broken(records: Records, matches: np.ndarray, block: np.ndarray, slot: np.ndarray) -> np.ndarray:
+    """Whether record ``block[b]`` breaks a limit if its match in ``slot[b]`` gives way to the one a loses.
+
+    Parameters
+    ----------
+    records : Records
+    matches : numpy.ndarray, shape (n, k), int32
+    block, slot : numpy.ndarray, shape (B,), int64
+
+    Returns
+    -------
+    numpy.ndarray, shape (B, B), bool
+        Entry (a, b). O(B^2) and O(B k) for each limited QI and, of a category, each of its words.
+    """
+    size = len(block)
+    lost = matches[block, slot]
+    stay = np.ones((size, matches.shape[1]), bool)
+    stay[np.arange(size), slot] = False
+    kept = matches[block][stay].reshape(size, -1)
+    over = np.zeros((size, size), bool)
+    for a in limited(records):
+        domain = records.domains[a]
+        assert domain.limit is not None
+        codes = records.codes[:, a]
+        if domain.shape == "range":
+            points = domain.points[codes]
+            inside, mine = points[kept], points[lost]
+            low = np.minimum(mine[:, None], inside.min(axis=1)[None, :])
+            high = np.maximum(mine[:, None], inside.max(axis=1)[None, :])
+            over |= high - low > domain.limit
+            continue
+        held = np.zeros((size, domain.size), bool)
+        held[np.arange(size)[:, None], codes[kept]] = True
+        over |= held.sum(axis=1)[None, :] + ~held.T[codes[lost]] > domain.limit
+    return over

@@ -1,0 +1,337 @@
+"""Limits of one generalized record, ``max-width`` and ``max-set``: every method inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
+from anonflow.algorithms.limits.edges import improve_within
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.generalization import Generalization
+from anonflow.loss import record_costs
+from anonflow.partition import limited
+from anonflow.table.domain import Domain
+from anonflow.table.records import Records
+
+__all__ = ["limit_blocks", "run_within_limits"]
+
+RESCUED = 2_000
+"""Records of a partition for which a place is sought one by one; more are suppressed without a search."""
+
+NEAR = 1_000
+"""Generalized records among which a place in a k-regular graph is sought: those that would grow least."""
+
+
+def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mapping[str, Any]) -> Outcome:
+    """Run a method so that no generalized record is wider than ``max-width`` or larger than ``max-set``.
+
+    Parameters
+    ----------
+    method : Algorithm
+    part : Partition
+        P records.
+    k : int
+    options : mapping
+        The method's own.
+
+    Returns
+    -------
+    Outcome
+        Records that have no place within the limits are suppressed; the fact `beyond_limits` counts them.
+
+    Raises
+    ------
+    ParameterError
+        If an option has a value that the method refuses.
+    InfeasibleError
+        If the partition has no solution.
+
+    Notes
+    -----
+    Specifications, section 4: an edge that breaks a limit costs infinity, a record left without k matches is
+    suppressed. No method has to know of it:
+
+    1. The records are cut into blocks in which everything that can be generalized together keeps the limits
+       (:func:`limit_blocks`), and the method runs in each of at least k; the others are cut again, among
+       themselves.
+    2. Who is left is given a place: in the class whose loss grows least, or on k - 1 edges of a k-regular
+       graph, each of which he divides in two.
+    3. Blocks forbid more than the limits do. In k-regular graphs edges across them come back by exchanging
+       matches between near records, an edge that breaks a limit at infinite cost
+       (:func:`anonflow.algorithms.limits.edges.improve_within`); the loss never rises.
+
+    Methods of the family ``pattern`` keep or hide a value: there the patterns that hide a limited QI are left
+    out, and this only suppresses the records whose value is missing.
+    """
+    records = part.records
+    names = limited(records)
+    if not names:
+        return method.run(part, k, **options)
+    index: list[np.ndarray] = []
+    rest = np.flatnonzero(~_hidden(records, names))
+    if method.family == "pattern":
+        index = [rest] if len(rest) >= k else []
+        rest = rest[:0] if index else rest
+    while len(rest) >= k:
+        labels = limit_blocks(records.take(rest), k)
+        large = np.bincount(labels) >= k
+        if not large.any():
+            break
+        index += [rest[labels == label] for label in np.flatnonzero(large)]
+        rest = rest[~large[labels]]
+    outcomes = [method.run(_taken(part, at), k, **options) for at in index]
+    left = np.ones(part.n, bool)
+    for at in index:
+        left[at] = False
+    facts = gathered_facts([outcome.facts for outcome in outcomes])
+    if method.family != "pattern":
+        for name in ("lower_bound", "gap", "proven"):
+            facts.pop(name, None)  # of the blocks, which forbid more than the limits
+    at = np.flatnonzero(left)
+    if len(at):
+        outcomes.append(left_out(records.take(at), outcomes))
+        index.append(at)
+    suppressed = np.zeros(part.n, bool)
+    for where, outcome in zip(index, outcomes, strict=True):
+        suppressed[where] = outcome.suppressed
+    matches = gathered_matches(index, outcomes, part.n)
+    classes = gathered_classes(index, outcomes, suppressed)
+    if matches is not None and matches.shape[1] == k and not options.get("reciprocal"):
+        matches, suppressed = _rescued_matches(part, matches, suppressed, k)
+        matches = improve_within(part, matches, suppressed)
+        made = Generalization.join_of(records, matches)
+    elif classes is not None and method.family in ("clustering", "recoding"):
+        classes, suppressed = _rescued_classes(part, classes, suppressed)
+        made = Generalization.join_by_class(records, classes)
+    else:
+        made = Generalization.gathered([outcome.generalization for outcome in outcomes], index, part.n)
+    facts["beyond_limits"] = int(suppressed[left].sum())
+    return Outcome(
+        made.with_suppressed(suppressed),
+        matches=matches,
+        classes=classes,
+        suppressed=suppressed,
+        facts=facts,
+    )
+
+
+def limit_blocks(records: Records, k: int) -> np.ndarray:
+    """Blocks in which whatever is generalized together keeps the limits, shape (n,), int64.
+
+    Parameters
+    ----------
+    records : Records
+        n records with a value on each limited QI.
+    k : int
+
+    Notes
+    -----
+    One limited QI after the other is cut, the one first that exceeds its limit most. Numbers: into runs no
+    wider than the limit, with the fewest records in runs of fewer than k, then the fewest runs (exact, by
+    dynamic programming over the values present). Categories: the fewest sets of values, about equally
+    frequent. O(q D^2 + n q) time for D values.
+    """
+    names = limited(records)
+    labels = np.zeros(records.n, np.int64)
+    todo = [np.arange(records.n)]
+    done = 0
+    while todo:
+        rows = todo.pop()
+        excess = [_excess(records.domains[a], records.codes[rows, a]) for a in names]
+        worst = int(np.argmax(excess))
+        if excess[worst] <= 1:
+            labels[rows] = done
+            done += 1
+            continue
+        a = names[worst]
+        present, at = np.unique(records.codes[rows, a], return_inverse=True)
+        counts = np.bincount(at)
+        domain = records.domains[a]
+        limit = float(domain.limit or 0)
+        if domain.shape == "set":
+            piece = _value_sets(counts, int(limit))[at]
+        else:
+            piece = _runs(domain.points[present], counts, limit, k)[at]
+        todo += [rows[piece == one] for one in range(int(piece.max()) + 1)]
+    return labels
+
+
+def _hidden(records: Records, names: Sequence[int]) -> np.ndarray:
+    """Records without a value on a limited QI, which only the whole domain covers."""
+    return np.asarray((records.codes[:, list(names)] < 0).any(axis=1))
+
+
+def _taken(part: Partition, rows: np.ndarray) -> Partition:
+    sensitive = None if part.sensitive is None else part.sensitive[rows]
+    return replace(part, records=part.records.take(rows), sensitive=sensitive)
+
+
+def _excess(domain: Domain, codes: np.ndarray) -> float:
+    """How many times its limit a QI takes to generalize some values together; at most 1 keeps it."""
+    limit = float(domain.limit or 0)
+    if domain.shape == "set":
+        return len(np.unique(codes)) / max(1.0, np.floor(limit))
+    width = domain.points[codes.max()] - domain.points[codes.min()]
+    if width <= limit:
+        return 1.0 if width else 0.0
+    return max(float(width / limit), np.nextafter(1.0, 2.0)) if limit else np.inf
+
+
+def _runs(points: np.ndarray, counts: np.ndarray, limit: float, k: int) -> np.ndarray:
+    """Ascending values cut into runs no wider than a limit: fewest records in short runs, then fewest runs."""
+    m = len(points)
+    before = np.concatenate([[0], np.cumsum(counts)])
+    best = np.zeros(m + 1, np.int64)
+    start = np.zeros(m + 1, np.int64)
+    first = 0
+    for stop in range(1, m + 1):
+        while points[stop - 1] - points[first] > limit:
+            first += 1
+        size = before[stop] - before[first:stop]
+        cost = best[first:stop] + np.where(size < k, size, 0) * (m + 1) + 1
+        at = int(np.argmin(cost))
+        best[stop], start[stop] = cost[at], first + at
+    run = np.empty(m, np.int64)
+    stop, number = m, 0
+    while stop:
+        run[start[stop] : stop] = number
+        stop, number = int(start[stop]), number + 1
+    return run
+
+
+def _value_sets(counts: np.ndarray, most: int) -> np.ndarray:
+    """Values in the fewest sets of at most so many, about equally frequent: the next to the rarest set."""
+    sets = -(-len(counts) // most)
+    load = np.zeros(sets, np.int64)
+    room = np.full(sets, most)
+    chosen = np.empty(len(counts), np.int64)
+    for value in np.argsort(-counts, kind="stable").tolist():
+        at = int(np.argmin(np.where(room > 0, load, np.iinfo(np.int64).max)))
+        chosen[value] = at
+        load[at] += counts[value]
+        room[at] -= 1
+    return chosen
+
+
+def _candidates(records: Records, suppressed: np.ndarray) -> list[int]:
+    """Suppressed records that could have a place."""
+    lost = np.flatnonzero(suppressed & ~_hidden(records, limited(records)))
+    return lost[:RESCUED].tolist()
+
+
+@dataclass(eq=False)
+class _Growing:
+    """Generalized records to which originals are joined, and what that costs."""
+
+    records: Records
+    loss: str
+    made: Generalization
+
+    def __post_init__(self) -> None:
+        self.own = Generalization.of(self.records)
+        self.cost = record_costs(self.made, self.loss)
+        self.names = limited(self.records)
+
+    def joined(self, original: int) -> Generalization:
+        """Each of them joined with an original."""
+        one = self.own.take(np.full(self.made.n, original))
+        return self.made.join(one)
+
+    def growth(self, original: int) -> tuple[np.ndarray, np.ndarray]:
+        """What each would cost joined with an original, and how much more; infinite beyond the limits."""
+        joined = self.joined(original)
+        cost = record_costs(joined, self.loss)
+        return cost, np.where(_within(joined, self.names), cost - self.cost, np.inf)
+
+    def replace(self, at: np.ndarray, new: Generalization) -> None:
+        """Put other generalized records in the place of some."""
+        made = self.made
+        made.lo[:, at], made.hi[:, at], made.bits[:, at] = new.lo, new.hi, new.bits
+        self.cost[at] = record_costs(new, self.loss)
+
+
+def _within(made: Generalization, names: Sequence[int]) -> np.ndarray:
+    """Whether generalized records keep the limits of some QIs, shape (n,), bool."""
+    good = np.ones(made.n, bool)
+    layout = made.layout
+    for t, a in enumerate(layout.ranges.tolist()):
+        if a in names:
+            domain = made.domains[a]
+            good &= domain.points[made.hi[t]] - domain.points[made.lo[t]] <= domain.limit
+    if any(a in names for a in layout.sets.tolist()):
+        counts = made.counts()
+        for t, a in enumerate(layout.sets.tolist()):
+            if a in names:
+                good &= counts[t] <= made.domains[a].limit
+    return good
+
+
+def _rescued_classes(
+    part: Partition, classes: np.ndarray, suppressed: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Suppressed records join the class whose loss grows least, where one keeps the limits."""
+    lost = _candidates(part.records, suppressed)
+    kept = np.flatnonzero(~suppressed)
+    if not lost or not len(kept):
+        return classes, suppressed
+    names, first, sizes = np.unique(classes[kept], return_index=True, return_counts=True)
+    made = Generalization.join_by_class(part.records.take(kept), classes[kept]).take(first)
+    growing = _Growing(part.records, part.loss, made)
+    classes, suppressed = classes.copy(), suppressed.copy()
+    for original in lost:
+        cost, more = growing.growth(original)
+        growth = sizes * more + cost
+        at = int(np.argmin(growth))
+        if np.isfinite(growth[at]):
+            growing.replace(np.array([at]), growing.joined(original).take(np.array([at])))
+            sizes[at] += 1
+            classes[original] = names[at]
+            suppressed[original] = False
+    return classes, suppressed
+
+
+def _rescued_matches(
+    part: Partition, matches: np.ndarray, suppressed: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Suppressed records divide k - 1 edges of the graph, j -> i into j -> them -> i, where limits let them."""
+    lost = _candidates(part.records, suppressed)
+    if not lost or suppressed.all():
+        return matches, suppressed
+    matches, suppressed = matches.copy(), suppressed.copy()
+    full = np.where(matches < 0, np.arange(part.n, dtype=np.int32)[:, None], matches)
+    growing = _Growing(part.records, part.loss, Generalization.join_of(part.records, full))
+    own = growing.own
+    for original in lost:
+        more = growing.growth(original)[1]
+        more[suppressed] = np.inf
+        near = np.argsort(more, kind="stable")[:NEAR]
+        near = near[np.isfinite(more[near])]
+        row = own.take(np.array([original]))
+        free = np.ones(len(near), bool)
+        taken = np.zeros(part.n, bool)
+        edges: list[tuple[int, int]] = []
+        for slot in range(1, k):
+            ends = matches[near, slot]
+            # what this record's own row would cost, the end of each edge joined to it
+            wide = own.take(ends).join(row.take(np.zeros(len(near), np.int64)))
+            good = free & ~taken[ends] & _within(wide, growing.names)
+            if not good.any():
+                break
+            at = int(np.argmin(np.where(good, more[near] + record_costs(wide, part.loss), np.inf)))
+            edges.append((int(near[at]), int(ends[at])))
+            free[at] = False
+            taken[ends[at]] = True
+            row = row.join(own.take(ends[at : at + 1]))
+        if len(edges) < k - 1:
+            continue
+        rows = np.array([j for j, _ in edges] + [original])
+        for slot, (j, i) in enumerate(edges, start=1):
+            matches[j, slot] = original
+            matches[original, slot] = i
+        suppressed[original] = False
+        growing.replace(rows, Generalization.join_of(part.records, matches[rows]))
+    return matches, suppressed

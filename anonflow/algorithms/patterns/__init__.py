@@ -1,0 +1,1 @@
+"""Patterns: which quasi-identifiers may be suppressed together, and the methods that keep them."""

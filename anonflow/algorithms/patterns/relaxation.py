@@ -1,0 +1,75 @@
+"""The linear relaxation of paper 5's integer program: a bound, and what no better solution can use."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from ortools.linear_solver import pywraplp
+
+from anonflow.algorithms.patterns.row_choices import Choices
+
+__all__ = ["relaxed"]
+
+
+def relaxed(choices: Choices, end: float) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Solve the relaxation of (5) to (8) with GLOP, which keeps its time limit.
+
+    Parameters
+    ----------
+    choices : Choices
+    end : float
+        When to stop, of the monotonic clock.
+
+    Returns
+    -------
+    bound : int
+        What no solution is below.
+    reduced : numpy.ndarray, shape (c,), float64
+        By how much more than the relaxation a solution costs in which a row makes the choice.
+    opening : numpy.ndarray, shape (c,), float64
+        Likewise for a solution in which the choice's instance is open; 0 for suppression.
+    None if the time did not suffice.
+
+    Notes
+    -----
+    As in :mod:`anonflow.algorithms.patterns.optimal`, each choice is bounded by its own rows. O(c) to
+    build, a loop over choices.
+    """
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    infinity = solver.infinity()
+    ids, at = np.unique(choices.instance, return_inverse=True)
+    m = len(ids)
+    rows = choices.rows[choices.kind].tolist()
+    amounts = [solver.NumVar(0.0, float(most), "") for most in rows]
+    opened = [solver.NumVar(0.0, 1.0, "") for _ in range(m)]
+    everyone = [solver.Constraint(float(most), float(most)) for most in choices.rows.tolist()]
+    enough = [solver.Constraint(0.0, infinity) for _ in range(m)]
+    objective = solver.Objective()
+    entries = zip(
+        amounts, rows, choices.kind.tolist(), choices.instance.tolist(), at.tolist(), choices.cost.tolist()
+    )
+    for amount, most, kind, instance, b, cost in entries:
+        everyone[kind].SetCoefficient(amount, 1.0)
+        objective.SetCoefficient(amount, float(cost))
+        if instance >= 0:
+            enough[b].SetCoefficient(amount, 1.0)
+            each = solver.Constraint(-infinity, 0.0)
+            each.SetCoefficient(amount, 1.0)
+            each.SetCoefficient(opened[b], -float(most))
+    for b, instance in enumerate(ids.tolist()):
+        if instance >= 0:
+            enough[b].SetCoefficient(opened[b], -float(choices.k))
+    objective.SetMinimization()
+    seconds = end - time.monotonic()
+    if seconds <= 0:
+        return None
+    solver.SetTimeLimit(int(seconds * 1000) + 1)
+    if solver.Solve() != pywraplp.Solver.OPTIMAL:
+        return None
+    value = objective.Value()
+    bound = int(np.ceil(value - 1e-6 * max(1.0, abs(value))))
+    reduced = np.array([amount.reduced_cost() for amount in amounts])
+    opening = np.array([one.reduced_cost() for one in opened])[at]
+    opening[choices.instance < 0] = 0.0
+    return bound, reduced, opening

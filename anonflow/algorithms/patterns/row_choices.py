@@ -1,0 +1,193 @@
+"""What each row type may choose in pattern-guided k-anonymity, and a local search among it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from anonflow.kernels.pattern_search import move_rows, move_rows_jit
+from anonflow.table.records import Records, equal_columns
+
+__all__ = ["Choices", "choices_of", "searched"]
+
+PASSES = 50
+"""Passes of the local search at most; it ends when one gains nothing, mostly after a few."""
+
+
+@dataclass(eq=False)
+class Choices:
+    """What each row type may choose: an instance of a pattern, or to be suppressed.
+
+    Attributes
+    ----------
+    k : int
+    row_type : numpy.ndarray, shape (n,), int64
+        The type of each record.
+    rows : numpy.ndarray, shape (t,), int64
+        How many records are of each type.
+    kind, instance, pattern, cost : numpy.ndarray, shape (c,), int64
+        Of each choice: the row type; the instance, -1 for suppression; its pattern, -1 likewise; the cost of
+        one row.
+    """
+
+    k: int
+    row_type: np.ndarray
+    rows: np.ndarray
+    kind: np.ndarray
+    instance: np.ndarray
+    pattern: np.ndarray
+    cost: np.ndarray
+
+    def cheapest(self) -> np.ndarray:
+        """The cost of each type's cheapest choice, shape (t,), int64; very large where it has none."""
+        least = np.full(len(self.rows), np.iinfo(np.int64).max)
+        np.minimum.at(least, self.kind, self.cost)
+        return least
+
+    def bound(self) -> int:
+        """What no solution is below: every row at its cheapest choice."""
+        return int(self.cheapest() @ self.rows)
+
+    def keep(self, good: np.ndarray) -> None:
+        """Only the choices of a mask, shape (c,), bool."""
+        self.kind, self.instance, self.pattern, self.cost = (
+            part[good] for part in (self.kind, self.instance, self.pattern, self.cost)
+        )
+
+    def drop_small(self) -> None:
+        """Drop the instances that fewer than k rows may choose."""
+        inside = self.instance >= 0
+        sizes = np.bincount(self.instance[inside], self.rows[self.kind[inside]])
+        good = ~inside
+        good[inside] = sizes[self.instance[inside]] >= self.k
+        self.keep(good)
+
+    def narrow(self, above: int) -> bool:
+        """Drop what is in no solution of less cost than `above`; whether there can be any."""
+        before = -1
+        while len(self.kind) != before:
+            before = len(self.kind)
+            least = self.cheapest()
+            if (np.bincount(self.kind, minlength=len(self.rows)) == 0).any():
+                return False
+            slack = above - int(least @ self.rows) - 1
+            if slack < 0:
+                return False
+            self.keep(self.cost - least[self.kind] <= slack)
+            self.drop_small()
+        return True
+
+    def cost_of(self, amount: np.ndarray) -> int:
+        """The cost when so many rows make each choice."""
+        return int(amount @ self.cost)
+
+    def places(self, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Class and pattern of each record, -1 for suppressed ones, when so many rows make each choice."""
+        by_type = np.argsort(self.kind, kind="stable")
+        made = np.repeat(by_type, amount[by_type])
+        labels = np.empty(len(self.row_type), np.int64)
+        used = np.empty_like(labels)
+        records = np.argsort(self.row_type, kind="stable")
+        labels[records] = self.instance[made]
+        used[records] = self.pattern[made]
+        return labels, used
+
+
+def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int, k: int) -> Choices:
+    """All choices in instances of at least k compatible rows, and suppression; O(p t q).
+
+    Parameters
+    ----------
+    records : Records
+    masks : numpy.ndarray, shape (p,), uint64
+    costs : numpy.ndarray, shape (p,), int64
+        Of a row of each pattern.
+    out : int
+        Cost of a suppressed row.
+    k : int
+    """
+    labels = equal_columns(records.codes.T, records.n)
+    _, example, row_type, rows = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    types = records.codes[example].T
+    every = np.arange(len(rows))
+    kinds, instances, patterns, prices = (
+        [every],
+        [np.full(len(rows), -1)],
+        [np.full(len(rows), -1)],
+        [np.full(len(rows), out)],
+    )
+    used = 0
+    for p, mask in enumerate(masks.tolist()):
+        kept = [a for a in range(records.q) if not mask >> a & 1]
+        instance = _instances(types, kept, [domain.size + 1 for domain in records.domains])
+        sizes = np.bincount(instance, rows).astype(np.int64)
+        good = np.flatnonzero(sizes[instance] >= k)
+        if len(good):
+            _, dense = np.unique(instance[good], return_inverse=True)
+            kinds.append(good)
+            instances.append(dense + used)
+            patterns.append(np.full(len(good), p))
+            prices.append(np.full(len(good), costs[p]))
+            used += int(dense.max()) + 1
+    return Choices(
+        k,
+        row_type.astype(np.int64),
+        rows.astype(np.int64),
+        *(np.concatenate(parts).astype(np.int64) for parts in (kinds, instances, patterns, prices)),
+    )
+
+
+def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarray:
+    """Labels of the row types that agree on some QIs."""
+    room = 1.0
+    for a in kept:
+        room *= sizes[a]
+    if room >= 2**62:
+        return equal_columns(types[kept], types.shape[1])
+    key = np.zeros(types.shape[1], np.int64)
+    for a in kept:
+        key = key * sizes[a] + (types[a] + 1)
+    return np.unique(key, return_inverse=True)[1]
+
+
+def searched(choices: Choices, used: np.ndarray, compiled: bool = True) -> np.ndarray:
+    """A solution that costs no more than a given one: rows move between the instances that they fit.
+
+    Parameters
+    ----------
+    choices : Choices
+        All choices there are, as :func:`choices_of` makes them.
+    used : numpy.ndarray, shape (n,), int64
+        The pattern of each record, -1 where it is suppressed; equal records have the same.
+    compiled : bool, optional
+        Whether compiled kernels do it; the plain ones give the same.
+
+    Returns
+    -------
+    numpy.ndarray, shape (c,), int64
+        How many rows make each choice.
+
+    Notes
+    -----
+    Beyond the paper: :func:`anonflow.kernels.pattern_search.move_rows`. Ends in a local optimum.
+    """
+    t = len(choices.rows)
+    pattern_of = np.empty(t, np.int64)
+    pattern_of[choices.row_type] = used
+    amount = np.where(choices.pattern == pattern_of[choices.kind], choices.rows[choices.kind], 0)
+    order = np.lexsort((choices.pattern, choices.cost, choices.kind))
+    kind, instance, cost = (part[order] for part in (choices.kind, choices.instance, choices.cost))
+    m = int(instance.max(initial=-1)) + 1
+    inside = np.flatnonzero(instance >= 0)
+    by_inst = inside[np.argsort(instance[inside], kind="stable")]
+    inst_at = np.searchsorted(instance[by_inst], np.arange(m + 1))
+    amount = amount[order]
+    size = np.bincount(instance[inside], amount[inside], minlength=m).astype(np.int64)
+    kind_at = np.searchsorted(kind, np.arange(t + 1))
+    (move_rows_jit if compiled else move_rows)(
+        kind_at, kind, instance, cost, inst_at, by_inst, choices.k, PASSES, amount, size
+    )
+    found = np.empty_like(amount)
+    found[order] = amount
+    return found

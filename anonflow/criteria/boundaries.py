@@ -1,0 +1,259 @@
+"""Limits to generalization: boundaries, widths, and patterns of suppression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from anonflow.criteria.covers import match_rows
+from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.max_flow import largest_flow
+from anonflow.criteria.verification import Finding
+from anonflow.errors import ParameterError
+from anonflow.table import Domain
+
+__all__ = ["boundary", "pattern", "read_patterns"]
+
+_HIDDEN = frozenset("*1☆")
+_SHOWN = frozenset("0-_.□")
+
+
+def boundary(evidence: Evidence) -> Finding:
+    """Whether no value is generalized beyond its boundary, and no row beyond its limits.
+
+    Of an anonymization, row i is compared with original i: a violation is one cell (paper 3, Definition 5).
+    Of a release, a perfect matching must exist along edges that break no boundary and whose other columns
+    are equal; with a certificate, along edges that it lists. ``max-width`` and ``max-set`` are limits of the
+    rows themselves. Suppressed rows, ``*`` throughout, break nothing (paper 3, section 4).
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`anonflow.criteria.covers.covers`.
+    """
+    domains = evidence.records.domains
+    bounded = [domain.name for domain in domains if domain.bound is not None]
+    limited = [domain.name for domain in domains if domain.limit is not None]
+    if not bounded and not limited:
+        return Finding.of("boundary", np.empty(0, np.int64), "", "the schema sets no boundary")
+    over = _over_limit(evidence)
+    counts = {domain.name: int(over[a].sum()) for a, domain in enumerate(domains) if over[a].any()}
+    failing: np.ndarray = np.asarray(over.any(axis=0))
+    how = "each row's width and number of values"
+    if bounded and evidence.own:
+        every = np.arange(evidence.n)
+        beyond = _beyond(evidence, every, every, evidence.suppressed)
+        for a, domain in enumerate(domains):
+            if beyond[a].any():
+                counts[domain.name] = counts.get(domain.name, 0) + int(beyond[a].sum())
+        failing |= beyond.any(axis=0)
+        how = "each cell against its own original's boundary"
+    elif bounded:
+        failing[_unmatched(evidence)] = True
+        how = "a perfect matching along edges within the boundaries"
+    found = ", ".join(f"{name} {count}" for name, count in counts.items())
+    detail = how + (f"; cells beyond: {found}" if found else "")
+    return Finding.of("boundary", failing, "published", detail)
+
+
+def _over_limit(evidence: Evidence) -> np.ndarray:
+    """Cells wider than ``max-width`` or with more values than ``max-set``, shape (q, n), bool."""
+    published = evidence.published
+    layout = published.layout
+    over = np.zeros((len(published.domains), evidence.n), bool)
+    for t, a in enumerate(layout.ranges):
+        domain = published.domains[a]
+        if domain.limit is not None:
+            lo, hi = published.lo[t], published.hi[t]
+            sound = lo <= hi
+            width = domain.points[hi[sound]] - domain.points[lo[sound]]
+            over[a, sound] = width > domain.limit
+    for t, a in enumerate(layout.sets):
+        domain = published.domains[a]
+        if domain.limit is not None:
+            over[a] = published.counts()[t] > domain.limit
+    over[:, evidence.suppressed] = False
+    return over
+
+
+def _beyond(evidence: Evidence, original: np.ndarray, row: np.ndarray, suppressed: np.ndarray) -> np.ndarray:
+    """For pairs of an original and a row, the cells beyond the original's boundary; (q, E), bool."""
+    published = evidence.published
+    beyond = np.zeros((len(published.domains), len(row)), bool)
+    for t, a in enumerate(published.layout.ranges):
+        bound = published.domains[a].bound
+        if bound is None:
+            continue
+        code = evidence.records.codes[original, a]
+        allowed = bound[code]  # code -1, no value, is let off below
+        beyond[a] = (published.lo[t, row] < allowed[:, 0]) | (published.hi[t, row] > allowed[:, 1])
+        beyond[a] &= code >= 0
+    beyond[:, suppressed[row]] = False
+    return beyond
+
+
+def _unmatched(evidence: Evidence) -> np.ndarray:
+    """Published rows left over by a largest matching within the boundaries."""
+    if evidence.certified and evidence.listing is not None:
+        listing = evidence.listing
+        bad = listing.strangers(evidence.n) | (listing.degrees == 0)
+        if bad.any():
+            return np.flatnonzero(bad)
+        left, right = listing.end.astype(np.int64), listing.row
+        bad = listing.uncovered(evidence.records, evidence.published)
+        fit = ~_beyond(evidence, left, right, evidence.suppressed).any(axis=0) & ~bad[right]
+        if evidence.rest is not None:
+            fit &= (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
+        one = np.ones(evidence.n, np.int64)
+        flow = largest_flow(one, one, left[fit], right[fit], np.ones(int(fit.sum()), np.int64))
+        return np.flatnonzero(flow.unmet)
+    graph = evidence.graph
+    original, row = graph.originals.first[graph.end], graph.published.first[graph.box]
+    within: np.ndarray = ~np.asarray(_beyond(evidence, original, row, evidence.suppressed).any(axis=0))
+    return match_rows(evidence, within).unmatched
+
+
+def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | None:
+    """Patterns of suppression as a matrix.
+
+    Parameters
+    ----------
+    patterns : None, "all", or iterable
+        Each pattern is a text with a mark for each QI in schema order (``*``, ``1`` or ``☆`` suppressed;
+        ``-``, ``_``, ``.``, ``0`` or ``□`` kept), q truth values, or the names of the suppressed columns.
+    domains : tuple of Domain
+
+    Returns
+    -------
+    numpy.ndarray, shape (p, q), bool, or None
+        None where every pattern is allowed.
+
+    Raises
+    ------
+    ParameterError
+        If a pattern is none of these (its number in the list is named).
+    """
+    if patterns is None or (isinstance(patterns, str) and patterns == "all"):
+        return None
+    if isinstance(patterns, str) or not isinstance(patterns, Iterable):
+        raise ParameterError("patterns are 'all' or a list of patterns, such as ['-*-', '**-']")
+    q = len(domains)
+    columns = list(dict.fromkeys(domain.column for domain in domains))
+    spread = np.array([columns.index(domain.column) for domain in domains])
+    rows = []
+    for at, given in enumerate(patterns):
+        marks: list[bool] | None = None
+        if isinstance(given, str) and set(given) <= _HIDDEN | _SHOWN:
+            marks = [mark in _HIDDEN for mark in given]
+        elif not isinstance(given, str) and isinstance(given, Iterable):
+            members = list(given)
+            if all(isinstance(member, str) for member in members):
+                known = {*columns, *(domain.name for domain in domains)}
+                if set(members) <= known:
+                    marks = [domain.column in members or domain.name in members for domain in domains]
+            elif all(member in (0, 1) for member in members):
+                marks = [bool(member) for member in members]
+        if marks is None or len(marks) not in (q, len(columns)):
+            raise ParameterError(
+                f"pattern {at + 1} is no pattern of {q} quasi-identifiers; write a mark for each, "
+                "* suppressed and - kept, or name the suppressed columns"
+            )
+        rows.append(np.array(marks, bool) if len(marks) == q else np.array(marks, bool)[spread])
+    return np.array(rows, bool).reshape(len(rows), q)
+
+
+def _meets(
+    stars: np.ndarray, said: Mapping[Any, Any], domains: Sequence[Domain], either: np.ndarray
+) -> np.ndarray:
+    """Whether rows of suppression marks (n, q) meet predicates; QIs of one value count for nothing."""
+
+    def at(names: Any) -> list[int]:
+        wanted = [names] if isinstance(names, str) else list(names)
+        for name in wanted:
+            if not any(name in (domain.name, domain.column) for domain in domains):
+                raise ParameterError(f"patterns name {name!r}, which is no quasi-identifier")
+        return [
+            a for a, d in enumerate(domains) if (d.name in wanted or d.column in wanted) and not either[a]
+        ]
+
+    def groups(value: Any) -> list[list[str]]:
+        return [list(value)] if all(isinstance(one, str) for one in value) else [list(one) for one in value]
+
+    good = np.ones(len(stars), bool)
+    for key, value in said.items():
+        match str(key).replace("_", "-"):
+            case "at-most":
+                good &= stars.sum(axis=1) <= value
+            case "never":
+                good &= ~stars[:, at(value)].any(axis=1)
+            case "together":
+                for group in groups(value):
+                    marks = stars[:, at(group)]
+                    good &= marks.all(axis=1) | ~marks.any(axis=1)
+            case "at-most-one-of":
+                for group in groups(value):
+                    good &= sum(stars[:, at(name)].any(axis=1).astype(np.int64) for name in group) <= 1
+            case "fallback":
+                continue
+            case other:
+                raise ParameterError(f"patterns have no predicate {other!r}")
+    if said.get("fallback") == "all":
+        good |= stars[:, ~either].all(axis=1)
+    return good
+
+
+def pattern(evidence: Evidence, patterns: Any) -> Finding:
+    """Whether every cell is a value or ``*``, and the ``*`` of every row are one of the patterns.
+
+    Rows that are ``*`` throughout are suppressed ones and always allowed; on a QI of one value, either mark
+    fits (paper 5, Definition 2).
+
+    Raises
+    ------
+    ParameterError
+        If the patterns cannot be read.
+    """
+    domains = evidence.published.domains
+    given = patterns if patterns is not None else evidence.patterns
+    predicates: list[Mapping[Any, Any]] = []
+    if isinstance(given, Mapping):
+        predicates, given = [given], []
+    elif isinstance(given, Sequence) and any(isinstance(one, Mapping) for one in given):
+        predicates = [one for one in given if isinstance(one, Mapping)]
+        given = [one for one in given if not isinstance(one, Mapping)]
+    allowed = read_patterns(given, domains)
+    published = evidence.published
+    layout = published.layout
+    whole = published.whole()
+    single = np.zeros_like(whole)
+    for t, a in enumerate(layout.ranges):
+        single[a] = published.lo[t] == published.hi[t]
+    counts = published.counts()
+    for t, a in enumerate(layout.sets):
+        single[a] = counts[t] == 1
+    failing = ~(whole | single).all(axis=0)
+    partial = int(failing.sum())
+    strange = 0
+    if allowed is not None:
+        either = np.array([domain.size == 1 for domain in domains])
+        stars = (whole & ~either[:, None]).T
+        both = np.unique(np.concatenate([allowed & ~either, stars]), axis=0, return_inverse=True)[1].ravel()
+        other = ~np.isin(both[len(allowed) :], both[: len(allowed)]) & ~evidence.suppressed
+        for said in predicates:
+            try:
+                other &= ~_meets(stars, said, domains, either)
+            except TypeError:
+                raise ParameterError(
+                    "patterns have a predicate of another form; write {at-most: 2}, {never: [column]}, "
+                    "{together: [column, column]} or {at-most-one-of: [column, column]}"
+                ) from None
+        strange = int((other & ~failing).sum())
+        failing |= other
+    parts = ["every cell is a value or *"]
+    if partial:
+        parts.append(f"{partial} rows have other generalizations")
+    if strange:
+        parts.append(f"{strange} rows are suppressed in none of the patterns")
+    return Finding.of("pattern", failing, "published", "; ".join(parts))

@@ -1,0 +1,167 @@
+"""The owner's claim of which originals each published row matches, checked in O(nk)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.generalization import Generalization
+from anonflow.table import Records
+
+__all__ = ["Listing"]
+
+_ROWS = 1 << 15
+"""Rows checked at a time: their columns stay in the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """For each published row the positions of the originals that it matches.
+
+    Attributes
+    ----------
+    start : numpy.ndarray, shape (n + 1,), int64
+        Row j lists ``end[start[j]:start[j + 1]]``.
+    end : numpy.ndarray, shape (E,), int32 or int64
+        Positions of originals.
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+
+    @classmethod
+    def of(cls, claim: Any, rows: int | None = None) -> Listing:
+        """A listing from a certificate, or from a matrix of matches.
+
+        Parameters
+        ----------
+        claim : object with ``offsets`` and ``originals``, or numpy.ndarray, shape (n, k)
+            In a matrix -1 is no original.
+        rows : int, optional
+            How many rows there must be.
+
+        Raises
+        ------
+        DataError
+            If it is neither, or is about another number of rows.
+        """
+        if hasattr(claim, "offsets") and hasattr(claim, "originals"):
+            start, end = np.asarray(claim.offsets), np.asarray(claim.originals)
+            sound = (
+                start.ndim == end.ndim == 1
+                and len(start) > 0
+                and start[0] == 0
+                and start[-1] == len(end)
+                and bool((np.diff(start) >= 0).all())
+            )
+        else:
+            matrix = np.asarray(claim)
+            sound = matrix.ndim == 2 and matrix.dtype.kind in "iu"
+            if sound:
+                given = matrix >= 0
+                if given.all():
+                    start = np.arange(len(matrix) + 1, dtype=np.int64) * matrix.shape[1]
+                    end = np.ascontiguousarray(matrix).reshape(-1)
+                else:
+                    start = np.concatenate([[0], np.cumsum(given.sum(axis=1))])
+                    end = matrix[given]
+        if not sound or end.dtype.kind not in "iu":
+            raise DataError("the certificate is damaged; use the one that was made with the release")
+        if rows is not None and len(start) - 1 != rows:
+            raise DataError(
+                f"the certificate is about {len(start) - 1} rows, the release has {rows}; "
+                "use the one that was made with the release"
+            )
+        return cls(start.astype(np.int64), end)
+
+    @property
+    def rows(self) -> int:
+        """Number of published rows."""
+        return len(self.start) - 1
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """Number of originals of each row, shape (n,), int64."""
+        return np.diff(self.start)
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        """The published row of each entry, shape (E,), int32."""
+        return np.repeat(np.arange(self.rows, dtype=np.int32), self.degrees)
+
+    def _degree(self) -> int:
+        """The degree of all rows, or -1."""
+        d = int(self.degrees[0]) if self.rows else 0
+        return d if d and bool((self.degrees == d).all()) else -1
+
+    def strangers(self, n: int) -> np.ndarray:
+        """Rows that list a position outside the table, or one twice; shape (rows,), bool."""
+        bad = np.zeros(self.rows, bool)
+        if not len(self.end):
+            return bad
+        outside = (self.end < 0) | (self.end >= n)
+        if outside.any():
+            bad[self.row[outside]] = True
+        d = self._degree()
+        if d > 0:
+            lists = self.end.reshape(-1, d)
+            if d > 1 and not (lists[:, 1:] > lists[:, :-1]).all():
+                lists = np.sort(lists, axis=1)
+                bad |= (lists[:, 1:] == lists[:, :-1]).any(axis=1)
+            return bad
+        order = np.lexsort((self.end, self.row))
+        row, end = self.row[order], self.end[order]
+        twice = (row[1:] == row[:-1]) & (end[1:] == end[:-1])
+        bad[row[1:][twice]] = True
+        return bad
+
+    def uncovered(self, records: Records, published: Generalization) -> np.ndarray:
+        """Rows that do not cover an original they list; shape (rows,), bool, O(E q).
+
+        Parameters
+        ----------
+        records : Records
+            Every listed position must exist.
+        published : Generalization
+        """
+        bad = np.zeros(self.rows, bool)
+        layout = published.layout
+        runs = [records.ends(int(a)) for a in layout.ranges]
+        columns = [np.ascontiguousarray(high) for _, high in runs]
+        lows = [np.ascontiguousarray(low) if low is not high else None for low, high in runs]
+        members = [np.ascontiguousarray(records.codes[:, a]) for a in layout.sets]
+        d = self._degree()
+        for begin in range(0, self.rows, _ROWS):
+            stop = min(self.rows, begin + _ROWS)
+            end = self.end[self.start[begin] : self.start[stop]]
+            shape: tuple[int, ...]
+            if d > 0:
+                shape, at = (stop - begin, d), np.arange(stop - begin)[:, None]
+            else:
+                shape, at = (len(end),), np.repeat(np.arange(stop - begin), self.degrees[begin:stop])
+            outside = np.zeros(shape, bool)
+            for t, high in enumerate(columns):
+                code = high[end].reshape(shape)
+                lo, hi = published.lo[t, begin:stop], published.hi[t, begin:stop]
+                outside |= code > (hi[:, None] if d > 0 else hi[at])
+                low = lows[t]
+                if low is not None:
+                    code = low[end].reshape(shape)
+                outside |= code < (lo[:, None] if d > 0 else lo[at])
+            for t, codes in enumerate(members):
+                code = codes[end].reshape(shape)
+                words = published.bits[layout.offset[t] : layout.offset[t + 1], begin:stop]
+                if len(words) == 1:
+                    word = words[0][:, None] if d > 0 else words[0][at]
+                else:
+                    word = words[code >> 6, np.broadcast_to(at, shape)]
+                outside |= (word >> (code & 63).astype(np.uint64)) & np.uint64(1) == 0
+            if d > 0:
+                bad[begin:stop] = outside.any(axis=1)
+            elif outside.any():
+                bad[begin + at[outside]] = True
+        return bad

@@ -1,0 +1,160 @@
+"""Maximum flows between two sides: how much of what the left offers the right can take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching, maximum_flow
+
+from anonflow.errors import DataError
+
+__all__ = ["Flow", "cyclic_edges", "largest_flow", "matched_all"]
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """A maximum flow.
+
+    Attributes
+    ----------
+    value : int
+    edge : numpy.ndarray, shape (E,), int64
+        The flow on each edge.
+    unsent : numpy.ndarray, shape (u,), int64
+        What each vertex of the left side keeps.
+    unmet : numpy.ndarray, shape (v,), int64
+        What each vertex of the right side lacks.
+    """
+
+    value: int
+    edge: np.ndarray
+    unsent: np.ndarray
+    unmet: np.ndarray
+
+
+_MANY = 10_000_000
+"""With more edges than this, a thinned graph is tried first."""
+
+_KEPT = 64
+"""About how many edges of each vertex a thinned graph keeps, and four for each unit of `need`."""
+
+
+def largest_flow(
+    supply: np.ndarray,
+    demand: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    capacity: np.ndarray,
+    need: int = 1,
+) -> Flow:
+    """A maximum flow from the left to the right side, by Dinic's algorithm (scipy).
+
+    Parameters
+    ----------
+    supply : numpy.ndarray, shape (u,), integer
+    demand : numpy.ndarray, shape (v,), integer
+    left, right : numpy.ndarray, shape (E,), integer
+        The ends of the edges; no edge twice.
+    capacity : numpy.ndarray, shape (E,), integer
+    need : int
+        How many units a single record is to send.
+
+    Returns
+    -------
+    Flow
+        Where there are very many edges, a random share of them is tried first: what fits through it fits.
+
+    Raises
+    ------
+    DataError
+        If the flow could exceed 32 bits.
+    """
+    u, v = len(supply), len(demand)
+    if max(int(supply.sum()), int(demand.sum())) >= 2**31:
+        raise DataError("the table is too large for one flow; verify it with the owner's certificate")
+    if not len(left):
+        return Flow(0, np.zeros(0, np.int64), supply.astype(np.int64), demand.astype(np.int64))
+    if len(left) > _MANY:
+        kept = _thinned(u, v, left, right, _KEPT + 4 * need)
+        tried = _dinic(supply, demand, left[kept], right[kept], capacity[kept])
+        if tried.value == min(int(supply.sum()), int(demand.sum())):
+            edge = np.zeros(len(left), np.int64)
+            edge[kept] = tried.edge
+            return Flow(tried.value, edge, tried.unsent, tried.unmet)
+    return _dinic(supply, demand, left, right, capacity)
+
+
+def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, kept: int) -> np.ndarray:
+    """A random share of the edges, about `kept` or all of each vertex."""
+    draw = np.random.default_rng(0).random(len(left), dtype=np.float32)
+    scarce = np.minimum(np.bincount(left, minlength=u)[left], np.bincount(right, minlength=v)[right])
+    return np.flatnonzero(draw * scarce < kept)
+
+
+def _dinic(
+    supply: np.ndarray, demand: np.ndarray, left: np.ndarray, right: np.ndarray, capacity: np.ndarray
+) -> Flow:
+    u, v = len(supply), len(demand)
+    source, sink = u + v, u + v + 1
+    tail = np.concatenate([left, u + np.arange(v), np.full(u, source)])
+    head = np.concatenate([u + right.astype(np.int64), np.full(v, sink), np.arange(u)])
+    room = np.minimum(capacity, np.minimum(supply[left], demand[right]))
+    weight = np.concatenate([room, demand, supply]).astype(np.int32)
+    network = csr_array((weight, (tail, head)), shape=(u + v + 2, u + v + 2))
+    result = maximum_flow(csr_matrix(network), source, sink, method="dinic")
+    flow = result.flow.tocsr()
+    flow.sort_indices()
+    at = np.repeat(np.arange(u + v + 2), np.diff(flow.indptr))
+    inner = (at < u) & (flow.indices < u + v)
+    key = at[inner].astype(np.int64) * v + (flow.indices[inner] - u)
+    mine = left.astype(np.int64) * v + right
+    place = np.searchsorted(key, mine)
+    edge = flow.data[inner][place].astype(np.int64)
+    sent = np.bincount(left, edge, u).astype(np.int64)
+    met = np.bincount(right, edge, v).astype(np.int64)
+    return Flow(int(result.flow_value), edge, supply - sent, demand - met)
+
+
+def matched_all(left: np.ndarray, right: np.ndarray, n: int) -> bool:
+    """Whether some of these edges match all n records of one side with all n of the other (Hopcroft and Karp, scipy).
+
+    Parameters
+    ----------
+    left, right : numpy.ndarray, shape (E,), integer
+        The ends of the edges.
+    n : int
+    """
+    graph = csr_matrix((np.ones(len(left), np.int8), (right, left)), shape=(n, n))
+    return bool((maximum_bipartite_matching(graph, perm_type="column") >= 0).all())
+
+
+def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """The edges that some perfect matching uses, given one: those inside a strongly connected component.
+
+    Parameters
+    ----------
+    u, v : int
+        Sizes of the two sides.
+    left, right : numpy.ndarray, shape (E,), integer
+        The ends of the edges.
+    used : numpy.ndarray, shape (E,), bool
+        The edges of the given perfect matching; with copies merged, those that carry flow.
+
+    Returns
+    -------
+    numpy.ndarray, shape (E,), bool
+        O(u + v + E).
+
+    Notes
+    -----
+    Every edge leads from left to right and the used ones back as well; exchanging along a directed cycle
+    gives another perfect matching, and every one is reached so (paper 4, Proposition 10 and Algorithm 4).
+    """
+    tail = np.concatenate([left, u + right[used].astype(np.int64)])
+    head = np.concatenate([u + right.astype(np.int64), left[used]])
+    graph = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(u + v, u + v))
+    _, component = connected_components(csr_matrix(graph), directed=True, connection="strong")
+    inside: np.ndarray = component[left] == component[u + right.astype(np.int64)]
+    return inside

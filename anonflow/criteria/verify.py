@@ -1,0 +1,177 @@
+"""The verifier's door: what is asked, of what, and the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from anonflow.criteria.boundaries import boundary, pattern
+from anonflow.criteria.claim import Listing
+from anonflow.criteria.classes import k_anonymity
+from anonflow.criteria.concealment import concealment, covered_by_k, covers_k, two_sided
+from anonflow.criteria.covers import covers
+from anonflow.criteria.diversity import diversity
+from anonflow.criteria.evidence import Evidence, Subject, collect, subject_of
+from anonflow.criteria.regular import k_regular
+from anonflow.criteria.request import CRITERIA, DIVERSITY, Asked, read_criteria
+from anonflow.criteria.verification import Finding, Verification
+from anonflow.errors import ParameterError
+from anonflow.table import Table
+from anonflow.table.marks import row_marks
+
+__all__ = ["criteria_names", "verify"]
+
+_CHECKS: dict[str, Callable[[Evidence], Finding]] = {
+    "covers": covers,
+    "k-anonymity": k_anonymity,
+    "(1,k)": covered_by_k,
+    "(k,1)": covers_k,
+    "(k,k)": two_sided,
+    "k-concealment": concealment,
+    "k-regular": k_regular,
+    "boundary": boundary,
+}
+_STRONGEST_FIRST = ("k-anonymity", "k-regular", "k-concealment")
+
+
+def criteria_names() -> tuple[str, ...]:
+    """The names of all criteria."""
+    return tuple(CRITERIA)
+
+
+def verify(
+    table: Table,
+    subject: Any,
+    criteria: Any = None,
+    k: int | None = None,
+    certificate: Any = None,
+) -> Verification:
+    """Check a release, or an anonymization, against its original table.
+
+    Nothing that made the release takes part: the verifier reads the data and computes on its own.
+
+    Parameters
+    ----------
+    table : Table
+        The n originals.
+    subject : Anonymization, Release, pandas.DataFrame or path
+        What is verified. Rows of an anonymization belong to the originals at the same positions; those of a
+        release, of a DataFrame and of a CSV or Parquet file are in no order.
+    criteria : str, mapping, or list of them, optional
+        Names as :func:`criteria_names` gives them, ``guarantee`` for what the algorithm promises; with
+        parameters ``l-diversity(l=3, column=disease)`` or ``{l-diversity: {l: 3}}``. Without it: ``covers``
+        and the strongest of k-anonymity, k-regular, k-concealment that holds (all three, if none does).
+    k : int, optional
+        At least 2. Without it what the subject or the certificate says.
+    certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
+        The owner's claim of which originals each published row matches. Criteria about matches are then
+        checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
+        of its own, ``certificate``, names them.
+
+    Returns
+    -------
+    Verification
+        True only if every criterion holds. A release with another number of rows fails all of them.
+
+    Raises
+    ------
+    ParameterError
+        If the subject, a criterion or k cannot be used.
+    DataError
+        If a file or column is missing, cells are no generalizations of the table's values, the certificate
+        is about another release, or the consistency graph is too large.
+
+    Notes
+    -----
+    Releases are checked from the consistency graph of distinct rows: its edges by bitsets in O(v u q / 64),
+    k-regularity by one maximum flow (paper 2, section 3.1), matches by strongly connected components (paper
+    4, Algorithm 4).
+    """
+    if not isinstance(table, Table):
+        raise ParameterError(f"the original is an anonflow Table, not a {type(table).__name__}")
+    given = subject_of(subject)
+    k = _k(k, given, certificate)
+    guarantee = given.guarantee or getattr(certificate, "criterion", None)
+    asked = None if criteria is None else read_criteria(criteria, guarantee)
+    if asked is None and k is None:
+        raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
+    if given.rows != table.n:
+        names = [each.name for each in asked] if asked else ["covers", *_STRONGEST_FIRST]
+        return Verification(_wrong_length(table, given, names, certificate), table.n, k)
+    evidence = collect(table, given, k, certificate)
+    changed = _changed(table, given, certificate)
+    if asked is None:
+        findings = [covers(evidence), *_strongest(evidence)]
+    else:
+        findings = [finding for each in asked for finding in _check(evidence, each)]
+    if changed is not None and changed.any():
+        findings.append(Finding.of("certificate", changed, "published", _CHANGED))
+    return Verification(tuple(findings), table.n, k)
+
+
+_CHANGED = "not the rows that the certificate was made with: changed, or in another place"
+
+
+def _changed(table: Table, given: Subject, certificate: Any) -> np.ndarray | None:
+    """Rows that are not those the certificate was made with, (rows,), bool; None where it cannot be told."""
+    marks = getattr(certificate, "row_marks", None)
+    if marks is None or given.frame is None:
+        return None
+    names = [str(name) for name in (*table.qi_columns, *table.other_columns)]
+    if any(name not in given.frame.columns for name in names):
+        return None
+    rows = min(len(marks), given.rows)
+    changed = np.ones(given.rows, bool)
+    changed[:rows] = row_marks(given.frame.iloc[:rows], names, certificate.key) != marks[:rows]
+    return changed
+
+
+def _k(k: Any, given: Subject, certificate: Any) -> int | None:
+    for candidate in (k, given.k, getattr(certificate, "k", None)):
+        if candidate is None:
+            continue
+        if isinstance(candidate, bool) or not isinstance(candidate, int | np.integer) or candidate < 2:
+            raise ParameterError("k must be a whole number of at least 2")
+        return int(candidate)
+    return None
+
+
+def _check(evidence: Evidence, asked: Asked) -> list[Finding]:
+    if asked.name in DIVERSITY:
+        return diversity(evidence, asked.name, asked.parameters)
+    if asked.name == "pattern":
+        return [pattern(evidence, asked.parameters.get("patterns"))]
+    return [_CHECKS[asked.name](evidence)]
+
+
+def _strongest(evidence: Evidence) -> list[Finding]:
+    failed = []
+    for name in _STRONGEST_FIRST:
+        finding = _CHECKS[name](evidence)
+        if finding.holds:
+            return [finding]
+        failed.append(finding)
+    return failed
+
+
+def _wrong_length(table: Table, given: Subject, names: list[str], certificate: Any) -> tuple[Finding, ...]:
+    """Every criterion fails; a certificate tells which row is the first that is not its own."""
+    detail = f"the release has {given.rows} rows, the original {table.n}"
+    place = min(table.n, given.rows)
+    changed = _changed(table, given, certificate)
+    if changed is not None:
+        place = int(changed.argmax()) if changed.any() else given.rows
+    elif certificate is not None and given.frame is not None:
+        listing = Listing.of(certificate)
+        rows = min(place, listing.rows)
+        cut = Listing(listing.start[: rows + 1], listing.end[: listing.start[rows]])
+        evidence = collect(
+            table.take(np.arange(rows)), Subject(rows, None, given.frame.iloc[:rows]), None, None
+        )
+        if rows and not cut.strangers(table.n).any():
+            wrong = np.flatnonzero(cut.uncovered(table.records, evidence.published))
+            place = int(wrong[0]) if len(wrong) else rows
+    failed = abs(table.n - given.rows)
+    return tuple(Finding(name, False, failed, "published", (place,), detail) for name in names)

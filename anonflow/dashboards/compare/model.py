@@ -1,0 +1,276 @@
+"""What the screen Compare shows of the runs, without the screen."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import param
+
+from anonflow.dashboards.components.figures import Point
+from anonflow.dashboards.session.background import Background
+from anonflow.dashboards.session.diff import changes, differences
+from anonflow.dashboards.session.workspace import Run, Workspace
+from anonflow.drawing.marks import mark_of, sparkline
+from anonflow.loss import cell_costs
+from anonflow.risk import attack
+from anonflow.utility.frontier import frontier
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MEASURES", "RISKS", "CompareModel", "column_losses"]
+
+MEASURES = {
+    "gcp": "GCP, lower is better",
+    "usefulness": "usefulness, lower is better",
+    "seconds": "runtime, seconds",
+}
+"""What is drawn against k."""
+
+RISKS = {
+    "promised": "promised: one in k",
+    "measured": "measured: who knows everybody and the method",
+}
+"""What a risk is, by name."""
+
+
+def column_losses(run: Run) -> dict[str, float]:
+    """The mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1."""
+    if run.result.columns:
+        return {one.column: one.loss for one in run.result.columns}
+    made = run.result.anonymization
+    if made is None:
+        return {}
+    found: dict[str, list[float]] = {}
+    for domain, costs in zip(made.table.domains, cell_costs(made.generalization), strict=True):
+        found.setdefault(domain.column, []).append(float(costs.mean()))
+    return {name: sum(parts) / len(parts) for name, parts in found.items()}
+
+
+class CompareModel(param.Parameterized):
+    """The runs of a workspace, side by side.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    ``first`` and ``second`` are ids of runs that exist, or None; ``measured`` has ids of runs that exist only.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    risk = param.Selector(
+        default="promised", objects=list(RISKS), doc="What the frontier takes for the risk."
+    )
+    measured = param.Dict(default={}, doc="Id of a run -> measured risk, between 0 and 1.")
+    measuring = param.Boolean(default=False)
+    problem = param.String(default="", doc="What went wrong here last.")
+    first = param.Integer(default=None, allow_None=True, doc="Id of the first of two runs side by side.")
+    second = param.Integer(default=None, allow_None=True, doc="Id of the second.")
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.background = Background(workspace)
+        workspace.param.watch(self._runs_changed, "runs")
+        self.param.watch(self._risk_changed, "risk")
+        self._runs_changed()
+
+    # ------------------------------------------------------------------------------------ the table
+
+    @property
+    def results(self) -> list[Run]:
+        """Runs that have a result, oldest first."""
+        return [run for run in self.workspace.runs if run.result.problem is None]
+
+    def rows(self) -> pd.DataFrame:
+        """The table of runs, oldest first; pictures are SVG of numbers alone."""
+        import pandas as pd
+
+        best = set(self.best())
+        rows = []
+        for run in self.workspace.runs:
+            result, row = run.result, run.row()
+            losses = column_losses(run)
+            told = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses.items())
+            spread = _spread(result.spread)
+            rows.append(
+                {
+                    "id": run.id,
+                    "mark": str(mark_of(result.algorithm).svg()),
+                    "run": run.name,
+                    "best": "● best" if run.id in best else "",
+                    "gcp": row["gcp"],
+                    "usefulness": row["usefulness"],
+                    "suppressed": row["suppressed"],
+                    "seconds": row["seconds"],
+                    "checks": verdict(run),
+                    "columns": str(sparkline(list(losses.values()), f"loss by column: {told}", 1.0))
+                    if losses
+                    else "",
+                    "records": str(sparkline(spread, "records by their loss, from 0 % left to 100 % right"))
+                    if result.spread
+                    else "",
+                    "partition": _partition(run),
+                    "problem": result.problem or "",
+                }
+            )
+        return pd.DataFrame(rows, columns=list(rows[0]) if rows else ["id"])
+
+    # ---------------------------------------------------------------------------------- the figures
+
+    def points(self, measure: str) -> list[Point]:
+        """Every result by its k and a measure of ``MEASURES``."""
+        found = []
+        for run in self.results:
+            value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
+            y = math.nan if value is None else float(value)
+            found.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y))
+        return found
+
+    def frontier_points(self) -> list[Point]:
+        """Every result by its risk and its GCP; those whose risk is not measured yet are left out."""
+        found = []
+        for run in self.results:
+            risk = 1 / run.result.k if self.risk == "promised" else self.measured.get(run.id)
+            if risk is not None:
+                gcp = float(run.result.measures.get("gcp", math.nan))
+                found.append(Point(run.id, run.name, run.result.algorithm, float(risk), gcp))
+        return found
+
+    def best(self) -> list[int]:
+        """Ids of the runs on the frontier, by increasing risk."""
+        points = self.frontier_points()
+        return [points[at].id for at in frontier([p.x for p in points], [p.y for p in points])]
+
+    def measure_risks(self) -> None:
+        """Attack every result that was not attacked yet, aside; ``measured`` fills as they are done."""
+        if self.measuring:
+            return
+        waiting = [run for run in self.results if run.id not in self.measured]
+        if not waiting:
+            return
+        run = waiting[0]
+        made = run.result.anonymization
+        assert made is not None
+        self.param.update(measuring=True, problem="")
+
+        def work() -> float:
+            return float(attack(made.table, made, ["linker"], k=made.k)["success"].iloc[0])
+
+        def done(rate: float) -> None:
+            still = {one.id for one in self.workspace.runs}
+            kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
+            self.param.update(measured=kept, measuring=False)
+            if run.id in still and self.risk == "measured":
+                self.measure_risks()
+
+        self.background.start(work, done, self._failed)
+
+    def _failed(self, problem: str) -> None:
+        self.param.update(measuring=False, problem=problem)
+
+    # ------------------------------------------------------------------------------- two of the runs
+
+    def pair(self) -> tuple[Run, Run] | None:
+        """The two runs side by side, or None as long as there are no two."""
+        known = {run.id: run for run in self.results}
+        if self.first not in known or self.second not in known or self.first == self.second:
+            return None
+        return known[self.first], known[self.second]
+
+    def what_differs(self) -> list[tuple[str, str, str]]:
+        """Settings and results in which the two runs differ: name, the first's, the second's."""
+        both = self.pair()
+        if both is None:
+            return []
+        a, b = both
+        found = differences(a.document, b.document)
+        for name, text in (
+            ("information loss (GCP)", lambda run: _number(run.result.measures.get("gcp"))),
+            ("usefulness", lambda run: _number(run.result.measures.get("usefulness"))),
+            ("suppressed records", lambda run: f"{run.result.suppressed:,}"),
+            ("seconds", lambda run: f"{run.result.seconds:.2f}"),
+            ("guarantee", lambda run: run.result.guarantee),
+            ("checks", verdict),
+        ):
+            if text(a) != text(b):
+                found.append((name, text(a), text(b)))
+        return found
+
+    def losses_of_both(self) -> tuple[list[str], list[float], list[float]]:
+        """Columns, and what each loses in the first run and in the second."""
+        both = self.pair()
+        if both is None:
+            return [], [], []
+        a, b = (column_losses(run) for run in both)
+        names = list(dict.fromkeys([*a, *b]))
+        return names, [a.get(name, 0.0) for name in names], [b.get(name, 0.0) for name in names]
+
+    # -------------------------------------------------------------------------------------- history
+
+    def history(self) -> list[str]:
+        """The edits of the flow, the latest first, as sentences."""
+        documents = [*self.workspace.draft.past, self.workspace.draft.document]
+        return [changes(a, b) for a, b in itertools.pairwise(documents)][::-1]
+
+    def take_up(self, id: int) -> None:
+        """Put the settings of a run into the flow, as one edit that can be undone.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run.
+        """
+        document = self.workspace.run_of(id).document
+        self.workspace.draft.put({key: value for key, value in document.items() if key != "publish"})
+
+    # --------------------------------------------------------------------------------------- inside
+
+    def _runs_changed(self, *events: Any) -> None:
+        ids = [run.id for run in self.results]
+        first, second = self.first, self.second
+        if first not in ids:
+            first = ids[0] if ids else None
+        if second not in ids or second == first:
+            second = next((id for id in reversed(ids) if id != first), None)
+        known = {id: rate for id, rate in self.measured.items() if id in ids}
+        self.param.update(first=first, second=second, measured=known)
+        if not ids:
+            self.background.forget()
+            self.measuring = False
+        elif self.risk == "measured" and not self.workspace.running:
+            self.measure_risks()
+
+    def _risk_changed(self, event: Any) -> None:
+        if self.risk == "measured":
+            self.measure_risks()
+
+
+def verdict(run: Run) -> str:
+    """What the checks of a run said: text and a symbol."""
+    if run.result.problem is not None:
+        return "✗ no result"
+    passed = sum(finding.holds for finding in run.result.findings)
+    return f"{'✓' if run.ok else '✗'} {passed} of {len(run.result.findings)} hold"
+
+
+def _partition(run: Run) -> str:
+    cut = run.document.get("partition") or {}
+    size = cut.get("size")
+    return "whole table" if size is None else str(size)
+
+
+def _number(value: Any) -> str:
+    return "–" if value is None or value != value else f"{value:.4f}"
+
+
+def _spread(spread: Sequence[tuple[int, int]], bars: int = 20) -> list[float]:
+    """Records by their loss, in `bars` steps of equal width from 0 % to 100 %."""
+    found = [0.0] * bars
+    for percent, count in spread:
+        found[min(bars - 1, int(percent) * bars // 100)] += count
+    return found

@@ -1,0 +1,440 @@
+"""The screen Compare: run, cancel, and see what each method costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import param
+from bokeh.models.widgets.tables import NumberFormatter
+from markupsafe import Markup
+
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.dashboards.compare.model import MEASURES, RISKS, CompareModel
+from anonflow.dashboards.components import figures
+from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, sheet
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.drawing.marks import mark_of
+from anonflow.drawing.tables import pairs
+from anonflow.errors import AnonflowError
+
+__all__ = ["CompareScreen"]
+
+FIVE = ["greedy", "hungarian", "nh", "k-concealment", "mondrian"]
+"""The methods that the papers set side by side."""
+
+NO_RUN = "No run yet: choose methods and a k above, then press Run. Results appear here one by one."
+
+_TITLES = {
+    "mark": "",
+    "run": "run",
+    "partition": "partition",
+    "gcp": "GCP",
+    "usefulness": "usefulness",
+    "suppressed": "suppressed",
+    "seconds": "seconds",
+    "checks": "checks",
+    "best": "frontier",
+    "columns": "loss by column",
+    "records": "records by loss",
+}
+_WIDTHS = {
+    "mark": 36,
+    "run": 190,
+    "partition": 95,
+    "gcp": 80,
+    "usefulness": 112,
+    "suppressed": 124,
+    "seconds": 85,
+    "checks": 110,
+    "best": 85,
+    "columns": 120,
+    "records": 120,
+}
+
+
+class CompareScreen(pn.viewable.Viewer):
+    """Runs side by side.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = param.String(default="Compare", constant=True)
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.model = CompareModel(workspace)
+        self._filling = False
+        self._make_controls()
+        self._make_results()
+        self._make_pair()
+        self._make_history()
+        workspace.param.watch(self._show_controls, ["algorithms", "ks", "running", "problems", "table"])
+        workspace.param.watch(self._show_progress, ["progress", "status"])
+        workspace.param.watch(self._show_results, ["runs", "dark"])
+        workspace.param.watch(self._show_chosen, "chosen")
+        workspace.draft.param.watch(self._show_history, "document")
+        self.model.param.watch(self._show_frontier, ["risk", "measured", "measuring", "problem"])
+        self.model.param.watch(self._show_pair, ["first", "second"])
+        self._show_controls()
+        self._show_progress()
+        self._show_results()
+        self._show_history()
+
+    # ------------------------------------------------------------------------------------- controls
+
+    def _make_controls(self) -> None:
+        self.methods = pn.widgets.CheckBoxGroup(
+            options=list(REGISTRY),
+            inline=True,
+            label="Methods",
+            css_classes=["af-methods"],
+            stylesheets=[sheet()],
+        )
+        self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
+        self.five = pn.widgets.Button(label="The five of the papers", width=190, align="end")
+        self.run = pn.widgets.Button(label="Run", color="primary", width=120, css_classes=["af-run"])
+        self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
+        self.said = html("", "af-said")
+        self.progress = html("", "af-progress")
+        self.methods.param.watch(self._methods_changed, "value")
+        self.ks.param.watch(self._ks_changed, "value")
+        self.five.on_click(lambda _: self.workspace.set_algorithms(FIVE) if self.workspace.table else None)
+        self.run.on_click(self._start)
+        self.cancel.on_click(lambda _: self.workspace.cancel())
+
+    def _methods_changed(self, event: Any) -> None:
+        if self._filling:
+            return
+        if not event.new or self.workspace.frame is None:
+            # the last one stays: a flow without a method is none
+            self._show_controls()
+            return
+        self.workspace.set_algorithms([name for name in REGISTRY if name in event.new])
+
+    def _ks_changed(self, event: Any) -> None:
+        if self._filling or self.workspace.frame is None:
+            return
+        try:
+            ks = [int(one) for one in event.new.replace(";", ",").split(",") if one.strip()]
+            if not ks or min(ks) < 2:
+                raise ValueError
+        except ValueError:
+            self._say(
+                "k is a whole number of at least 2, or several with commas, such as 5, 10, 25.", "af-bad"
+            )
+            return
+        self.workspace.set_ks(ks)
+
+    def _start(self, _: Any) -> None:
+        try:
+            self.workspace.start()
+        except AnonflowError as error:
+            self._say(error.message, "af-bad")
+
+    def _say(self, text: str, kind: str) -> None:
+        self.said.css_classes = ["af-said", kind]
+        self.said.object = str(Markup("<p>{}</p>").format(text)) if text else ""
+        self.said.visible = bool(text)
+
+    def _show_controls(self, *events: Any) -> None:
+        workspace = self.workspace
+        self._filling = True
+        try:
+            self.methods.value = [name for name in REGISTRY if name in workspace.algorithms]
+            self.ks.value = ", ".join(map(str, workspace.ks))
+        finally:
+            self._filling = False
+        opened = workspace.frame is not None
+        can = opened and not workspace.running and not workspace.problems
+        number = len(workspace.algorithms) * len(workspace.ks)
+        self.run.disabled = not can
+        self.run.label = f"Run {number}" if number > 1 else "Run"
+        self.cancel.disabled = not workspace.running
+        self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.running
+        if workspace.running or not opened:
+            self._say("" if opened else "No table is open: open one on the screen Data first.", "af-note")
+        elif workspace.problems:
+            self._say("This cannot run yet: " + "; ".join(workspace.problems[:5]), "af-warn")
+        else:
+            self._say("", "af-note")
+
+    def _show_progress(self, *events: Any) -> None:
+        workspace = self.workspace
+        rows = Markup("").join(
+            Markup(
+                '<span>{}</span><progress max="1" value="{}" aria-label="{}"></progress><span class="n">{}</span>'
+            ).format(name, f"{share:.3f}", f"{name}: share of partitions done", _share(share))
+            for name, share in workspace.progress.items()
+        )
+        bars = Markup('<div class="progress">{}</div>').format(rows) if rows else Markup("")
+        self.progress.object = str(
+            Markup('<p class="soft" role="status">{}</p>{}').format(workspace.status, bars)
+        )
+
+    # -------------------------------------------------------------------------------------- results
+
+    def _make_results(self) -> None:
+        numbers = {
+            "gcp": NumberFormatter(format="0.0000", text_align="right"),
+            "usefulness": NumberFormatter(format="0.0000", text_align="right"),
+            "suppressed": NumberFormatter(format="0,0", text_align="right"),
+            "seconds": NumberFormatter(format="0.00", text_align="right"),
+        }
+        self.table = pn.widgets.Tabulator(
+            self.model.rows(),
+            show_index=False,
+            disabled=True,
+            selectable=1,
+            layout="fit_columns",
+            sizing_mode="stretch_width",
+            titles=_TITLES,
+            widths=_WIDTHS,
+            formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
+            hidden_columns=["id", "problem"],
+            text_align={"partition": "right"},
+            css_classes=["af-runs"],
+            stylesheets=[sheet()],
+            configuration={"columnDefaults": {"headerWordWrap": True}},
+            margin=(6, 0),
+        )
+        self.table.param.watch(self._row_chosen, "selection")
+        self.shown = pn.widgets.Select(label="Run on the screens Explore and Publish", options={}, width=320)
+        self.shown.param.watch(self._shown_changed, "value")
+        self.take_up = pn.widgets.Button(label="Take up its settings", width=180, align="end")
+        self.take_up.on_click(self._take_up)
+        self.failures = html("", "af-bad", visible=False)
+        self.legend = html("")
+        self.figures = {name: figure_pane(css_classes=[f"af-{name}"]) for name in MEASURES}
+        self.risk = pn.widgets.RadioButtonGroup(
+            label="Risk", options={text: name for name, text in RISKS.items()}, value=self.model.risk
+        )
+        self.risk.link(self.model, value="risk", bidirectional=True)
+        self.risk_said = html("")
+        self.frontier = figure_pane(css_classes=["af-frontier"])
+        self.nothing = empty(NO_RUN)
+        self.results = pn.Column(
+            card(
+                "Runs",
+                self.failures,
+                self.table,
+                pn.Row(self.shown, self.take_up),
+                lead="A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
+            ),
+            card(
+                "What each method costs",
+                self.legend,
+                pn.Row(*self.figures.values(), css_classes=["af-figures"], sizing_mode="stretch_width",
+                       stylesheets=[sheet()]),
+            ),
+            card(
+                "Risk and utility",
+                self.risk,
+                self.risk_said,
+                self.frontier,
+                lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
+            ),
+            sizing_mode="stretch_width",
+            margin=0,
+        )  # fmt: skip
+
+    def _row_chosen(self, event: Any) -> None:
+        if self._filling or not event.new:
+            return
+        value = self.table.value
+        if event.new[0] < len(value):
+            self._choose(int(value["id"].iloc[event.new[0]]))
+
+    def _shown_changed(self, event: Any) -> None:
+        if not self._filling and event.new is not None:
+            self._choose(event.new)
+
+    def _choose(self, id: int) -> None:
+        if any(run.id == id for run in self.model.results):
+            self.workspace.choose(id)
+        else:
+            self._show_chosen()  # a run without a result cannot be shown
+
+    def _take_up(self, _: Any) -> None:
+        if self.workspace.chosen is not None:
+            self.model.take_up(self.workspace.chosen)
+
+    def _show_results(self, *events: Any) -> None:
+        runs = self.workspace.runs
+        self.nothing.visible, self.results.visible = not runs, bool(runs)
+        self.pair.visible = len(self.model.results) > 1
+        rows = self.model.rows()
+        self._filling = True
+        try:
+            self.table.selection = []
+            self.table.value = rows
+            self.shown.options = {f"{run.name} (#{run.id})": run.id for run in self.model.results}
+        finally:
+            self._filling = False
+        failed = [run for run in runs if run.result.problem is not None]
+        self.failures.visible = bool(failed)
+        self.failures.object = str(
+            Markup("").join(Markup("<p>{}: {}</p>").format(run.name, run.result.problem) for run in failed)
+        )
+        methods = dict.fromkeys(run.result.algorithm for run in self.model.results)
+        self.legend.object = str(
+            Markup('<div class="legend">{}</div>').format(
+                Markup("").join(
+                    Markup("<span>{}{}</span>").format(mark_of(one).svg(16), one) for one in methods
+                )
+            )
+        )
+        options = {f"{run.name} (#{run.id})": run.id for run in self.model.results}
+        self.one.options = self.other.options = options
+        self._show_chosen()
+        self._show_pair()
+
+    def _show_chosen(self, *events: Any) -> None:
+        """The ring in the figures, the row in the table."""
+        chosen = self.workspace.chosen
+        self._filling = True
+        try:
+            if chosen in self.shown.options.values():
+                self.shown.value = chosen
+            value = self.table.value
+            rows = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
+            if self.table.selection != rows:
+                self.table.selection = rows
+        finally:
+            self._filling = False
+        look = figures.look(self.workspace.dark)
+        if self.model.results:
+            for name, label in MEASURES.items():
+                number = "0.00" if name == "seconds" else "0.0000"
+                self.figures[name].object = figures.against_k(
+                    self.model.points(name), label, look, chosen=chosen, tap=self._choose, number=number
+                )
+        self._show_frontier()
+
+    def _show_frontier(self, *events: Any) -> None:
+        model = self.model
+        points = model.frontier_points()
+        across = (
+            "risk promised: probability 1/k of finding a record"
+            if model.risk == "promised"
+            else "risk measured: probability of finding a record, knowing everybody's quasi-identifiers"
+        )
+        left = len(model.results) - len(points)
+        text = ""
+        if model.problem:
+            text = f"The risk could not be measured: {model.problem}"
+        elif model.risk == "measured":
+            text = (
+                f"Measuring: {left} of {len(model.results)} runs to go."
+                if left
+                else "Measured on a draw that is not published."
+            )
+        self.risk_said.object = str(Markup('<p class="soft">{}</p>').format(text)) if text else ""
+        self.risk_said.visible = bool(text)
+        if model.results:
+            self.frontier.object = figures.risk_and_loss(
+                points,
+                across,
+                figures.look(self.workspace.dark),
+                chosen=self.workspace.chosen,
+                tap=self._choose,
+            )
+
+    # --------------------------------------------------------------------------------- two of them
+
+    def _make_pair(self) -> None:
+        self.one = pn.widgets.Select(label="First run", options={}, width=280)
+        self.other = pn.widgets.Select(label="Second run", options={}, width=280)
+        self.one.link(self.model, value="first")
+        self.other.link(self.model, value="second")
+        self.differing = html("")
+        self.losses = html("")
+        self.pair = card(
+            "Two runs side by side",
+            pn.Row(self.one, self.other),
+            pn.Row(
+                self.differing,
+                self.losses,
+                css_classes=["af-two"],
+                sizing_mode="stretch_width",
+                stylesheets=[sheet()],
+            ),
+        )
+
+    def _show_pair(self, *events: Any) -> None:
+        model = self.model
+        for select, id in ((self.one, model.first), (self.other, model.second)):
+            if id in select.options.values() and select.value != id:
+                select.value = id
+        both = model.pair()
+        if both is None:
+            self.differing.object = "<p>Choose two different runs.</p>"
+            self.losses.object = ""
+            return
+        a, b = both
+        rows = model.what_differs()
+        table = facts(["", a.name, b.name], rows) if rows else Markup("<p>The two do not differ.</p>")
+        self.differing.object = str(Markup("<h4>What differs</h4>{}").format(table))
+        picture = pairs(
+            *model.losses_of_both(),
+            (f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"),
+            "Loss by column of two runs",
+        )
+        self.losses.object = str(Markup("<h4>Information loss by column</h4>{}").format(picture))
+
+    # -------------------------------------------------------------------------------------- history
+
+    def _make_history(self) -> None:
+        self.undo = pn.widgets.Button(label="Undo", width=100)
+        self.redo = pn.widgets.Button(label="Redo", width=100)
+        self.undo.on_click(lambda _: self.workspace.draft.undo())
+        self.redo.on_click(lambda _: self.workspace.draft.redo())
+        self.edits = html("")
+        self.history = card(
+            "History",
+            pn.Row(self.undo, self.redo),
+            self.edits,
+            lead="Edits of the flow, the latest first. Undo takes back an edit, never a run: the table of runs stays.",
+        )
+
+    def _show_history(self, *events: Any) -> None:
+        draft = self.workspace.draft
+        self.undo.disabled, self.redo.disabled = not draft.can_undo, not draft.can_redo
+        told = self.model.history()
+        items = Markup("").join(Markup("<li>{}</li>").format(one) for one in told[:12])
+        more = Markup("<p class='soft'>and {} before</p>").format(len(told) - 12) if len(told) > 12 else ""
+        self.edits.object = (
+            str(Markup('<ol class="history">{}</ol>{}').format(items, more))
+            if told
+            else "<p class='soft'>Nothing was changed since the table was opened.</p>"
+        )
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return pn.Column(
+            html(
+                Markup(
+                    "<h2>Compare</h2><p class='soft'>Every chosen method with every chosen k, side by side: what it "
+                    "loses, how useful the result is, how long it takes, and how well it protects.</p>"
+                )
+            ),
+            card(
+                "Run",
+                self.methods,
+                pn.Row(self.ks, self.five),
+                self.said,
+                pn.Row(self.run, self.cancel),
+                self.progress,
+            ),
+            self.nothing,
+            self.results,
+            self.pair,
+            self.history,
+            sizing_mode="stretch_width",
+        )
+
+
+def _share(share: float) -> str:
+    return "waiting" if share <= 0 else "done" if share >= 1 else f"{share:.0%} of its partitions"

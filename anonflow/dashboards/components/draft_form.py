@@ -1,0 +1,102 @@
+"""What a page lets one choose: params that are read from the draft, and written to it when they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import param
+
+from anonflow.dashboards.session.workspace import Workspace
+
+__all__ = ["Choices"]
+
+
+class Choices(param.Parameterized):
+    """Params over a part of a workspace's draft.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    The draft is the state; params here are a reading of it, in the words of a form. A subclass says which of its
+    params write (``WRITES``), how to read (``_read``) and how to write (``_write``, one edit of the draft). Reading
+    never writes, so that undo and other pages are followed without an echo.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+
+    WRITES: tuple[str, ...] = ()
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self._reading = 0
+        self._read_from: tuple[Any, ...] = ()
+        self.renew()
+        if self.WRITES:
+            self.param.watch(self._edited, list(self.WRITES))
+        workspace.param.watch(self._followed, ["frame", "table", "algorithms", "ks"])
+        workspace.draft.param.watch(self._followed, "document")
+
+    def renew(self) -> None:
+        """Read the draft again."""
+        self._read_from = self._now()
+        with self.quietly():
+            self._read()
+
+    @contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Params that change inside are not written."""
+        self._reading += 1
+        try:
+            yield
+        finally:
+            self._reading -= 1
+
+    def _followed(self, *events: param.parameterized.Event) -> None:
+        workspace = self.workspace
+        if workspace.frame is not None and workspace.draft.get(("table", "source")) != workspace.source:
+            return  # another table is being opened: its draft follows
+        now = self._now()
+        # the draft and what follows from it are told one after the other: once is enough
+        if len(self._read_from) != len(now) or any(
+            a is not b for a, b in zip(self._read_from, now, strict=True)
+        ):
+            self.renew()
+
+    def _now(self) -> tuple[Any, ...]:
+        """What the params are read from."""
+        workspace = self.workspace
+        return (
+            workspace.draft.document,
+            workspace.frame,
+            workspace.table,
+            workspace.algorithms,
+            workspace.ks,
+        )
+
+    def _edited(self, *events: param.parameterized.Event) -> None:
+        if not self._reading and self.workspace.frame is not None:
+            self._write({event.name for event in events})
+
+    def _read(self) -> None:
+        """Set params from the draft."""
+
+    def _write(self, names: set[str]) -> None:
+        """Edit the draft after params of these names changed."""
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Columns that the draft calls quasi-identifiers, in its order; also while it is not valid."""
+        frame = self.workspace.frame
+        columns = self.workspace.draft.get(("table", "columns"), {})
+        if frame is None or not isinstance(columns, dict):
+            return ()
+        return tuple(
+            name
+            for name, entry in columns.items()
+            if isinstance(entry, dict) and entry.get("role") == "quasi-identifier" and name in frame.columns
+        )

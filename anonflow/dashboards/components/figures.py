@@ -1,0 +1,330 @@
+"""Figures that answer a tap: results against k, the risk-utility frontier, distributions before and after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, NumeralTickFormatter, Range1d, TapTool
+from bokeh.plotting import figure
+
+from anonflow.drawing.marks import mark_of
+from anonflow.drawing.plots import BLUE, ORANGE
+from anonflow.utility.distributions import Distribution
+from anonflow.utility.frontier import frontier
+
+__all__ = ["DARK", "LIGHT", "Look", "Point", "against_k", "look", "overlay", "risk_and_loss"]
+
+FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+Tap = Callable[[int], None]
+
+_DAY = 86_400_000.0
+"""Milliseconds, in which figures count time."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colours of text and lines; what is behind them shines through.
+
+    Attributes
+    ----------
+    ink, soft, line, page : str
+        Of text, of lesser text, of the grid, and of what is behind.
+    """
+
+    ink: str
+    soft: str
+    line: str
+    page: str
+
+
+LIGHT = Look("#1d2329", "#5b6670", "#dfe4e8", "#ffffff")
+DARK = Look("#e6e9ec", "#a4b0bb", "#39424c", "#161b20")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run in a figure.
+
+    Attributes
+    ----------
+    id : int
+        Of the run.
+    name : str
+        Of the run.
+    algorithm : str
+    x, y : float
+    """
+
+    id: int
+    name: str
+    algorithm: str
+    x: float
+    y: float
+
+
+def look(dark: bool) -> Look:
+    """The colours of a light or a dark page."""
+    return DARK if dark else LIGHT
+
+
+def _figure(look: Look, height: int, across: str, up: str, **given: Any) -> figure:
+    made = figure(
+        height=height,
+        sizing_mode="stretch_width",
+        toolbar_location=None,
+        tools="",
+        background_fill_alpha=0.0,
+        border_fill_alpha=0.0,
+        outline_line_color=None,
+        x_axis_label=across,
+        y_axis_label=up,
+        **given,
+    )
+    for axis in (*made.xaxis, *made.yaxis):
+        axis.axis_line_color = look.line
+        axis.major_tick_line_color = look.line
+        axis.minor_tick_line_color = None
+        axis.major_label_text_color = look.ink
+        axis.major_label_text_font = FONT
+        axis.major_label_text_font_size = "12px"
+        axis.axis_label_text_color = look.soft
+        axis.axis_label_text_font = FONT
+        axis.axis_label_text_font_size = "12.5px"
+        axis.axis_label_text_font_style = "normal"
+    made.xgrid.grid_line_color = None
+    made.ygrid.grid_line_color = look.line
+    return made
+
+
+def _listen(source: ColumnDataSource, tap: Tap | None) -> None:
+    """Tell `tap` the id of a run that is tapped, each time it is."""
+    if tap is None:
+        return
+
+    def tapped(attr: str, old: list[int], new: list[int]) -> None:
+        if new:
+            id = int(source.data["id"][new[0]])
+            source.selected.indices = []  # so that a second tap is heard
+            tap(id)
+
+    source.selected.on_change("indices", tapped)
+
+
+def _marks(
+    made: figure, points: Sequence[Point], xs: Sequence[Any], look: Look, tap: Tap | None
+) -> list[Any]:
+    """The points, each with the look of its method; what was drawn."""
+    drawn = []
+    for algorithm in dict.fromkeys(point.algorithm for point in points):
+        own = [at for at, point in enumerate(points) if point.algorithm == algorithm]
+        mark = mark_of(algorithm)
+        source = ColumnDataSource(
+            {
+                "x": [xs[at] for at in own],
+                "y": [points[at].y for at in own],
+                "id": [points[at].id for at in own],
+                "name": [points[at].name for at in own],
+            }
+        )
+        drawn.append(
+            made.scatter(
+                "x",
+                "y",
+                source=source,
+                marker=mark.shape,
+                size=13,
+                fill_color=mark.colour,
+                line_color=look.page,
+                line_width=1.2,
+                nonselection_fill_alpha=1.0,
+                nonselection_line_alpha=1.0,
+            )
+        )
+        _listen(source, tap)
+    return drawn
+
+
+def _ring(made: figure, points: Sequence[Point], xs: Sequence[Any], chosen: int | None, look: Look) -> None:
+    at = next((at for at, point in enumerate(points) if point.id == chosen), None)
+    if at is not None:
+        made.scatter(
+            [xs[at]],
+            [points[at].y],
+            marker="circle",
+            size=24,
+            fill_color=None,
+            line_color=look.ink,
+            line_width=2,
+        )
+
+
+def _hover(made: figure, drawn: Sequence[Any], tips: list[tuple[str, str]], tap: Tap | None) -> None:
+    made.add_tools(HoverTool(renderers=list(drawn), tooltips=tips))
+    if tap is not None:
+        made.add_tools(TapTool(renderers=list(drawn)))
+
+
+def against_k(
+    points: Sequence[Point],
+    up: str,
+    look: Look,
+    *,
+    chosen: int | None = None,
+    tap: Tap | None = None,
+    number: str = "0.0000",
+    height: int = 270,
+) -> figure:
+    """A measure against k, a line for each method; with a single k, the methods side by side.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        ``x`` is k, ``y`` the measure. Of several runs of a method with the same k the latest is on the line.
+    up : str
+        What the measure is called.
+    look : Look
+    chosen : int, optional
+        Id of the run that gets a ring.
+    tap : callable, optional
+        Called with the id of a run whose mark is tapped.
+    number : str
+        How numbers are written.
+    height : int
+        In pixels.
+    """
+    shown = [point for point in points if math.isfinite(point.y)]
+    ks = sorted({point.x for point in shown})
+    values = [point.y for point in shown if point.y > 0]
+    scale = "log" if values and max(values) > 30 * min(values) and len(values) == len(shown) else "linear"
+    if len(ks) <= 1:
+        methods = list(dict.fromkeys(point.algorithm for point in shown))
+        across = "" if not ks else f"method (k = {ks[0]:g})"
+        made = _figure(look, height, across, up, x_range=methods or ["–"], y_axis_type=scale)
+        made.xaxis.major_label_orientation = 0.6 if sum(map(len, methods)) > 28 else "horizontal"
+        xs: list[Any] = [point.algorithm for point in shown]
+    else:
+        made = _figure(look, height, "k", up, y_axis_type=scale)
+        made.xaxis.ticker = FixedTicker(ticks=ks)
+        margin = 0.06 * (ks[-1] - ks[0])
+        made.x_range = Range1d(ks[0] - margin, ks[-1] + margin)
+        xs = [point.x for point in shown]
+        for algorithm in dict.fromkeys(point.algorithm for point in shown):
+            latest = {p.x: p.y for p in sorted(shown, key=lambda p: p.id) if p.algorithm == algorithm}
+            line = sorted(latest.items())
+            colour = mark_of(algorithm).colour
+            made.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)
+    if scale == "log":
+        made.yaxis.formatter = NumeralTickFormatter(format="0.[000]")
+        made.y_range = Range1d(min(values) / 1.8, 1.8 * max(values))
+    else:
+        made.y_range.start = 0.0
+        made.y_range.end = 1.12 * max(values, default=1.0)  # the ring stays inside
+    drawn = _marks(made, shown, xs, look, tap)
+    _ring(made, shown, xs, chosen, look)
+    _hover(made, drawn, [("run", "@name"), (up.split(",")[0], f"@y{{{number}}}")], tap)
+    return made
+
+
+def risk_and_loss(
+    points: Sequence[Point],
+    across: str,
+    look: Look,
+    *,
+    chosen: int | None = None,
+    tap: Tap | None = None,
+    height: int = 380,
+) -> figure:
+    """The risk-utility frontier: every run by its risk and its loss, and a line through those that none beats.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        ``x`` is the risk, ``y`` the GCP, both between 0 and 1.
+    across : str
+        What the risk is.
+    look : Look
+    chosen, tap, height
+        As for :func:`against_k`.
+    """
+    shown = [point for point in points if math.isfinite(point.x) and math.isfinite(point.y)]
+    made = _figure(look, height, across, "information loss (GCP), lower is better")
+    made.xgrid.grid_line_color = look.line
+    made.xaxis.formatter = NumeralTickFormatter(format="0.[0] %")
+    made.y_range.start = made.x_range.start = 0.0
+    made.x_range.end = 1.12 * max((point.x for point in shown), default=1.0)
+    made.y_range.end = 1.15 * (max((point.y for point in shown), default=1.0) or 1.0)
+    best = frontier([point.x for point in shown], [point.y for point in shown])
+    if len(best):
+        # beyond the ends: as safe as the safest at more loss, as good as the best at more risk
+        line = [(shown[at].x, shown[at].y) for at in best]
+        xs = [line[0][0], *(x for x, _ in line), made.x_range.end]
+        ys = [made.y_range.end, *(y for _, y in line), line[-1][1]]
+        made.step(xs, ys, mode="after", line_color=look.soft, line_dash="dashed", line_width=1.6)
+    risks = [point.x for point in shown]
+    drawn = _marks(made, shown, risks, look, tap)
+    _ring(made, shown, risks, chosen, look)
+    _hover(made, drawn, [("run", "@name"), ("risk", "@x{0.00 %}"), ("GCP", "@y{0.0000}")], tap)
+    return made
+
+
+def overlay(found: Distribution, look: Look, height: int = 330) -> figure:
+    """A column before (bars) and after (a line with dots over them)."""
+    bars_in_all = len(found.labels)
+    if found.edges is not None:
+        made = _figure(
+            look, height, found.name, "share of records", x_axis_type="datetime" if found.dates else "linear"
+        )
+        edges = found.edges * _DAY if found.dates else found.edges
+        left, right = edges[:-1], edges[1:]
+        middle: Any = (left + right) / 2
+        bars_in_all = len(left)  # missing values have no place among numbers
+    else:
+        labels = [label or "(empty)" for label in found.labels]
+        names = [f"{label}{'​' * labels[:at].count(label)}" for at, label in enumerate(labels)]
+        made = _figure(look, height, found.name, "share of records", x_range=names)
+        made.xaxis.major_label_orientation = 0.7 if sum(map(len, names)) > 60 else "horizontal"
+        middle = names
+    source = ColumnDataSource(
+        {
+            "x": middle,
+            "label": list(found.labels[:bars_in_all]),
+            "before": found.original[:bars_in_all],
+            "after": found.published[:bars_in_all],
+        }
+    )
+    if found.edges is not None:
+        source.add(left, "left")
+        source.add(right, "right")
+        bars = made.quad(
+            left="left", right="right", bottom=0, top="before", source=source,
+            fill_color=BLUE, fill_alpha=0.45, line_color=BLUE, legend_label="original",
+        )  # fmt: skip
+    else:
+        bars = made.vbar(
+            "x", top="before", width=0.82, source=source,
+            fill_color=BLUE, fill_alpha=0.45, line_color=BLUE, legend_label="original",
+        )  # fmt: skip
+    made.line("x", "after", source=source, line_color=ORANGE, line_width=2, legend_label="published")
+    dots = made.scatter(
+        "x", "after", source=source, marker="diamond", size=11, fill_color=ORANGE, line_color=look.page,
+        legend_label="published",
+    )  # fmt: skip
+    made.y_range.start = 0.0
+    made.yaxis.formatter = NumeralTickFormatter(format="0.[0] %")
+    legend = made.legend[0]
+    legend.background_fill_alpha = legend.border_line_alpha = 0.0
+    legend.label_text_color, legend.label_text_font = look.ink, FONT
+    legend.orientation, legend.location = "horizontal", "top_right"
+    made.center.remove(legend)
+    made.add_layout(legend, "above")
+    made.add_tools(
+        HoverTool(
+            renderers=[bars, dots],
+            tooltips=[(found.name, "@label"), ("original", "@before{0.0 %}"), ("published", "@after{0.0 %}")],
+        )
+    )
+    return made

@@ -1,0 +1,110 @@
+"""Small things that screens with results are made of: escaped HTML, notes, figures in a pane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+from markupsafe import Markup, escape
+
+__all__ = ["badge", "card", "cards", "empty", "facts", "figure_pane", "html", "sheet", "verdict_of"]
+
+
+@cache
+def sheet() -> str:
+    """The style of what shows results."""
+    return (Path(__file__).parents[1] / "style" / "results.css").read_text(encoding="utf-8")
+
+
+def html(text: str | Markup = "", *classes: str, **given: Any) -> pn.pane.HTML:
+    """A pane of markup; plain text is escaped."""
+    return pn.pane.HTML(
+        str(escape(text)),
+        css_classes=list(classes),
+        stylesheets=[sheet()],
+        sizing_mode="stretch_width",
+        margin=(4, 0),
+        **given,
+    )
+
+
+def empty(text: str) -> pn.pane.HTML:
+    """What stands where there is nothing yet: how to get there."""
+    return html(Markup("<p>{}</p>").format(text), "af-note")
+
+
+def card(title: str, *inside: Any, lead: str = "", classes: Sequence[str] = ()) -> pn.Column:
+    """A part of a screen with its title."""
+    head = Markup("<h3>{}</h3>").format(title)
+    if lead:
+        head += Markup('<p class="soft">{}</p>').format(lead)
+    return pn.Column(
+        html(head), *inside, css_classes=["af-card", *classes], stylesheets=[sheet()],
+        sizing_mode="stretch_width", margin=(8, 0),
+    )  # fmt: skip
+
+
+def figure_pane(**given: Any) -> pn.pane.Bokeh:
+    """A pane for a figure that has its colours already."""
+    return pn.pane.Bokeh(None, sizing_mode="stretch_width", margin=(2, 0), **given)
+
+
+def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterable[int] = ()) -> Markup:
+    """A table over the whole width.
+
+    Parameters
+    ----------
+    header : sequence of str, length c
+    rows : iterable of sequences, each of length c
+        Markup stands as it is.
+    numbers : iterable of int
+        Columns that are set to the right.
+    """
+    right = set(numbers)
+
+    def cell(tag: str, at: int, value: Any) -> Markup:
+        extra = Markup(' class="n"') if at in right else Markup("")
+        if tag == "th":
+            extra += Markup(' scope="col"')
+        return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), extra, value)
+
+    head = Markup("").join(cell("th", at, name) for at, name in enumerate(header))
+    body = Markup("").join(
+        Markup("<tr>{}</tr>").format(Markup("").join(cell("td", at, one) for at, one in enumerate(row)))
+        for row in rows
+    )
+    return Markup(
+        '<div class="scroll"><table class="facts"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
+    ).format(head, body)
+
+
+def cards(pairs: Iterable[tuple[str, str]]) -> Markup:
+    """Numbers with what they are below."""
+    each = Markup("").join(Markup("<div><b>{}</b><span>{}</span></div>").format(n, what) for n, what in pairs)
+    return Markup('<div class="cards">{}</div>').format(each)
+
+
+def verdict_of(holds: bool, good: str = "holds", bad: str = "fails") -> Markup:
+    """A verdict in text, symbol and colour."""
+    if holds:
+        return Markup('<span class="verdict good"><span aria-hidden="true">✓</span>{}</span>').format(good)
+    return Markup('<span class="verdict bad"><span aria-hidden="true">✗</span>{}</span>').format(bad)
+
+
+_OPEN = Markup(
+    '<svg viewBox="0 0 24 24" width="18" height="18" fill="none" stroke="currentColor" stroke-width="2" aria-hidden="true">'
+    '<circle cx="12" cy="12" r="9"/><path d="M3 12h18M12 3c3 3 3 15 0 18M12 3c-3 3-3 15 0 18"/></svg>'
+)
+_LOCK = Markup(
+    '<svg viewBox="0 0 24 24" width="18" height="18" fill="none" stroke="currentColor" stroke-width="2" aria-hidden="true">'
+    '<rect x="5" y="11" width="14" height="9" rx="2"/><path d="M8 11V8a4 4 0 0 1 8 0v3"/></svg>'
+)
+
+
+def badge(public: bool, text: str) -> Markup:
+    """Who may see what follows: a globe for everybody, a lock for the owner."""
+    kind, sign = ("public", _OPEN) if public else ("owner", _LOCK)
+    return Markup('<span class="badge {}">{}{}</span>').format(Markup(kind), sign, text)

@@ -1,0 +1,95 @@
+"""Small pieces of markup: bars, counts, lists of methods. Every text of the user's table is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from html import escape
+
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.report.report import PROMISES
+
+__all__ = ["methods_list", "risk", "unique_bars"]
+
+FAMILIES = {
+    "freeform": "Freeform: every row its own generalization, the least loss",
+    "k-concealment": "k-concealment: less loss still, a weaker promise",
+    "clustering": "Clustering: classes of equal rows",
+    "recoding": "Recoding: classes of equal rows, the classical way",
+    "pattern": "Patterns: values stay exact or are hidden",
+}
+
+
+def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:
+    """How many records are unique as quasi-identifiers are added, one bar for each.
+
+    Parameters
+    ----------
+    bars : sequence of (str, int, str, float)
+        Column, unique records up to it, their share in words, and as a number from 0 to 1.
+    """
+    rows = []
+    for at, (name, many, words, part) in enumerate(bars):
+        shown = escape(name)
+        rows.append(
+            f'<div class="name" title="{shown}">{"+ " if at else ""}{shown}</div>'
+            f'<div class="track" aria-hidden="true"><div class="fill" style="width:{100 * part:.2f}%"></div></div>'
+            f'<div class="number">{many:,} unique · {words}</div>'
+        )
+    return f'<div class="bars">{"".join(rows)}</div>'
+
+
+def risk(many: int, n: int, words: str, sentence: str) -> str:
+    """The count of records at risk, large, with a bar.
+
+    Parameters
+    ----------
+    many, n : int
+        Records at risk, and all.
+    words : str
+        Their share.
+    sentence : str
+        The same in a sentence.
+    """
+    if not n:
+        return f'<div class="risk"><div class="told">{escape(sentence)}</div></div>'
+    return (
+        f'<div class="risk" role="status"><div><span class="big">{many:,}</span> records at risk ({words})</div>'
+        f'<div class="told">{escape(sentence)}</div>'
+        f'<div class="track" aria-hidden="true"><div class="fill" style="width:{100 * many / n:.2f}%"></div></div></div>'
+    )
+
+
+def methods_list(chosen: Collection[str]) -> str:
+    """Every method of the registry to choose from, by family, with its guidance and what it guarantees.
+
+    Parameters
+    ----------
+    chosen : collection of str
+        Names of the methods that are chosen.
+    """
+    parts = []
+    families = dict.fromkeys([*FAMILIES, *(method.family for method in REGISTRY.values())])
+    for family in families:
+        methods = [method for method in REGISTRY.values() if method.family == family]
+        if not methods:
+            continue
+        cells = []
+        for method in methods:
+            on = method.name in chosen
+            cells.append(
+                f'<div class="method{" on" if on else ""}" data-key="{method.name}" role="checkbox" tabindex="-1" '
+                f'aria-checked="{"true" if on else "false"}" title="{escape(method.paper, quote=True)}">'
+                f'<span class="box" aria-hidden="true">{"✓" if on else ""}</span>'
+                f'<span><span class="name">{method.name}</span><span class="chip">{escape(method.guarantee)}</span></span>'
+                f'<span class="told">{escape(method.summary[:1].upper() + method.summary[1:])}.</span></div>'
+            )
+        parts.append(
+            f'<h4>{escape(FAMILIES.get(family, family))}</h4><div class="family">{"".join(cells)}</div>'
+        )
+    wanted = dict.fromkeys(REGISTRY[name].guarantee for name in chosen if name in REGISTRY)
+    promises = "".join(
+        f"<p><b>{escape(one)}</b> guarantees: {escape(PROMISES[one])}</p>"
+        for one in wanted
+        if one in PROMISES
+    )
+    return f'<div class="methods">{"".join(parts)}<div class="promises">{promises}</div></div>'

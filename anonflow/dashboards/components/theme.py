@@ -1,0 +1,76 @@
+"""How every screen looks: one style sheet, light and dark, and the bar over the screens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import panel as pn
+import param
+from panel.custom import JSComponent
+from panel.theme import Inherit
+from panel.theme.native import Native
+
+__all__ = ["Bar", "Look"]
+
+_STYLE = Path(__file__).parents[1] / "style"
+
+
+class Look(Native):
+    """Panel's own components in our colours; set once, on the outermost layout."""
+
+    modifiers: ClassVar[dict[type, dict[str, Any]]] = {
+        pn.viewable.Viewable: {"stylesheets": [Inherit, "style/app.css"]},
+    }
+
+
+class Bar(JSComponent):
+    """The steps, the tools, and one line that says what happens.
+
+    Parameters
+    ----------
+    steps, captions : list of str
+        Names of the screens, and a few words on each.
+    step : int
+        The one that is shown.
+    can_undo, can_redo, running, dark : bool
+    status : str
+    share : float
+        Of all runs, what is done.
+    troubles : int
+        How many things keep the draft from running.
+    page : bool
+        Whether the app is the whole page, not a notebook's cell.
+    user : str
+        Who signed in; empty where nobody has to.
+    """
+
+    steps = param.List(default=[])
+    captions = param.List(default=[])
+    step = param.Integer(default=0)
+    can_undo = param.Boolean(default=False)
+    can_redo = param.Boolean(default=False)
+    status = param.String(default="")
+    running = param.Boolean(default=False)
+    share = param.Number(default=0.0)
+    troubles = param.Integer(default=0)
+    dark = param.Boolean(default=False)
+    page = param.Boolean(default=True)
+    user = param.String(default="")
+
+    _esm = "style/bar.js"
+    _stylesheets: ClassVar[list[str]] = ["style/bar.css"]
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._listeners: list[Any] = []
+
+    def listen(self, listener: Any) -> None:
+        """Call `listener` with each action: ``undo`` or ``redo``."""
+        self._listeners.append(listener)
+
+    def _handle_msg(self, data: Any) -> None:
+        action = data.get("action") if isinstance(data, dict) else None
+        if action in ("undo", "redo"):
+            for listener in self._listeners:
+                listener(action)

@@ -1,0 +1,107 @@
+"""An upload that goes to disk chunk by chunk, and stops at the cap."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+
+from anonflow.dashboards.session.limits import MEGABYTE
+
+__all__ = ["DiskDropper"]
+
+
+class DiskDropper(pn.widgets.FileDropper):
+    """A place to drop one file, which is written to a folder as it arrives and handed over when it is whole.
+
+    Parameters
+    ----------
+    folder : callable
+        Where files go: the workspace's own folder, asked for when an upload begins.
+    most : int, optional
+        Bytes of a file at most. The browser is told, and the server counts for itself: what a browser says of
+        itself is not believed.
+    on_file : callable
+        Called with the name that the user gave and the path of the file.
+    on_refused : callable
+        Called with a sentence when an upload is not taken.
+
+    Raises
+    ------
+    ValueError
+        If a param of the widget is not one.
+
+    Notes
+    -----
+    Chunks come in order, numbered from 1; anything else ends the upload. At most one file is under way; the bytes are
+    never in ``value``, which would hold them in memory for as long as the session lives.
+    """
+
+    def __init__(
+        self,
+        folder: Callable[[], Path],
+        on_file: Callable[[str, Path], None],
+        on_refused: Callable[[str], None],
+        most: int | None = None,
+        **given: Any,
+    ) -> None:
+        if most is not None:
+            given.setdefault("max_file_size", f"{max(1, most // 1000)}KB")
+        given.setdefault("chunk_size", 2_000_000)
+        super().__init__(**given)
+        self._folder, self._on_file, self._on_refused = folder, on_file, on_refused
+        self._most = most
+        self._open: tuple[str, Path, int, int] | None = None
+
+    def _process_event(self, event: Any) -> None:
+        data = event.data
+        if event.event_name == "delete_event":
+            self._drop()
+            return
+        try:
+            name, chunk, total = str(data["name"]), int(data["chunk"]), int(data["total_chunks"])
+            block = data["data"]
+        except (KeyError, TypeError, ValueError):
+            self._refuse("the upload was broken off; try again")
+            return
+        block = block.encode() if isinstance(block, str) else bytes(block)
+        if chunk == 1:
+            self._drop()
+            handle, path = tempfile.mkstemp(prefix="upload-", dir=self._folder())
+            with open(handle, "wb"):
+                pass
+            self._open = name, Path(path), 0, 0
+        if self._open is None:
+            return  # the rest of a refused file
+        known, place, last, size = self._open
+        if known != name or chunk != last + 1 or chunk > total:
+            self._refuse("the upload was broken off; try again")
+            return
+        size += len(block)
+        if self._most is not None and size > self._most:
+            self._refuse(
+                f"the file is larger than {self._most / MEGABYTE:,.1f} MB, the most that is taken here; upload "
+                "fewer columns or records, or run anonflow on your own machine"
+            )
+            return
+        with place.open("ab") as stream:
+            stream.write(block)
+        self._open = name, place, chunk, size
+        if chunk == total:
+            self._open = None
+            try:
+                self._on_file(name, place)
+            finally:
+                place.unlink(missing_ok=True)
+
+    def _refuse(self, sentence: str) -> None:
+        self._drop()
+        self._on_refused(sentence)
+
+    def _drop(self) -> None:
+        if self._open is not None:
+            self._open[1].unlink(missing_ok=True)
+            self._open = None

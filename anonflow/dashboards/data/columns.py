@@ -1,0 +1,246 @@
+"""What the columns are, as a table in which it is chosen; and how far they single people out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import param
+
+from anonflow import datasets
+from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
+from anonflow.dashboards.protect.settings import share
+from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.table.coding import column_values, missing_cells, numbers_of
+from anonflow.table.infer import infer_columns
+from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
+from anonflow.table.uniqueness import unique_as_added
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COLUMNS", "NOT_PUBLISHED", "ColumnChoice", "about_datasets", "type_of"]
+
+COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value")
+"""Columns of the table of columns."""
+
+NOT_PUBLISHED = "not published"
+"""The role of a column that the draft does not name."""
+
+NO_KIND = ""
+
+
+class ColumnChoice(Choices):
+    """Roles and kinds of the columns, one edit of the draft for each choice.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    Counts of a column are made once for a table, those of unique records once for its quasi-identifiers.
+    """
+
+    said = param.String(default="", doc="Why the last choice was not taken; empty if it was.")
+    rows = param.Parameter(default=None, doc="The table of columns, a DataFrame, or None.")
+    bars = param.List(default=[], doc="(column, unique records up to it, their share in words, 0 to 1).")
+
+    def __init__(self, workspace: Any, **given: Any) -> None:
+        self._about: tuple[Any, dict[str, tuple[str, int, int]]] | None = None
+        self._unique: tuple[Any, tuple[str, ...], list[int]] | None = None
+        self._seen: tuple[Any, Any] | None = None
+        super().__init__(workspace, **given)
+
+    # ------------------------------------------------------------------------------- what there is
+
+    def about(self) -> dict[str, tuple[str, int, int]]:
+        """Type, distinct values and missing cells of each column."""
+        frame = self.workspace.frame
+        if frame is None:
+            return {}
+        if self._about is None or self._about[0] is not frame:
+            self._about = frame, {str(name): _count(frame[name]) for name in frame.columns}
+        return self._about[1]
+
+    def table(self) -> pd.DataFrame:
+        """A row for each column of the table, in its order: what it is, and what it is taken for."""
+        import pandas as pd
+
+        columns = self.workspace.draft.get(("table", "columns"), {})
+        rows = []
+        for name, (sort, distinct, missing) in self.about().items():
+            entry = columns.get(name) if isinstance(columns.get(name), dict) else None
+            kind = str((entry or {}).get("kind", NO_KIND))
+            rule = (entry or {}).get("missing")
+            if rule is None and kind in MISSING_RULES and missing:
+                rule = MISSING_RULES[kind][0]
+            role = NOT_PUBLISHED if entry is None else str(entry.get("role", NOT_PUBLISHED))
+            rows.append((name, sort, distinct, missing, role, kind, rule or ""))
+        return pd.DataFrame(rows, columns=list(COLUMNS))
+
+    def unique(self) -> list[int]:
+        """Unique records on the first quasi-identifier, the first two, and so on."""
+        frame, names = self.workspace.frame, self.quasi_identifiers
+        if frame is None or not names:
+            return []
+        if self._unique is None or self._unique[0] is not frame or self._unique[1] != names:
+            self._unique = frame, names, unique_as_added(frame, names)
+        return self._unique[2]
+
+    def sentence(self) -> str:
+        """How many records are unique on the quasi-identifiers."""
+        found = self.unique()
+        if not found:
+            return (
+                ""
+                if self.workspace.frame is None
+                else "No column is a quasi-identifier yet: choose at least one."
+            )
+        n = len(self.workspace.frame)
+        return f"{found[-1]:,} records ({share(found[-1], n)}) are unique on these QIs."
+
+    def first_rows(self, most: int = 100) -> pd.DataFrame:
+        """The first records as they were read: the owner's view.
+
+        Raises
+        ------
+        DataError
+            If no table is open.
+        """
+        if self.workspace.frame is None:
+            raise DataError("no table is open; open one first")
+        first: pd.DataFrame = self.workspace.frame.head(most)
+        return first
+
+    # ------------------------------------------------------------------------------------ choosing
+
+    def choose(self, column: str, field: str, value: Any) -> bool:
+        """Take a choice that was made in the table of columns.
+
+        Parameters
+        ----------
+        column : str
+            A column of the user's table.
+        field : str
+            ``role``, ``kind`` or ``no value``.
+        value : object
+            What was chosen, as the browser sent it.
+
+        Returns
+        -------
+        bool
+            Whether it was taken; else `said` says why not.
+        """
+        self.said = ""
+        try:
+            if field == "role":
+                self._choose_role(column, value)
+            elif field == "kind":
+                self._choose_kind(column, value)
+            elif field == "no value":
+                self._choose_rule(column, value)
+            else:
+                raise ParameterError("only role, kind and what is done without a value are chosen here")
+        except AnonflowError as error:
+            self.said = error.problems[0]
+            self.param.trigger("rows")
+            return False
+        return True
+
+    def _choose_role(self, column: str, role: Any) -> None:
+        if role == NOT_PUBLISHED:
+            self.workspace.set_column(column, role=None, kind=None)
+            return
+        if role not in ROLES:
+            raise ParameterError(f"a role is one of {', '.join(ROLES)}")
+        self.workspace.set_column(column, role=role)
+
+    def _choose_kind(self, column: str, kind: Any) -> None:
+        if kind not in KINDS:
+            raise ParameterError(f"a kind is one of {', '.join(KINDS)}")
+        declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
+        if kind == "hierarchy":
+            given = self._given_hierarchy(column)
+            values = column_values(self.workspace.frame[column], column)[0]
+            declared["hierarchy"] = given or suggested_hierarchy([value for value in values if value])
+        self.workspace.set_column(column, **declared)
+
+    def _choose_rule(self, column: str, rule: Any) -> None:
+        kind = self.workspace.draft.get(("table", "columns", column, "kind"))
+        if kind not in MISSING_RULES:
+            raise ParameterError("what is done without a value is said of quasi-identifiers only")
+        if rule not in MISSING_RULES[kind]:
+            raise ParameterError(f"without a value, kind {kind} can {', '.join(MISSING_RULES[kind])}")
+        self.workspace.set_column(column, missing=None if rule == MISSING_RULES[kind][0] else rule)
+
+    def _given_hierarchy(self, column: str) -> Any:
+        name = self.workspace.source.get("dataset")
+        if name is None:
+            return None
+        return datasets.schema(name, hierarchies=True).get(column, {}).get("hierarchy")
+
+    def infer(self) -> None:
+        """Go back to the first guess at roles and kinds, as one edit."""
+        frame = self.workspace.frame
+        if frame is None:
+            return
+        name = self.workspace.source.get("dataset")
+        if name is not None:
+            known = datasets.schema(name)
+            columns = {column: entry for column, entry in known.items() if column in frame.columns}
+        else:
+            columns = infer_columns(frame)
+        self.workspace.draft.set(("table", "columns"), columns)
+
+    def _read(self) -> None:
+        seen = (self.workspace.frame, self.workspace.draft.get(("table", "columns")))
+        if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
+            return
+        self._seen = seen
+        found = self.unique()
+        n = 0 if self.workspace.frame is None else len(self.workspace.frame)
+        bars = [
+            (name, many, share(many, n), many / n)
+            for name, many in zip(self.quasi_identifiers, found, strict=True)
+        ]
+        rows = None if self.workspace.frame is None else self.table()
+        if rows is None or self.rows is None or not rows.equals(self.rows):
+            self.rows = rows
+        self.bars = bars
+
+
+def about_datasets() -> dict[str, str]:
+    """What the page says of each built-in table: its name, and a line about it."""
+    found = {}
+    for row in datasets.describe().to_dict("records"):
+        fetched = "" if row["available"] else " · needs a download (or its file on disk)"
+        found[row["name"]] = (
+            f"{row['rows']:,} records, {row['columns']} columns · {row['origin']} · {row['licence']}{fetched}"
+        )
+    return found
+
+
+def type_of(cells: pd.Series) -> str:
+    """What the values of a column are: number, date, truth value, text, or nothing at all."""
+    import pandas as pd
+
+    values = cells[~missing_cells(cells)]
+    if not len(values):
+        return "empty"
+    if pd.api.types.is_bool_dtype(values.dtype):
+        return "truth value"
+    try:
+        dates = numbers_of(values, "")[1]
+    except (AnonflowError, ValueError, TypeError, OverflowError):
+        return "text"
+    return "number" if dates is None else "date"
+
+
+def _count(cells: pd.Series) -> tuple[str, int, int]:
+    missing = int(missing_cells(cells).sum())
+    try:
+        distinct = int(cells.nunique(dropna=True))
+    except TypeError:
+        distinct = 0  # lists and the like: the reader refuses them, a frame may have them
+    return type_of(cells), distinct, missing

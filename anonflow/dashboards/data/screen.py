@@ -1,0 +1,371 @@
+"""The page Data: a table is opened, and what its columns are is chosen in the table itself."""
+
+from __future__ import annotations
+
+import inspect
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import panel as pn
+import param
+
+from anonflow import datasets
+from anonflow.dashboards.components.clickable import PARTS
+from anonflow.dashboards.components.html import card
+from anonflow.dashboards.components.markup import unique_bars
+from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.data.columns import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
+from anonflow.dashboards.session.background import Background
+from anonflow.dashboards.session.limits import MEGABYTE
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.errors import AnonflowError
+from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
+
+__all__ = ["DataScreen"]
+
+BUILT_IN, OWN = "Built-in table", "Your own file"
+
+DELIMITERS = {"found in the file": "", "comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+
+_ROLES = {
+    "quasi-identifier": "background-color: var(--af-accent-soft); font-weight: 600;",
+    "sensitive": "background-color: var(--af-warn-soft); font-weight: 600;",
+    "identifier": "background-color: var(--af-bad-soft);",
+    NOT_PUBLISHED: "color: var(--af-muted); font-style: italic;",
+}
+
+_STEPS = """<ol class="steps">
+<li><b>Data</b>: open a table, and say which columns others may know of a person.
+<div class="told">They are its quasi-identifiers; what is to be protected is sensitive.</div></li>
+<li><b>Protect</b>: choose among how many records each one hides, and by which methods.</li>
+<li><b>Compare</b>: run them, and see what each costs.</li>
+<li><b>Explore</b>: look at a result, column by column and record by record.</li>
+<li><b>Publish</b>: a release with its checks, its report, and the flow that repeats it.</li>
+</ol>"""
+
+_WORDS = {
+    "n": "records", "q": "columns", "sd": "standard deviation", "seed": "seed of the generator (no secret)",
+    "part": "part", "complete": "only complete rows",
+}  # fmt: skip
+
+
+class DataScreen(pn.viewable.Viewer):
+    """Open a table; see its first rows, types and missing values; say what its columns are.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace)
+    title = "Data"
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.choice = ColumnChoice(self.workspace)
+        self.reading = Background(self.workspace, at_once=True)
+        self._options: dict[str, Any] = {}
+        self._opening()
+        self._looking()
+        self.choice.param.watch(self._show_columns, "rows")
+        self.choice.param.watch(self._show_bars, "bars")
+        self.choice.param.watch(self._say, "said")
+        self.workspace.param.watch(self._show_frame, "frame")
+        self.workspace.param.watch(self._show_trouble, ["problems", "table", "frame"])
+        self._show_frame()
+        self._show_columns()
+        self._show_bars()
+
+    # ---------------------------------------------------------------------------------- a table in
+
+    def _opening(self) -> None:
+        self._about = about_datasets()
+        self.way = pn.widgets.RadioButtonGroup(
+            label="Where the table comes from",
+            options=[BUILT_IN, OWN],
+            value=BUILT_IN,
+            sizing_mode="stretch_width",
+        )
+        first = next(iter(self._about))
+        self.dataset = pn.widgets.Select(
+            label="Built-in table", options=list(self._about), value=first, sizing_mode="stretch_width"
+        )
+        self.about = pn.pane.HTML("", css_classes=["af-muted"], sizing_mode="stretch_width")
+        self.asked = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
+        self.hierarchies = pn.widgets.Checkbox(label="with the hierarchies that go with it", value=False)
+        self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
+        limits = self.workspace.limits
+        self.dropper = DiskDropper(
+            self._folder, self._open_file, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
+            label="CSV or Parquet file", sizing_mode="stretch_width", css_classes=["af-dropper"],
+        )  # fmt: skip
+        caps = []
+        if limits.upload_bytes is not None:
+            caps.append(f"{limits.upload_bytes / MEGABYTE:,.0f} MB")
+        if limits.rows is not None:
+            caps.append(f"{limits.rows:,} records")
+        most = f"At most {' and '.join(caps)}. " if caps else ""
+        self.told = pn.pane.HTML(
+            f"{most}The first line of a CSV file names the columns. Your file stays in a private folder and is "
+            "deleted when you leave.",
+            css_classes=["af-muted"],
+            sizing_mode="stretch_width",
+        )
+        self.delimiter = pn.widgets.Select(label="Between cells", options=DELIMITERS, value="", width=180)
+        self.encoding = pn.widgets.TextInput(label="Encoding", value="utf-8", width=120)
+        self.missing = pn.widgets.TextInput(
+            label="Texts that mean: no value", placeholder="such as NA, ?", width=220
+        )
+        written = pn.Card(
+            pn.FlexBox(self.delimiter, self.encoding, self.missing, gap="8px"),
+            header=pn.pane.HTML("How the CSV file is written", margin=(4, 6)),
+            collapsed=True,
+            sizing_mode="stretch_width",
+        )
+        self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
+        built_in = pn.Column(
+            self.dataset, self.about, self.asked, self.hierarchies, self.open, sizing_mode="stretch_width"
+        )
+        own = pn.Column(self.dropper, self.told, written, sizing_mode="stretch_width", visible=False)
+        self.dataset.param.watch(self._about_dataset, "value")
+
+        def turn(event: Any) -> None:
+            built_in.visible, own.visible = event.new == BUILT_IN, event.new == OWN
+
+        self.way.param.watch(turn, "value")
+        self._about_dataset()
+        self._source = card("Open a table", self.way, built_in, own, self.wrong)
+
+    def _about_dataset(self, *events: Any) -> None:
+        name = self.dataset.value
+        self.about.object = f"<p>{self._about[name]}</p>"
+        self._options = {}
+        for option, default in datasets.options(name).items():
+            words = _WORDS.get(option, option)
+            if isinstance(default, bool):
+                widget: Any = pn.widgets.Checkbox(label=words, value=default)
+            elif option == "part":
+                widget = pn.widgets.Select(
+                    label=words, options=["train", "test", "all"], value=default, width=140
+                )
+            elif isinstance(default, float):
+                widget = pn.widgets.FloatInput(label=words, value=default, start=0.0, width=140)
+            elif isinstance(default, int):
+                least = 0 if option == "seed" else 1
+                widget = pn.widgets.IntInput(label=words, value=default, start=least, width=140)
+            elif default is inspect.Parameter.empty or default is None:
+                widget = pn.widgets.IntInput(
+                    label=words, value=0 if option == "seed" else 1000, start=0, width=140
+                )
+            else:
+                widget = pn.widgets.TextInput(label=words, value=str(default), width=140)
+            self._options[option] = widget
+        self.asked.objects = list(self._options.values())
+        self.hierarchies.visible = any(
+            entry.get("kind") == "hierarchy" for entry in datasets.schema(name, hierarchies=True).values()
+        )
+
+    def _folder(self) -> Path:
+        folder: Path = self.workspace.folder
+        return folder
+
+    def _open_dataset(self, *events: Any) -> None:
+        self.reading.forget()
+        self._source.loading = False
+        name = self.dataset.value
+        given = {
+            option: widget.value
+            for option, widget in self._options.items()
+            if widget.value != datasets.options(name)[option]
+        }
+        if self.hierarchies.visible and self.hierarchies.value:
+            given["hierarchies"] = True
+        self._try(lambda: self.workspace.open_dataset(name, **given))
+
+    def _open_file(self, name: str, path: Path) -> None:
+        given: dict[str, Any] = {}
+        if not name.lower().endswith((".parquet", ".pq")):
+            missing = tuple(text.strip() for text in self.missing.value.split(",") if text.strip())
+            encoding = self.encoding.value.strip()
+            given = {"delimiter": self.delimiter.value, "encoding": encoding, "missing": missing}
+            given = {
+                key: value for key, value in given.items() if value and (key, value) != ("encoding", "utf-8")
+            }
+            if "missing" in given:
+                given["missing"] = list(missing)
+        self._refused("")
+        workspace = self.workspace
+        kept = path.with_name(f"{path.name}-whole")  # ours now: the upload's own place is emptied
+        path.rename(kept)
+        workspace.status = "Reading your file."
+        self._source.loading = True
+
+        def read() -> Any:
+            try:
+                return workspace.read_file(name, kept, **given)
+            finally:
+                kept.unlink(missing_ok=True)
+
+        def done(opening: Any) -> None:
+            self._source.loading = False
+            self._try(opening)
+
+        def failed(sentence: str) -> None:
+            self._source.loading = False
+            workspace.status = "The file was not opened."
+            self._refused(sentence)
+
+        self.reading.start(read, done, failed)
+
+    def _try(self, opening: Any) -> None:
+        self._refused("")
+        self.open.loading = True
+        try:
+            opening()
+        except AnonflowError as error:
+            self._refused(" ".join(error.problems[:3]))
+        finally:
+            self.open.loading = False
+
+    def _refused(self, sentence: str) -> None:
+        self.wrong.object = f"<p><b>Not opened.</b> {escape(sentence)}</p>"
+        self.wrong.visible = bool(sentence)
+
+    # ------------------------------------------------------------------------------ what it is like
+
+    def _looking(self) -> None:
+        editors: dict[str, Any] = dict.fromkeys(COLUMNS) | {
+            "role": {"type": "list", "values": [*ROLES, NOT_PUBLISHED], "autocomplete": False},
+            "kind": {"type": "list", "values": list(KINDS)},
+            "no value": {
+                "type": "list",
+                "values": sorted({rule for all in MISSING_RULES.values() for rule in all}),
+            },
+        }
+        self.columns = pn.widgets.Tabulator(
+            pd.DataFrame(columns=list(COLUMNS)),
+            show_index=False,
+            editors=editors,
+            layout="fit_columns",
+            sortable=False,
+            selectable=False,
+            stylesheets=[PARTS],
+            titles={"column": "Column", "type": "Type", "distinct": "Distinct", "missing": "Missing",
+                    "role": "Role ▾", "kind": "Kind ▾", "no value": "Without a value ▾"},
+            header_tooltips={
+                "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
+                "as it is · identifier: never published",
+                "kind": "how a quasi-identifier may be generalized",
+                "no value": "what is done with records without a value",
+            },
+            text_align={"distinct": "right", "missing": "right"},
+            widths={"type": 88, "distinct": 82, "missing": 80, "role": 150, "kind": 112},
+            sizing_mode="stretch_width",
+            css_classes=["af-columns"],
+        )  # fmt: skip
+        self.columns.on_edit(self._edited)
+        self.columns.style.map(lambda role: _ROLES.get(role, ""), subset=["role"])
+        self.said = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
+        self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
+        self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
+        self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
+        self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
+        self.first = pn.widgets.Tabulator(
+            pd.DataFrame(),
+            show_index=False,
+            disabled=True,
+            pagination="local",
+            page_size=10,
+            layout="fit_data_fill",
+            sortable=False,
+            selectable=False,
+            stylesheets=[PARTS],
+            sizing_mode="stretch_width",
+        )
+        self.counts = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
+        self._columns_card = card(
+            "Columns",
+            self.columns,
+            self.said,
+            self.trouble,
+            pn.Row(self.guess),
+            lead="Click a role or a kind to change it. Only you know what others may know of a person.",
+        )
+        self._unique_card = card("Who stands alone", self.sentence, self.bars)
+        self._first_card = card("First rows", self.counts, self.first)
+        self._steps_card = card("What happens here", pn.pane.HTML(_STEPS, stylesheets=[PARTS]))
+        self._top = pn.Column(
+            self._source,
+            self._steps_card,
+            self._unique_card,
+            css_classes=["af-two"],
+            stylesheets=[PARTS],
+            sizing_mode="stretch_width",
+        )
+        self._page = pn.Column(self._top, sizing_mode="stretch_width")
+
+    def _edited(self, event: Any) -> None:
+        rows = self.choice.rows
+        if rows is None or not 0 <= event.row < len(rows):
+            return
+        self.choice.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
+
+    def _show_columns(self, *events: Any) -> None:
+        rows = self.choice.rows
+        shown = pd.DataFrame(columns=list(COLUMNS)) if rows is None else rows.copy()
+        before = self.columns.value
+        if len(before) == len(shown) and list(before["column"]) == list(shown["column"]):
+            # only the cells that changed, so that the keyboard stays where it is
+            changes = {
+                name: [(at, new) for at, (old, new) in enumerate(zip(before[name], shown[name], strict=True))
+                       if old != new]
+                for name in ("role", "kind", "no value")
+            }  # fmt: skip
+            changes = {name: cells for name, cells in changes.items() if cells}
+            if changes:
+                self.columns.patch(changes)
+        else:
+            self.columns.value = shown
+        self._say()
+
+    def _show_bars(self, *events: Any) -> None:
+        sentence = self.choice.sentence()
+        self.sentence.object = f"<p><b>{escape(sentence)}</b></p>" if sentence else ""
+        self.bars.object = unique_bars(self.choice.bars)
+
+    def _say(self, *events: Any) -> None:
+        self.said.object = f"<p>{escape(self.choice.said)}</p>"
+        self.said.visible = bool(self.choice.said)
+
+    def _show_trouble(self, *events: Any) -> None:
+        """What keeps the columns from being used as they are declared; the rest is said on Protect."""
+        workspace = self.workspace
+        wrong = workspace.frame is not None and workspace.table is None
+        items = "".join(f"<li>{escape(text)}</li>" for text in workspace.problems[:6])
+        self.trouble.object = f"<p><b>The columns cannot be used like this.</b></p><ul>{items}</ul>"
+        self.trouble.visible = wrong
+
+    def _show_frame(self, *events: Any) -> None:
+        frame = self.workspace.frame
+        if frame is None:
+            self._steps_card.visible, self._unique_card.visible = True, False
+            self._page.objects = [self._top]
+            self.first.value = pd.DataFrame()
+            return
+        missing = sum(missing for _, _, missing in self.choice.about().values())
+        self.counts.object = (
+            f"{len(frame):,} records, {frame.shape[1]:,} columns, {missing:,} cells without a value. "
+            "These are your records as they are: nobody else sees them."
+        )
+        first = self.choice.first_rows().reset_index(drop=True)
+        # a title is markup to the table: names are anybody's
+        self.first.titles = {str(name): escape(str(name)) for name in first.columns}
+        self.first.value = first
+        # a table that is not seen is not drawn right: it is put in place with its rows
+        self._steps_card.visible, self._unique_card.visible = False, True
+        self._page.objects = [self._top, self._columns_card, self._first_card]
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._page

@@ -1,0 +1,239 @@
+"""What the screen Explore shows of one run, without the screen: the owner's view of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import param
+
+from anonflow.algorithms.view import sizes_of
+from anonflow.dashboards.compare.model import column_losses
+from anonflow.dashboards.session.background import Background
+from anonflow.dashboards.session.workspace import Run, Workspace
+from anonflow.generalization import Generalization
+from anonflow.loss import record_costs
+from anonflow.risk import Scene, usual
+from anonflow.risk.attack import row_of
+from anonflow.utility.distributions import Distribution, distribution
+from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.algorithms.anonymize import Anonymization
+
+__all__ = ["ATTACKERS", "Attacks", "BeforeAfter", "ExploreModel", "called", "in_plain_words"]
+
+HEAT = 30
+"""Runs in the table of losses; the latest, and the chosen one."""
+
+ATTACKERS = {
+    "prosecutor": "looks for one person",
+    "journalist": "has a register",
+    "marketer": "links everybody",
+    "linker": "rules rows out",
+    "insider": "knows others' rows",
+    "replay": "guesses the seed",
+    "order": "reads the rows' order",
+    "homogeneity": "wants the secret",
+    "counting": "counts all matchings",
+}
+"""What an attacker does, in a few words."""
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeAfter:
+    """The records as they were and as they are published, text.
+
+    Attributes
+    ----------
+    before, after : pandas.DataFrame, shape (n, QI columns)
+        Row i is record i.
+    changed : numpy.ndarray, shape (n, QI columns), bool
+    """
+
+    before: pd.DataFrame
+    after: pd.DataFrame
+    changed: np.ndarray
+
+    def found(self, search: str, only_changed: bool = False) -> np.ndarray:
+        """Positions of the records in which a text occurs, before or after, whatever its case."""
+        kept = self.changed.any(axis=1) if only_changed else np.ones(len(self.before), bool)
+        text = search.strip()
+        if text:
+            hit = np.zeros(len(self.before), bool)
+            for frame in (self.before, self.after):
+                for name in frame.columns:
+                    hit |= frame[name].str.contains(text, case=False, regex=False).to_numpy(bool)
+            kept &= hit
+        return np.flatnonzero(kept)
+
+
+@dataclass(frozen=True, eq=False)
+class Attacks:
+    """What attackers did with a run.
+
+    Attributes
+    ----------
+    rows : list of dict
+        As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or None.
+    covering : tuple of (int, int)
+        How many people (second) are covered by how many rows (first).
+    """
+
+    rows: list[dict[str, Any]]
+    covering: tuple[tuple[int, int], ...]
+
+
+class ExploreModel(param.Parameterized):
+    """The chosen run of a workspace.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    ``column`` is one of the run's coded QIs, and ``record`` a position of its table, whenever there is a run.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    column = param.String(default="", doc="The quasi-identifier whose distribution is shown.")
+    record = param.Integer(default=0, bounds=(0, None), doc="Position of the record whose graph is shown.")
+    attacks = param.Parameter(None, doc="Attacks of the chosen run, or None.")
+    attacking = param.Boolean(default=False)
+    problem = param.String(default="", doc="Why the attack failed.")
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.background = Background(workspace)
+        self._records: tuple[int, BeforeAfter] | None = None
+        self._attacked: dict[int, Attacks] = {}
+        workspace.param.watch(self._chosen_changed, ["chosen", "runs"])
+        self._chosen_changed()
+
+    @property
+    def run(self) -> Run | None:
+        """The chosen run, None where there is none with a result."""
+        return self.workspace.chosen_run
+
+    @property
+    def made(self) -> Anonymization | None:
+        """What the chosen run made of the table: the owner's."""
+        return None if self.run is None else self.run.result.anonymization
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the run's coded quasi-identifiers."""
+        made = self.made
+        return [] if made is None else [domain.name for domain in made.table.domains]
+
+    def heat(self) -> tuple[list[str], list[str], list[list[float | None]]]:
+        """Loss by attribute and run: columns, runs, and the losses between 0 and 1."""
+        runs = [run for run in self.workspace.runs if run.result.anonymization is not None]
+        shown = runs[-HEAT:]
+        if self.run is not None and self.run not in shown:
+            shown = [self.run, *shown[1:]]
+        losses = [column_losses(run) for run in shown]
+        columns = list(dict.fromkeys(name for one in losses for name in one))
+        names = [f"{'▶ ' if run is self.run else ''}{run.name} (#{run.id})" for run in shown]
+        values = [
+            [*(one.get(name) for name in columns), run.result.measures.get("gcp")]
+            for one, run in zip(losses, shown, strict=True)
+        ]
+        return [*columns, "all (GCP)"], names, values
+
+    def distribution(self) -> Distribution | None:
+        """The chosen column before and after."""
+        made = self.made
+        if made is None or self.column not in self.columns:
+            return None
+        return distribution(made.table.records, made.generalization, self.column)
+
+    def records(self) -> BeforeAfter | None:
+        """All records before and after; kept for the run that is shown."""
+        run, made = self.run, self.made
+        if run is None or made is None:
+            return None
+        if self._records is None or self._records[0] != run.id:
+            before = Generalization.of(made.table.records).decode()
+            after = made.generalization.decode(suppressed=made.suppressed)
+            self._records = run.id, BeforeAfter(before, after, (before != after).to_numpy())
+        return self._records[1]
+
+    def neighbourhood(self) -> Neighbourhood | None:
+        """The chosen record and those it is hidden among."""
+        made = self.made
+        return None if made is None else neighbourhood(made, self.record)
+
+    def worst_record(self) -> int:
+        """The first of the records that lose most."""
+        made = self.made
+        return 0 if made is None else int(np.argmax(record_costs(made.generalization)))
+
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """How many generalized records (second) stand for, or share a class with, how many originals (first)."""
+        made = self.made
+        return () if made is None else tuple(sizes_of(made))
+
+    # ------------------------------------------------------------------------------------ attackers
+
+    def attack(self) -> None:
+        """Let attackers loose on the run, aside; ``attacks`` says what they did."""
+        run, made = self.run, self.made
+        if run is None or made is None or self.attacking:
+            return
+        self.param.update(attacking=True, problem="")
+
+        def work() -> Attacks:
+            scene = Scene.of(made.table, made, made.k)
+            rows = [
+                row_of(one, one.attack(scene)) | {"column": getattr(one, "column", None)}
+                for one in usual(scene)
+            ]
+            values, counts = np.unique(scene.covering()[scene.people], return_counts=True)
+            return Attacks(rows, tuple(zip(values.tolist(), counts.tolist(), strict=True)))
+
+        def done(found: Attacks) -> None:
+            self._attacked[run.id] = found
+            still = self._attacked.get(self.run.id) if self.run is not None else None
+            self.param.update(attacks=still, attacking=False)
+
+        def failed(problem: str) -> None:
+            self.param.update(attacking=False, problem=problem)
+
+        self.background.start(work, done, failed)
+
+    # --------------------------------------------------------------------------------------- inside
+
+    def _chosen_changed(self, *events: Any) -> None:
+        known = {run.id for run in self.workspace.runs}
+        self._attacked = {id: found for id, found in self._attacked.items() if id in known}
+        run, made = self.run, self.made
+        if self._records is not None and self._records[0] not in known:
+            self._records = None
+        if run is None or made is None:
+            self.background.forget()
+            self.param.update(column="", record=0, attacks=None, attacking=False, problem="")
+            return
+        columns = self.columns
+        self.param.update(
+            column=self.column if self.column in columns else columns[0],
+            record=min(self.record, made.n - 1),
+            attacks=self._attacked.get(run.id),
+            problem="",
+        )
+
+
+def called(row: dict[str, Any]) -> str:
+    """What an attacker does, in a few words; of several sensitive columns, which one."""
+    column = row.get("column")
+    return ATTACKERS[row["attacker"]] + (f": {column}" if column else "")
+
+
+def in_plain_words(row: dict[str, Any]) -> str:
+    """What an attacker achieved, with the interval in which its rate lies for people like these."""
+    low, high = 100 * row["low"], 100 * row["high"]
+    return f"{row['sentence']} For people like these the rate lies between {low:.1f} % and {high:.1f} %, with confidence 95 %."

@@ -1,0 +1,378 @@
+"""The screen Explore: what a run did to the records, in the owner's view."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import panel as pn
+import param
+from markupsafe import Markup
+
+from anonflow.dashboards.components import figures
+from anonflow.dashboards.components.html import (
+    badge,
+    card,
+    cards,
+    empty,
+    facts,
+    figure_pane,
+    html,
+    sheet,
+    verdict_of,
+)
+from anonflow.dashboards.explore.model import Attacks, ExploreModel, called, in_plain_words
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.drawing.neighbours import around_one
+from anonflow.drawing.plots import columns
+from anonflow.drawing.tables import heat, intervals
+
+__all__ = ["ExploreScreen"]
+
+NO_RUN = "No run yet: go to Compare and press Run; then a tap on a run shows it here."
+PAGE = 15
+SEPARATOR = " · "
+
+_KINDS = {
+    "matches": "Thick orange: the {rows} published rows that may be this person's; each is the true one with the same "
+    "probability. Dashed blue: the {originals} people whose values this generalized record covers. Thin: matches "
+    "among the others. Nobody can tell them apart by these columns.",
+    "class": "This record is published in a class of {originals} equal rows: whoever looks for one of these people finds "
+    "all of them.",
+    "covers": "Dotted orange: the {rows} published rows that cover this person. k-concealment promises that at least k of "
+    "them are matches, not that each is equally likely.",
+    "suppressed": "This record is suppressed: it is published as * in every column, and tells nothing.",
+}
+
+
+class ExploreScreen(pn.viewable.Viewer):
+    """The chosen run, looked at closely.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = param.String(default="Explore", constant=True)
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.model = ExploreModel(workspace)
+        self._filling = False
+        self._shown: Any = None
+        self._make_loss()
+        self._make_records()
+        self._make_graph()
+        self._make_attacks()
+        self.inside = pn.Column(
+            pn.Row(self.chosen),
+            card("This run", self.facts),
+            card("Loss by attribute and run", self.losses,
+                 lead="0 % is the value itself, 100 % is published as *. ▶ is the run that is shown."),
+            card("Before and after: one column", pn.Row(self.column), self.distance, self.overlay,
+                 lead="Blue bars: the originals. Orange line with diamonds: what is published, each range spread "
+                      "evenly over its width, each set over its members."),
+            card("Before and after: records", pn.Row(self.search, self.only_changed), self.found, self.records),
+            card("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
+            card("Class sizes and matches", self.sizes),
+            card("Risk: what attackers achieve", self.attack, self.attacked,
+                 lead="Each attacker has the release, and knows what is said beside it."),
+            sizing_mode="stretch_width",
+            margin=0,
+            visible=self.model.run is not None,
+        )  # fmt: skip
+        workspace.param.watch(self._show, ["chosen", "runs"])
+        workspace.param.watch(self._show_distribution, "dark")
+        self.model.param.watch(self._show_distribution, "column")
+        self.model.param.watch(self._show_graph, "record")
+        self.model.param.watch(self._show_attacks, ["attacks", "attacking", "problem"])
+        self._show()
+
+    def _show(self, *events: Any) -> None:
+        run = self.model.run
+        self.nothing.visible, self.inside.visible = run is None, run is not None
+        options = {
+            f"{one.name} (#{one.id})": one.id
+            for one in self.workspace.runs
+            if one.result.anonymization is not None
+        }
+        self._filling = True
+        try:
+            self.chosen.options = options
+            if run is not None:
+                self.chosen.value = run.id
+        finally:
+            self._filling = False
+        names, runs, values = self.model.heat()
+        self.losses.object = str(heat(names, runs, values))
+        if run is None or run is self._shown:
+            return
+        self._shown = run
+        result = run.result
+        self.facts.object = str(
+            cards(
+                [
+                    (f"{result.records:,}", "records"),
+                    (str(result.k), "k"),
+                    (f"{result.measures.get('gcp', float('nan')):.4f}", "information loss (GCP)"),
+                    (f"{result.suppressed:,}", "suppressed"),
+                    (result.guarantee, "guarantee"),
+                ]
+            )
+        )
+        self._filling = True
+        try:
+            self.column.options = self.model.columns
+            self.column.value = self.model.column
+            self.record.end = result.records - 1
+            self.record.value = self.model.record
+        finally:
+            self._filling = False
+        self._show_distribution()
+        self._show_records()
+        self._show_graph()
+        self._show_sizes()
+        self._show_attacks()
+
+    # ------------------------------------------------------------------------- loss, distributions
+
+    def _make_loss(self) -> None:
+        self.nothing = empty(NO_RUN)
+        self.chosen = pn.widgets.Select(label="Run", options={}, width=300)
+        self.chosen.param.watch(self._run_changed, "value")
+        self.facts = html("")
+        self.losses = html("", "af-heat")
+        self.column = pn.widgets.Select(label="Column", options=[], width=260)
+        self.column.link(self.model, value="column")
+        self.distance = html("")
+        self.overlay = figure_pane(css_classes=["af-overlay"])
+
+    def _run_changed(self, event: Any) -> None:
+        if not self._filling and event.new is not None:
+            self.workspace.choose(event.new)
+
+    def _show_distribution(self, *events: Any) -> None:
+        if self.column.value != self.model.column and self.model.column in self.column.options:
+            self.column.value = self.model.column
+        found = self.model.distribution()
+        if found is None:
+            return
+        self.overlay.object = figures.overlay(found, figures.look(self.workspace.dark))
+        self.distance.object = str(
+            Markup("<p>{} of the records would have to move to make the two equal.</p>").format(
+                f"{found.distance:.1%}"
+            )
+        )
+
+    # -------------------------------------------------------------------------------------- records
+
+    def _make_records(self) -> None:
+        self.search = pn.widgets.TextInput(
+            label="Search the records", placeholder="a value, before or after", width=280
+        )
+        self.only_changed = pn.widgets.Checkbox(label="Only records that changed", align="end")
+        self.search.param.watch(self._show_records, "value")
+        self.only_changed.param.watch(self._show_records, "value")
+        self.found = html("")
+        self.records = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.table: pn.widgets.Tabulator | None = None
+
+    def _show_records(self, *events: Any) -> None:
+        import pandas as pd
+
+        records = self.model.records()
+        if records is None:
+            return
+        at = records.found(self.search.value, self.only_changed.value)
+        names = list(records.before.columns)
+        shown: dict[str, Any] = {"record": at}
+        groups: dict[str, list[str]] = {}
+        titles = {"record": "record"}
+        for name in names:
+            both = [f"{name}{SEPARATOR}original", f"{name}{SEPARATOR}published"]
+            shown[both[0]] = records.before[name].to_numpy()[at]
+            shown[both[1]] = records.after[name].to_numpy()[at]
+            groups[name] = both
+            titles |= dict(zip(both, ("original", "published"), strict=True))
+        frame = pd.DataFrame(shown)
+        changed = records.changed[at]
+        cells = int(changed.sum())
+        self.found.object = str(
+            Markup('<p class="soft">{} of {} records; {} of their {} cells changed. Changed cells are marked ✎ and '
+                   "shaded. A tap on a row shows the record's graph below.</p>").format(
+                f"{len(at):,}", f"{len(records.before):,}", f"{cells:,}", f"{changed.size:,}"
+            )
+        )  # fmt: skip
+        for number, name in enumerate(names):
+            after = frame[f"{name}{SEPARATOR}published"].to_numpy(object)
+            frame[f"{name}{SEPARATOR}published"] = np.where(changed[:, number], "✎ " + after, after)
+        self.table = _record_table(frame, groups, titles)
+        self.table.on_click(self._row_clicked)
+        self.records[:] = [self.table]
+
+    def _row_clicked(self, event: Any) -> None:
+        if self.table is not None and event.row is not None:
+            self.model.record = int(self.table.value["record"].iloc[event.row])
+
+    # ---------------------------------------------------------------------------------------- graph
+
+    def _make_graph(self) -> None:
+        self.record = pn.widgets.IntInput(label="Record", value=0, start=0, end=0, width=140)
+        self.record.param.watch(self._record_changed, "value")
+        self.worst = pn.widgets.Button(label="The one that loses most", width=200, align="end")
+        self.worst.on_click(lambda _: self.model.param.update(record=self.model.worst_record()))
+        self.graph = html("", "af-graph")
+        self.sizes = html("", "af-sizes")
+
+    def _record_changed(self, event: Any) -> None:
+        run = self.model.run
+        if not self._filling and run is not None and event.new is not None:
+            self.model.record = max(0, min(int(event.new), run.result.records - 1))
+
+    def _show_graph(self, *events: Any) -> None:
+        around = self.model.neighbourhood()
+        made = self.model.made
+        if around is None or made is None:
+            return
+        self._filling = True
+        try:
+            self.record.value = self.model.record
+        finally:
+            self._filling = False
+        before, after = around.texts(made)
+        left = [
+            f"#{at}: {', '.join(row)}"
+            for at, row in zip(around.originals.tolist(), before.to_numpy().tolist(), strict=True)
+        ]
+        right = [", ".join(row) for row in after.to_numpy().tolist()]
+        drawn = around_one(left, right, map(tuple, around.edges.tolist()), solid=around.kind != "covers")
+        said = _KINDS[around.kind].format(originals=around.originals_in_all, rows=around.rows_in_all)
+        more = around.originals_in_all - len(around.originals)
+        if more > 0:
+            said += f" {more:,} more are not drawn."
+        lists = facts(
+            ["", *before.columns],
+            [
+                [Markup("<b>original</b>"), *before.iloc[0]],
+                [Markup("<b>published as</b>"), *after.iloc[0]],
+            ],
+        )
+        self.graph.object = str(
+            Markup('{}<p class="soft">{}</p><div class="scroll">{}</div>').format(lists, said, drawn)
+        )
+
+    def _show_sizes(self, *events: Any) -> None:
+        made = self.model.made
+        if made is None:
+            return
+        counts = self.model.sizes()
+        regular = made.matches is not None
+        unit = "originals that a published row may stand for" if regular else "records in the class"
+        if made.matches is None and made.classes is None:
+            unit = "originals that a published row covers"
+        if len(counts) == 1:
+            size, number = counts[0]
+            text = Markup("<p>Each of the {} published rows: {} {}.</p>").format(
+                f"{number:,}", f"{size:,}", unit
+            )
+        else:
+            text = Markup("<p class='soft'>Across: {}. Up: how many rows.</p>{}").format(
+                unit, columns(counts, "Matches of each row" if regular else "Class sizes", unit)
+            )
+        self.sizes.object = str(text)
+
+    # -------------------------------------------------------------------------------------- attackers
+
+    def _make_attacks(self) -> None:
+        self.attack = pn.widgets.Button(
+            label="Let attackers try", color="primary", width=180, css_classes=["af-attack"]
+        )
+        self.attack.on_click(lambda _: self.model.attack())
+        self.attacked = html("", "af-attacks")
+
+    def _show_attacks(self, *events: Any) -> None:
+        model = self.model
+        self.attack.disabled = model.attacking or model.run is None
+        self.attack.label = "Attacking…" if model.attacking else "Let attackers try"
+        if model.problem:
+            self.attacked.object = str(Markup("<p>The attack failed: {}</p>").format(model.problem))
+        elif model.attacks is None:
+            self.attacked.object = (
+                "<p class='soft' role='status'>Attackers are at work; this takes some seconds.</p>"
+                if model.attacking
+                else "<p class='soft'>Nobody has attacked this run yet. A release is drawn for the purpose and thrown away.</p>"
+            )
+        else:
+            k = model.run.result.k if model.run is not None else 0
+            self.attacked.object = str(attacks_markup(model.attacks, k))
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return pn.Column(
+            html(
+                Markup(
+                    "<h2>Explore</h2><p>{} <span class='soft'>Everything here shows values of the table. Do not publish "
+                    "pictures of this screen.</span></p>"
+                ).format(badge(False, "Owner's view"))
+            ),
+            self.nothing,
+            self.inside,
+            sizing_mode="stretch_width",
+        )
+
+
+def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, str]) -> pn.widgets.Tabulator:
+    table = pn.widgets.Tabulator(
+        frame,
+        show_index=False,
+        disabled=True,
+        pagination="remote",
+        page_size=PAGE,
+        selectable=False,
+        groups=groups,
+        titles=titles,
+        frozen_columns=["record"],
+        formatters={name: {"type": "plaintext"} for name in frame.columns},
+        layout="fit_data",
+        sizing_mode="stretch_width",
+        stylesheets=[sheet()],
+        css_classes=["af-records"],
+        margin=(6, 0),
+    )
+    marked = "background-color: color-mix(in srgb, #d9731a 22%, transparent); font-weight: 600"
+
+    def shade(cells: Any) -> list[str]:
+        return [marked if str(cell).startswith("✎ ") else "" for cell in cells]
+
+    after = [both[1] for both in groups.values()]
+    table.style.apply(shade, subset=after)
+    return table
+
+
+def attacks_markup(attacks: Attacks, k: int) -> Markup:
+    """The page of risks: verdicts, sentences, and rates with their intervals."""
+    rows = []
+    for row in attacks.rows:
+        beaten = row["at_risk"] > 0
+        rows.append(
+            [
+                Markup("<b>{}</b><br><span class='soft'>{}</span>").format(called(row), row["attacker"]),
+                row["knows"],
+                in_plain_words(row),
+                verdict_of(
+                    not beaten, "as promised", f"{row['at_risk']:,} people more at risk than promised"
+                ),
+            ]
+        )
+    shown = [(called(row), row["success"], row["low"], row["high"], row["baseline"]) for row in attacks.rows]
+    picture = intervals(shown, "Success of each attacker, with its interval")
+    return Markup(
+        "{}<h4>How often each one wins</h4><p class='soft'>Dot: the rate. Line: where it lies with confidence 95 %. Orange "
+        "bar: what the release promises, one in k = {}, or what can be guessed without it.</p>{}"
+        "<h4>Among how many rows each person is</h4><p class='soft'>Rows that cover a person, across; people, up.</p>{}"
+    ).format(
+        facts(["attacker", "knows besides the release", "what it achieves", "verdict"], rows),
+        k,
+        picture,
+        columns(attacks.covering, "Rows that cover each person", "rows that cover a person"),
+    )

@@ -1,0 +1,1 @@
+"""Building and editing hierarchies on a screen."""

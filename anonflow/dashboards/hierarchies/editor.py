@@ -1,0 +1,187 @@
+"""The hierarchy of a column: built, drawn, and bounded by clicks on the drawing."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+import param
+
+from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.hierarchies.form import HierarchyChoice
+
+__all__ = ["HierarchyBuilder"]
+
+MOST = 5_000_000
+"""Bytes of an uploaded hierarchy."""
+
+_LEGEND = (
+    '<div class="legend"><span><b>◆</b> limit: nothing is generalized beyond</span>'
+    "<span><b>dashed</b> beyond a limit: never published</span>"
+    "<span><b>▸ n +</b> opens what is below</span></div>"
+)
+
+
+class HierarchyBuilder(pn.viewable.Viewer):
+    """Choose a column, say where its hierarchy comes from, look at it, use it, click boundaries.
+
+    Parameters
+    ----------
+    choice : HierarchyChoice
+    """
+
+    choice = param.ClassSelector(class_=HierarchyChoice)
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        choice = self.choice
+        self.column = pn.widgets.Select(label="Column", options=[], width=240)
+        self.way = pn.widgets.Select(label="Hierarchy from", options=[], width=240)
+        self.step = pn.widgets.FloatInput.from_param(choice.param.step, label="Narrowest width", width=130)
+        self.levels = pn.widgets.IntInput.from_param(choice.param.levels, label="Levels", width=100)
+        self.fanout = pn.widgets.IntInput.from_param(
+            choice.param.fanout, label="Joined at each level", width=150
+        )
+        self.origin = pn.widgets.FloatInput.from_param(choice.param.origin, label="One begins at", width=120)
+        self.hide = pn.widgets.RadioButtonGroup.from_param(
+            choice.param.hide, label="Positions are hidden from the", options=["right", "left"]
+        )
+        self.clicks = pn.widgets.RadioButtonGroup.from_param(
+            choice.param.clicks,
+            label="Clicks on the tree",
+            options={"Clicks choose values to group": "group", "Clicks set boundaries": "boundary"},
+        )
+        self.label = pn.widgets.TextInput(label="Name of the group", placeholder="such as Europe", width=220)
+        self.group = pn.widgets.Button(label="Put together", color="primary", on_click=self._group)
+        self.rename = pn.widgets.Button(label="Rename", on_click=self._rename)
+        self.dissolve = pn.widgets.Button(label="Dissolve", on_click=lambda event: choice.dissolve())
+        self.picked = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
+        self.delimiter = pn.widgets.Select(
+            label="Between columns",
+            options={"semicolon": ";", "comma": ",", "tab": "\t", "bar": "|"},
+            width=150,
+        )
+        self.dropper = DiskDropper(
+            lambda: choice.workspace.folder, self._file, self._refused, most=MOST, stylesheets=[PARTS],
+            label="CSV file: no header, a row for each value, from the value to the root",
+            sizing_mode="stretch_width", css_classes=["af-dropper"],
+        )  # fmt: skip
+        self.use = pn.widgets.Button(
+            label="Use this hierarchy", color="primary", on_click=lambda event: choice.use()
+        )
+        self.drop = pn.widgets.Button(label="No hierarchy", on_click=lambda event: choice.drop())
+        self.state = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
+        self.tree = Clickable(on_click=choice.click, sizing_mode="stretch_width")
+        self.legend = pn.pane.HTML(_LEGEND, stylesheets=[PARTS], sizing_mode="stretch_width")
+        self.intervals = pn.FlexBox(self.step, self.levels, self.fanout, self.origin, gap="8px")
+        self.positions = pn.Row(self.hide)
+        self.groups = pn.Column(
+            self.clicks,
+            pn.FlexBox(
+                self.label, pn.Row(self.group, self.rename, self.dissolve, margin=(18, 0, 0, 0)), gap="8px"
+            ),
+            self.picked,
+            sizing_mode="stretch_width",
+        )
+        self.file = pn.Column(self.delimiter, self.dropper, sizing_mode="stretch_width")
+        self._busy = False
+        self.column.param.watch(self._column, "value")
+        self.way.param.watch(self._way, "value")
+        choice.param.watch(
+            self._show, ["column", "way", "tree", "problem", "used", "boundary", "picked", "opened"]
+        )
+        choice.workspace.draft.param.watch(self._show, "document")
+        self._show()
+
+    def _column(self, event: Any) -> None:
+        if not self._busy:
+            self.choice.column = event.new
+
+    def _way(self, event: Any) -> None:
+        if not self._busy and event.new is not None:
+            self.choice.way = event.new
+
+    def _group(self, *events: Any) -> None:
+        self.choice.group(self.label.value)
+        if not self.choice.problem:
+            self.label.value = ""
+
+    def _rename(self, *events: Any) -> None:
+        self.choice.rename(self.label.value)
+        if not self.choice.problem:
+            self.label.value = ""
+
+    def _file(self, name: str, path: Path) -> None:
+        self.choice.take_file(path, self.delimiter.value)
+
+    def _refused(self, sentence: str) -> None:
+        self.choice.problem = sentence
+
+    def _show(self, *events: Any) -> None:
+        choice = self.choice
+        self._busy = True
+        columns = [name for name in choice.param.column.objects if name is not None]
+        if self.column.options != columns:
+            self.column.options = columns
+        self.column.value = choice.column
+        ways = choice.ways if choice.column is not None else {}
+        if self.way.options != ways:
+            self.way.options = ways
+        self.way.value = choice.way if choice.way in ways.values() else None
+        self._busy = False
+        self.intervals.visible = choice.way == "intervals"
+        self.positions.visible = choice.way == "positions"
+        self.groups.visible = choice.way == "groups"
+        self.file.visible = choice.way == "file"
+        drawing = choice.drawing()
+        self.tree.html = "" if drawing is None else drawing.svg()
+        self.legend.visible = drawing is not None
+        self.use.disabled = choice.tree is None or choice.used
+        self.drop.visible = choice.entry.get("kind") == "hierarchy"
+        self.problem.object = f"<p>{escape(choice.problem)}</p>"
+        self.problem.visible = bool(choice.problem)
+        shown = ", ".join(choice.picked[:6]) + (
+            f" and {len(choice.picked) - 6} more" if len(choice.picked) > 6 else ""
+        )
+        self.picked.object = (
+            f"<p>Chosen: {escape(shown)}</p>"
+            if choice.picked
+            else "<p>Click values on the tree, then name their group.</p>"
+        )
+        self.state.object = self._state()
+
+    def _state(self) -> str:
+        choice = self.choice
+        if choice.column is None:
+            return "<p>Open a table, and say which columns are quasi-identifiers.</p>"
+        kind = choice.entry.get("kind", "")
+        if choice.used and choice.boundary:
+            return (
+                f"<p><b>Used.</b> Limits: {escape(', '.join(choice.boundary))}. The root takes them away.</p>"
+            )
+        if choice.used:
+            return "<p><b>Used.</b> Click a node of the tree, and nothing is generalized beyond it.</p>"
+        if choice.tree is None:
+            return f"<p>This column is {escape(kind)} now.</p>"
+        return (
+            f"<p>Not used yet: this column is {escape(kind)} now. Use this hierarchy, "
+            "or click a node to use it with that limit.</p>"
+        )
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return pn.Column(
+            pn.FlexBox(self.column, self.way, pn.Row(self.use, self.drop, margin=(18, 0, 0, 0)), gap="12px"),
+            self.intervals,
+            self.positions,
+            self.groups,
+            self.file,
+            self.problem,
+            self.state,
+            self.tree,
+            self.legend,
+            sizing_mode="stretch_width",
+        )

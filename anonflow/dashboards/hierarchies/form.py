@@ -1,0 +1,404 @@
+"""A column's hierarchy as a page builds it: from intervals, groups, positions or a file; and its boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import param
+
+from anonflow import datasets
+from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.hierarchies.grouping import Grouping
+from anonflow.dashboards.hierarchies.suggest import NESTED, is_number, plain_number, steps_over
+from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
+from anonflow.errors import AnonflowError, HierarchyError
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.coding import column_values
+
+__all__ = ["WAYS", "HierarchyChoice"]
+
+WAYS = {
+    "as it is": "used",
+    "intervals": "intervals",
+    "groups": "groups",
+    "positions": "positions",
+    "CSV file": "file",
+    "comes with the table": "given",
+}
+"""Where a hierarchy comes from."""
+
+
+class HierarchyChoice(Choices):
+    """The hierarchy of one quasi-identifier, built and previewed; used when it is said so.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    `tree` is what is drawn: the hierarchy that the parameters describe. It becomes the draft's by :meth:`use`, one
+    edit that can be undone, or by a click on a boundary, which means the same and says the boundary, too. The
+    column's values are read once for a table.
+    """
+
+    column = param.Selector(default=None, objects=[None], check_on_set=False)
+    way = param.Selector(default="groups", objects=list(WAYS.values()))
+    step = param.Number(default=10.0, bounds=(0, None), inclusive_bounds=(False, True))
+    levels = param.Integer(default=3, bounds=(1, 20))
+    fanout = param.Integer(default=2, bounds=(2, 100))
+    origin = param.Number(default=0.0)
+    hide = param.Selector(default="right", objects=["right", "left"])
+    clicks = param.Selector(
+        default="group", objects=["group", "boundary"], doc="Of groups: what a click means."
+    )
+    picked = param.List(default=[], doc="Labels about to be grouped.")
+    opened = param.List(default=[], doc="Nodes that were opened in the drawing.")
+    tree = param.Parameter(default=None, doc="The Hierarchy that is drawn, or None.")
+    problem = param.String(default="", doc="Why there is none, or what the last click could not do.")
+    used = param.Boolean(default=False, doc="Whether the draft has just this hierarchy.")
+    boundary = param.List(default=[], doc="Labels of the draft's boundary of this column.")
+
+    def __init__(self, workspace: Any, **given: Any) -> None:
+        self._grouping: Grouping | None = None
+        self._file: dict[str, Any] | None = None
+        self._spec: dict[str, Any] | str | None = None
+        self._values: tuple[Any, str, list[str], np.ndarray] | None = None
+        self._busy = False
+        self._seen: Any = None
+        super().__init__(workspace, **given)
+        self.param.watch(self._column_chosen, "column")
+        self.param.watch(self._built, ["way", "step", "levels", "fanout", "origin", "hide"])
+        self._column_chosen()
+
+    # ---------------------------------------------------------------------------------- the values
+
+    def values(self) -> tuple[list[str], np.ndarray]:
+        """The column's distinct values and their counts.
+
+        Raises
+        ------
+        DataError
+            If the column has values that no tree can have.
+        """
+        frame, column = self.workspace.frame, self.column
+        if frame is None or column not in frame.columns:
+            return [], np.zeros(0, np.int64)
+        if self._values is None or self._values[0] is not frame or self._values[1] != column:
+            self._values = (frame, column, *column_values(frame[column], column))
+        return self._values[2], self._values[3]
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What the draft says of the column."""
+        found = self.workspace.draft.get(("table", "columns", self.column or ""), {})
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def ways(self) -> dict[str, str]:
+        """The ways that make sense for the column."""
+        try:
+            values = [value for value in self.values()[0] if value]
+        except AnonflowError:
+            values = []
+        found = {"groups": "groups", "CSV file": "file"}
+        if values and len({len(value) for value in values}) == 1 and not any("*" in v for v in values):
+            found["positions"] = "positions"
+        if values and all(is_number(value) for value in values):
+            found = {"intervals": "intervals", **found}
+        if self._given() is not None:
+            found["comes with the table"] = "given"
+        if self.entry.get("kind") == "hierarchy":
+            found = {"as it is": "used", **found}
+        return found
+
+    def _given(self) -> Any:
+        """The hierarchy that a built-in table has for the column, if it has one."""
+        name = self.workspace.source.get("dataset")
+        if name is None:
+            return None
+        entry = datasets.schema(name, hierarchies=True).get(self.column or "", {})
+        return entry.get("hierarchy")
+
+    # ------------------------------------------------------------------------------------ the tree
+
+    def spec(self) -> dict[str, Any] | str | None:
+        """What a schema has under ``hierarchy`` for what is drawn; None where nothing is.
+
+        Raises
+        ------
+        HierarchyError
+            If it has too many levels for a flow file.
+        """
+        if self.way == "intervals":
+            said: dict[str, Any] = {"step": plain_number(self.step), "levels": self.levels}
+            if self.fanout != 2:
+                said["fanout"] = self.fanout
+            if self.origin:
+                said["origin"] = plain_number(self.origin)
+            return {"intervals": said}
+        if self.way == "positions":
+            return {"positions": {"hide": self.hide}}
+        if self.way == "groups":
+            return None if self._grouping is None else self._grouping.spec()
+        if self.way == "file":
+            return self._file
+        if self.way == "given":
+            given: dict[str, Any] | str | None = self._given()
+            return given
+        return self.entry.get("hierarchy")
+
+    def counts(self) -> list[int]:
+        """Records of each leaf of the tree."""
+        if self.tree is None:
+            return []
+        values, counts = self.values()
+        known = dict(zip(values, counts.tolist(), strict=True))
+        return [known.get(leaf, 0) for leaf in self.tree.leaves]
+
+    def drawing(self) -> TreeDrawing | None:
+        """The tree with its boundary, as it is to be shown."""
+        if self.tree is None:
+            return None
+        boundary = [label for label in self.boundary if label in self.tree] if self.used else []
+        return TreeDrawing(self.tree, boundary, self.picked, self.opened, self.counts())
+
+    def _column_chosen(self, *events: param.parameterized.Event) -> None:
+        """Another column: its own hierarchy, or the one it would most likely get."""
+        self._grouping = self._file = None
+        self._busy = True
+        try:
+            self.param.update(picked=[], opened=[], problem="", tree=None, clicks="group")
+            self._guess()
+            ways = list(self.ways.values())
+            self.way = "given" if ways[0] == "groups" and "given" in ways else ways[0]
+        finally:
+            self._busy = False
+        self._built()
+
+    def _guess(self) -> None:
+        """Intervals that suit the column: some twenty narrow ones, doubled until they cover it."""
+        try:
+            numbers = [float(value) for value in self.values()[0] if is_number(value)]
+        except AnonflowError:
+            numbers = []
+        if numbers:
+            step, levels = steps_over(min(numbers), max(numbers))
+            self.param.update(step=step, levels=levels, fanout=2, origin=0.0)
+        given = self.entry.get("hierarchy")
+        said = given.get("intervals") if isinstance(given, dict) else None
+        if isinstance(said, dict):
+            for name in ("step", "levels", "fanout", "origin"):
+                if name in said:
+                    try:
+                        setattr(self, name, said[name])
+                    except ValueError:
+                        continue
+
+    def _built(self, *events: param.parameterized.Event) -> None:
+        """The tree of the parameters, or why there is none."""
+        if self._busy:
+            return
+        tree, problem = None, ""
+        if self.column is not None:
+            try:
+                tree = self._make()
+            except AnonflowError as error:
+                problem = error.problems[0]
+        used = False
+        if tree is not None:
+            try:
+                used = self.entry.get("kind") == "hierarchy" and self.entry.get("hierarchy") == self.spec()
+            except AnonflowError as error:
+                problem = error.problems[0]
+        boundary = self.entry.get("boundary")
+        self.param.update(
+            tree=tree,
+            problem=problem,
+            used=used,
+            boundary=list(boundary) if isinstance(boundary, list) else [],
+            picked=[label for label in self.picked if tree is not None and label in tree],
+        )
+
+    def _make(self) -> Hierarchy | None:
+        values, counts = self.values()
+        present = [value for value in values if value]
+        if self.way == "groups" and self._grouping is None:
+            self._grouping = self._first_groups(values)
+        spec = self.spec()
+        if spec is None:
+            return None
+        tree = Hierarchy.from_mapping(spec, folder=self.workspace.draft.folder, values=present)
+        if "" in values and "" not in tree.leaves:
+            tree = tree.extended("")
+        tree.check_values(values, str(self.column), counts.tolist())
+        return tree
+
+    def _first_groups(self, values: list[str]) -> Grouping:
+        """The tree that is drawn now, to go on with; else all values side by side."""
+        if self.tree is not None and set(self.tree.leaves) == set(values) and len(self.tree.leaves) > 1:
+            return Grouping.of(self.tree)
+        if len(values) > NESTED:
+            raise HierarchyError(
+                f"{len(values):,} values are too many to group by hand; upload a CSV file instead"
+            )
+        ordered = sorted(values, key=float) if values and all(map(is_number, values)) else values
+        return Grouping.flat(ordered)
+
+    # ----------------------------------------------------------------------------------- the edits
+
+    def use(self) -> None:
+        """Take the tree that is drawn into the draft; boundaries that it still has are kept."""
+        self._use([label for label in self.boundary if self.tree is not None and label in self.tree])
+
+    def _use(self, boundary: list[str]) -> None:
+        if self.tree is None or self.column is None:
+            return
+        try:
+            spec = self.spec()
+        except HierarchyError as error:
+            self.problem = error.problems[0]
+            return
+        self.workspace.set_column(
+            self.column,
+            role="quasi-identifier",
+            kind="hierarchy",
+            hierarchy=spec,
+            boundary=boundary or None,
+        )
+
+    def drop(self) -> None:
+        """Publish the column as sets of values, or ranges, instead: no hierarchy any more."""
+        if self.column is None or self.entry.get("kind") != "hierarchy":
+            return
+        values = [value for value in self.values()[0] if value]
+        numbers = bool(values) and all(map(is_number, values)) and len(values) == len(self.values()[0])
+        self.workspace.set_column(self.column, kind="numeric" if numbers else "categorical")
+
+    def click(self, key: str) -> None:
+        """Answer a click on the drawing: a boundary, or a label that is picked for a group.
+
+        Parameters
+        ----------
+        key : str
+            ``node:`` or ``open:`` and a number.
+        """
+        what, _, number = key.partition(":")
+        if self.tree is None or not number.isdigit() or int(number) >= self.tree.n_nodes:
+            return
+        node = int(number)
+        label = self.tree.labels[node]
+        if what == "open":
+            self.opened = [*self.opened, node]
+        elif self.way == "groups" and self.clicks == "group":
+            self.pick(label)
+        else:
+            self.bound(label)
+
+    def bound(self, label: str) -> None:
+        """Make a node a limit that nothing is generalized beyond, or no longer; the root takes all limits away."""
+        if self.tree is None or label not in self.tree:
+            return
+        before = [one for one in self.boundary if one in self.tree] if self.used else []
+        if label == self.tree.labels[0]:
+            after = []
+        elif label in before:
+            after = [one for one in before if one != label]
+        else:
+            after = [*before, label]
+        # in the order of the tree, whatever the order of the clicks
+        self._use(sorted(after, key=self.tree.node))
+
+    def pick(self, label: str) -> None:
+        """Mark a label for a group, or no longer."""
+        if label in self.picked:
+            self.picked = [one for one in self.picked if one != label]
+        else:
+            self.picked = [*self.picked, label]
+
+    def group(self, name: str) -> None:
+        """Put what is picked under a new node."""
+        picked = list(self.picked)
+        self._regroup(lambda tree: tree.group(picked, name))
+
+    def dissolve(self) -> None:
+        """Take the picked groups away."""
+
+        def change(tree: Grouping) -> Grouping:
+            for label in self.picked:
+                tree = tree.dissolve(label)
+            return tree
+
+        if not self.picked:
+            self.problem = "choose a group to dissolve"
+            return
+        self._regroup(change)
+
+    def rename(self, name: str) -> None:
+        """Call the picked group something else."""
+        if len(self.picked) != 1:
+            self.problem = "choose the one group that is to be renamed"
+            return
+        self._regroup(lambda tree: tree.rename(self.picked[0], name))
+
+    def _regroup(self, change: Callable[[Grouping], Grouping]) -> None:
+        if self._grouping is None:
+            return
+        try:
+            self._grouping = change(self._grouping)
+        except HierarchyError as error:
+            self.problem = error.problems[0]
+            return
+        self.param.update(picked=[], opened=[])
+        self._built()
+
+    def take_file(self, path: Path, delimiter: str = ";", encoding: str = "utf-8") -> None:
+        """Read an uploaded hierarchy file; it is drawn, and is used when it is said so.
+
+        Parameters
+        ----------
+        path : pathlib.Path
+            In the layout that :meth:`anonflow.Hierarchy.from_csv` reads.
+        delimiter, encoding : str
+        """
+        try:
+            read = Hierarchy.from_csv(path, delimiter, encoding)
+            if read.n_nodes > NESTED:
+                raise HierarchyError(
+                    f"the tree has {read.n_nodes:,} nodes, and this page takes {NESTED:,}; "
+                    "name the file in the flow instead"
+                )
+            self._file = Grouping.of(read).spec()
+        except HierarchyError as error:
+            self._file = None
+            self.param.update(tree=None, used=False, problem=error.problems[0])
+            return
+        if self.way == "file":
+            self._built()
+        else:
+            self.way = "file"
+
+    # ------------------------------------------------------------------------------------ the draft
+
+    def _read(self) -> None:
+        names = list(self.quasi_identifiers)
+        frame = self.workspace.frame
+        if names != (self.param.column.objects or []):
+            self.param.column.objects = names or [None]
+        other = self._values is not None and self._values[0] is not frame
+        if self.column not in names or other:
+            self._values, self._seen = None, None
+            before, self.column = self.column, names[0] if names else None
+            if before == self.column:
+                self._column_chosen()
+            return
+        seen = (self.column, self.entry)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        if self.way == "used" and self.entry.get("kind") != "hierarchy":
+            self.way = next(iter(self.ways.values()))
+        self._built()

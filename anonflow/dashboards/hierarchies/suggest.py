@@ -1,0 +1,67 @@
+"""A hierarchy to start from: intervals that suit numbers, positions of codes, else no inner node."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from anonflow.dashboards.hierarchies.grouping import Grouping
+from anonflow.errors import HierarchyError
+
+__all__ = ["NESTED", "is_number", "plain_number", "steps_over", "suggested_hierarchy"]
+
+NESTED = 5_000
+"""Nodes of a tree that is written into the flow."""
+
+
+def suggested_hierarchy(values: list[str]) -> dict[str, Any]:
+    """A hierarchy to start from, for values that are to have one: intervals, positions, else no inner node.
+
+    Parameters
+    ----------
+    values : list of str
+        Distinct, none of them blank.
+
+    Raises
+    ------
+    HierarchyError
+        If there are too many values to write down.
+    """
+    if values and all(map(is_number, values)):
+        numbers = [float(value) for value in values]
+        step, levels = steps_over(min(numbers), max(numbers))
+        return {"intervals": {"step": plain_number(step), "levels": levels}}
+    if (
+        len({len(value) for value in values}) == 1
+        and len(values[0]) > 1
+        and not any("*" in v for v in values)
+    ):
+        return {"positions": {"hide": "right"}}
+    if len(values) > NESTED:
+        raise HierarchyError(
+            f"{len(values):,} values are too many for a tree by hand; keep the kind, or upload a hierarchy on Protect"
+        )
+    return Grouping.flat(values).spec()
+
+
+def steps_over(low: float, high: float) -> tuple[float, int]:
+    """A round width of which some twenty cover a range, and how many doublings cover it whole."""
+    wide = max(high - low, 1.0)
+    power = 10.0 ** math.floor(math.log10(wide / 16))
+    step = next(power * m for m in (1, 2, 5, 10) if wide / (power * m) <= 20)
+    step = max(step, 1.0) if float(low).is_integer() and float(high).is_integer() else step
+    levels = max(1, min(6, math.ceil(math.log2(max(wide / step, 1.0)))))
+    return float(step), levels
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text)) and "_" not in text
+    except ValueError:
+        return False
+
+
+def plain_number(number: float) -> int | float:
+    """A number as a flow file has it: whole ones without a point."""
+    return int(number) if float(number).is_integer() else float(number)

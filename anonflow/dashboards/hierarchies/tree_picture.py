@@ -1,0 +1,289 @@
+"""A hierarchy as a picture: root on the left, values on the right, its boundary marked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from html import escape
+
+import numpy as np
+
+from anonflow.hierarchy import Hierarchy
+
+__all__ = ["TreeDrawing"]
+
+ROWS = 120
+"""A level is drawn where the picture stays within so many rows; beyond, a node is opened by a click."""
+
+CHILDREN = 24
+"""Children of a node that are drawn before it is opened, where the tree is too large to draw it whole."""
+
+OPENED = 400
+"""Children of an opened node that are drawn."""
+
+FITS = 24
+"""Rows that are seen without scrolling."""
+
+SHOWN = 22
+"""Characters of a label; the whole label is its tooltip."""
+
+
+class TreeDrawing:
+    """A drawing of a hierarchy.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+    boundary : sequence of str
+        Labels of nodes beyond which nothing may be generalized.
+    picked : collection of str
+        Labels that are marked, such as those about to be grouped.
+    opened : collection of int
+        Nodes whose children are drawn though there are many.
+    counts : sequence of int, optional
+        Records with each leaf's value, in the hierarchy's order.
+    clicked : bool
+        Whether nodes can be clicked: their key is ``node:`` and their number; what opens a node has ``open:``.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the picture.
+    whole : bool
+        Whether every node is in it.
+
+    Raises
+    ------
+    HierarchyError
+        If the boundary names what is no node.
+
+    Notes
+    -----
+    The drawn part of the tree is chosen level by level from the root: a level is drawn when all of it fits into
+    ``ROWS`` rows, so that 5 values and 100 are drawn whole, and 10,000 as far as it helps. Then leaves of the
+    drawn part get a row each, and other nodes the middle of their children (where the picture is scrolled: the first). O(rows) time and memory, besides
+    O(leaves) for the boundary.
+    """
+
+    def __init__(
+        self,
+        tree: Hierarchy,
+        boundary: Sequence[str] = (),
+        picked: Collection[str] = (),
+        opened: Collection[int] = (),
+        counts: Sequence[int] | None = None,
+        clicked: bool = True,
+    ) -> None:
+        self.tree = tree
+        self.limits = set(boundary)
+        self.picked = set(picked)
+        self.opened = set(opened)
+        self.clicked = clicked
+        self.counts = None if counts is None else np.concatenate([[0], np.cumsum(np.asarray(counts))])
+        self._bounds = tree.bounds(list(boundary)) if boundary else None
+        self.shown: dict[int, list[int]] = {}
+        self._choose()
+        self._place()
+
+    # ------------------------------------------------------------------------------- what is drawn
+
+    def _choose(self) -> None:
+        rows, level = 1, [0]
+        automatic = True
+        while level:
+            inner = [node for node in level if len(self.tree.children(node))]
+            children = {node: self.tree.children(node).tolist() for node in inner}
+            if automatic and level != [0]:
+                automatic = rows + sum(min(len(c), ROWS) - 1 for c in children.values()) <= ROWS
+            below: list[int] = []
+            for node in inner:
+                if not automatic and node not in self.opened:
+                    continue
+                few = children[node]
+                if node in self.opened:
+                    few = few[:OPENED]
+                elif len(few) > ROWS:
+                    few = few[:CHILDREN]
+                self.shown[node] = few
+                rows += len(few) - 1 + (len(few) < len(children[node]))
+                below += few
+            level = below
+        self.rows = rows
+
+    @property
+    def whole(self) -> bool:
+        """Whether every node is drawn."""
+        return 1 + sum(len(few) for few in self.shown.values()) == self.tree.n_nodes
+
+    def _place(self) -> None:
+        """Rows of drawn nodes, and of what stands for those that are not: ``more``."""
+        self.at: dict[int, float] = {}
+        self.more: dict[int, float] = {}
+        self.levels: dict[int, int] = {0: 0}
+        row = 0
+        small = self.rows <= FITS
+        stack: list[tuple[int, bool]] = [(0, False)]
+        while stack:
+            node, done = stack.pop()
+            few = self.shown.get(node)
+            if few is None:
+                self.at[node] = row
+                row += 1
+            elif done:
+                last = self.more.get(node, self.at[few[-1]])
+                # where the picture is scrolled, the root is to be seen first
+                self.at[node] = (self.at[few[0]] + last) / 2 if small else self.at[few[0]]
+            else:
+                for child in few:
+                    self.levels[child] = self.levels[node] + 1
+                stack.append((node, True))
+                if len(few) < len(self.tree.children(node)):
+                    stack.append((~node, True))
+                stack += [(child, False) for child in reversed(few)]
+                continue
+            while stack and stack[-1][0] < 0:
+                self.more[~stack.pop()[0]] = row
+                row += 1
+        self.rows = row
+
+    # -------------------------------------------------------------------------------- how it looks
+
+    def status(self, node: int) -> str:
+        """``limit``, ``beyond`` a limit, or ``allowed`` to be published."""
+        if self.tree.labels[node] in self.limits:
+            return "limit"
+        if self._bounds is None:
+            return "allowed"
+        lo, hi = int(self.tree.first[node]), int(self.tree.last[node])
+        within = self._bounds[lo : hi + 1]
+        inside = bool((within[:, 0] <= lo).all() and (within[:, 1] >= hi).all())
+        return "allowed" if inside else "beyond"
+
+    def told(self, node: int) -> str:
+        """What a node is, in words."""
+        lo, hi = int(self.tree.first[node]), int(self.tree.last[node])
+        values = "a value" if lo == hi else f"{hi - lo + 1:,} values"
+        records = "" if self.counts is None else f", {int(self.counts[hi + 1] - self.counts[lo]):,} records"
+        says = {
+            "limit": "; limit: its values are published as this at the widest",
+            "beyond": "; beyond a limit: never published",
+            "allowed": "",
+        }
+        return f"{_label(self.tree.labels[node])}: {values}{records}{says[self.status(node)]}"
+
+    def svg(self) -> str:
+        """The picture, as markup with the class ``tree``."""
+        high, size = (28, 13) if self.rows <= 40 else (20, 11.5)
+        letter = size * 0.6
+        texts = {node: self._text(node) for node in self.at}
+        depth = max(self.levels.values())
+        wide = [0.0] * (depth + 2)
+        for node, text in texts.items():
+            wide[self.levels[node]] = max(wide[self.levels[node]], len(text) * letter + 20)
+        for node in self.more:
+            wide[self.levels[node] + 1] = max(wide[self.levels[node] + 1], 14 * letter + 20)
+        left = [0.0]
+        for width in wide:
+            left.append(left[-1] + (width + 34 if width else 0))
+        right = left[-1] - 34
+        bars = 90.0 if self.counts is not None else 0.0
+        width, height = right + bars + 12, self.rows * high + 12
+        self._size = high, left, wide
+        parts = [self._edges(node) for node in self.shown]
+        parts += [self._node(node, text, right, bars) for node, text in texts.items()]
+        parts += [self._stub(node) for node in self.more]
+        return (
+            f'<div class="tree"><svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" '
+            f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-size="{size}" role="group" '
+            f'aria-label="hierarchy of {self.tree.n_leaves:,} values">{"".join(parts)}</svg></div>'
+        )
+
+    def _text(self, node: int) -> str:
+        text = _label(self.tree.labels[node])
+        text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        if node not in self.shown and len(self.tree.children(node)):
+            text = f"{text}  ▸ {int(self.tree.last[node] - self.tree.first[node]) + 1:,}"
+        return f"◆ {text}" if self.status(node) == "limit" else text
+
+    def _xy(self, level: int, row: float) -> tuple[float, float]:
+        high, left, _ = self._size
+        return left[level] + 6, row * high + high / 2 + 6
+
+    def _edges(self, node: int) -> str:
+        x, y = self._xy(self.levels[node], self.at[node])
+        x += self._width(node)
+        ends = [(child, self.at[child]) for child in self.shown[node]]
+        if node in self.more:
+            ends.append((-1, self.more[node]))
+        found = []
+        for child, row in ends:
+            u, v = self._xy(self.levels[node] + 1, row)
+            bend = (u - x) / 2
+            beyond = " beyond" if self.status(node) == "beyond" or child < 0 else ""
+            found.append(
+                f'<path class="edge{beyond}" d="M{x:.1f} {y:.1f}C{x + bend:.1f} {y:.1f} '
+                f'{u - bend:.1f} {v:.1f} {u:.1f} {v:.1f}"/>'
+            )
+        return "".join(found)
+
+    def _width(self, node: int) -> float:
+        return self._size[2][self.levels[node]]
+
+    def _node(self, node: int, text: str, right: float, bars: float) -> str:
+        high = self._size[0]
+        x, y = self._xy(self.levels[node], self.at[node])
+        folded = node not in self.shown and len(self.tree.children(node)) > 0
+        kinds = ["node", self.status(node)]
+        kinds += ["leaf"] if not len(self.tree.children(node)) else []
+        kinds += ["picked"] if self.tree.labels[node] in self.picked else []
+        told = escape(self.told(node), quote=True)
+        pressed = "true" if {"limit", "picked"} & set(kinds) else "false"
+        says = ""
+        if self.clicked:
+            says = (
+                f' data-key="node:{node}" tabindex="-1" role="button" aria-pressed="{pressed}" '
+                f'aria-label="{told}"'
+            )
+        drawn = (
+            f'<g class="{" ".join(kinds)}"{says}><title>{told}</title>'
+            f'<rect x="{x:.1f}" y="{y - high / 2 + 2:.1f}" width="{self._width(node):.1f}" '
+            f'height="{high - 4}" rx="{high / 2 - 2:.1f}"/>'
+            f'<text x="{x + 10:.1f}" y="{y:.1f}">{escape(text)}</text></g>'
+        )
+        if folded and self.clicked:
+            drawn += self._opener(node, x + self._width(node) + 4, y)
+        if bars and self.counts is not None and not len(self.tree.children(node)):
+            leaf = int(self.tree.first[node])
+            many = int(self.counts[leaf + 1] - self.counts[leaf])
+            most = int(np.diff(self.counts).max()) or 1
+            long = 44 * many / most
+            drawn += (
+                f'<rect class="bar" x="{right + 8:.1f}" y="{y - 4:.1f}" width="{max(long, 1.0):.1f}" height="8" rx="2"/>'
+                f'<text class="small" x="{right + 14 + long:.1f}" y="{y:.1f}" font-size="10.5">{many:,}</text>'
+            )
+        return drawn
+
+    def _opener(self, node: int, x: float, y: float) -> str:
+        return (
+            f'<g class="more" data-key="open:{node}" tabindex="-1" role="button" '
+            f'aria-label="show what is below {escape(_label(self.tree.labels[node]), quote=True)}">'
+            f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="20" height="16" rx="8"/>'
+            f'<text x="{x + 6:.1f}" y="{y:.1f}">+</text></g>'
+        )
+
+    def _stub(self, node: int) -> str:
+        high = self._size[0]
+        x, y = self._xy(self.levels[node] + 1, self.more[node])
+        rest = len(self.tree.children(node)) - len(self.shown[node])
+        wide = self._size[2][self.levels[node] + 1]
+        opens = self.clicked and node not in self.opened
+        says = f' data-key="open:{node}" tabindex="-1" role="button"' if opens else ""
+        return (
+            f'<g class="more"{says}><rect x="{x:.1f}" y="{y - high / 2 + 2:.1f}" width="{wide:.1f}" '
+            f'height="{high - 4}" rx="{high / 2 - 2:.1f}"/>'
+            f'<text x="{x + 10:.1f}" y="{y:.1f}">{rest:,} more</text></g>'
+        )
+
+
+def _label(label: str) -> str:
+    """A label as it is shown; the empty one stands for a missing value."""
+    return label if label else "(missing)"

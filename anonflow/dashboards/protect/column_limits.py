@@ -1,0 +1,132 @@
+"""Weights, boundaries of numbers and limits of each quasi-identifier, as a table in which they are typed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import param
+
+from anonflow.dashboards.components.draft_form import Choices
+from anonflow.errors import AnonflowError, ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FIELDS", "LimitChoice"]
+
+FIELDS = {"weight": "", "interval": "numeric", "max-width": "numeric", "max-set": "categorical"}
+"""What is typed, and the kind of quasi-identifier that it goes with; an empty one: any."""
+
+
+class LimitChoice(Choices):
+    """Weight, boundary and limits of the quasi-identifiers, one edit of the draft for each number.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    said = param.String(default="", doc="Why the last number was not taken; empty if it was.")
+    rows = param.Parameter(default=None, doc="The table, a DataFrame, or None.")
+
+    def __init__(self, workspace: Any, **given: Any) -> None:
+        self._seen: Any = None
+        super().__init__(workspace, **given)
+
+    def table(self) -> pd.DataFrame:
+        """A row for each quasi-identifier; NaN where nothing is said."""
+        import pandas as pd
+
+        columns = self.workspace.draft.get(("table", "columns"), {})
+        rows = []
+        for name in self.quasi_identifiers:
+            entry = columns[name]
+            boundary = entry.get("boundary")
+            width = boundary.get("width") if isinstance(boundary, dict) else None
+            nodes = ", ".join(map(str, boundary)) if isinstance(boundary, list) else ""
+            numbers = (entry.get("weight", 1), width, entry.get("max-width"), entry.get("max-set"))
+            rows.append((name, entry.get("kind", ""), *(_number(one) for one in numbers), nodes))
+        return pd.DataFrame(rows, columns=["column", "kind", *FIELDS, "boundary"])
+
+    def choose(self, column: str, field: str, value: Any) -> bool:
+        """Take a number that was typed; an empty one takes the limit away.
+
+        Parameters
+        ----------
+        column : str
+        field : str
+            One of `FIELDS`.
+        value : object
+            As the browser sent it.
+
+        Returns
+        -------
+        bool
+            Whether it was taken; else `said` says why not.
+        """
+        self.said = ""
+        try:
+            self._take(column, field, _read(value))
+        except AnonflowError as error:
+            self.said = error.problems[0]
+            self.param.trigger("rows")
+            return False
+        return True
+
+    def _take(self, column: str, field: str, number: float | None) -> None:
+        kind = self.workspace.draft.get(("table", "columns", column, "kind"))
+        if field not in FIELDS or column not in self.quasi_identifiers:
+            raise ParameterError("weights and limits are those of quasi-identifiers")
+        home = FIELDS[field]
+        if home and kind != home:
+            told = (
+                "boundaries of a hierarchy are clicked on its tree"
+                if kind == "hierarchy"
+                else f"it is {kind}"
+            )
+            if number is None:
+                return
+            raise ParameterError(f"column {column!r}: {field} goes with kind {home}; {told}")
+        least = {"weight": 0.0, "interval": 0.0, "max-width": -1.0, "max-set": 0.999}[field]
+        if number is not None and number <= least:
+            words = {
+                "weight": "above 0",
+                "interval": "above 0",
+                "max-width": "0 or more",
+                "max-set": "1 or more",
+            }
+            raise ParameterError(f"column {column!r}: {field} is a number {words[field]}")
+        plain = None if number is None else int(number) if number.is_integer() else number
+        if field == "weight":
+            self.workspace.set_column(column, weight=None if plain == 1 else plain)
+        elif field == "interval":
+            self.workspace.set_column(column, boundary=None if plain is None else {"width": plain})
+        else:
+            self.workspace.set_column(column, **{field: plain})
+
+    def _read(self) -> None:
+        seen = (self.workspace.frame, self.workspace.draft.get(("table", "columns")))
+        if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
+            return
+        self._seen = seen
+        self.rows = None if self.workspace.frame is None else self.table()
+
+
+def _number(value: Any) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if good else math.nan
+
+
+def _read(value: Any) -> float | None:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ParameterError("a limit is a number; empty is no limit") from None
+    if math.isnan(number):
+        return None
+    if math.isinf(number):
+        raise ParameterError("a limit is a finite number; empty is no limit")
+    return number

@@ -1,0 +1,139 @@
+"""Diversity as a page asks for it: criterion, column, parameters, and what the table allows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import param
+
+from anonflow.algorithms.diversity.diversify import check_diversity
+from anonflow.algorithms.diversity.target import DIVERSITIES, sensitive_codes
+from anonflow.dashboards.components.draft_form import Choices
+from anonflow.errors import AnonflowError
+
+__all__ = ["CRITERIA", "NONE", "DiversityChoice"]
+
+NONE = "none"
+
+CRITERIA = {
+    NONE: "No diversity is asked for.",
+    "p-sensitivity": "The rows that may be a person's show at least p different values.",
+    "l-diversity": "No value is on more than one in l of the rows that may be a person's.",
+    "entropy-l-diversity": "The values on these rows are as mixed as l equally frequent ones.",
+    "recursive-l-diversity": "The most frequent value is rarer than c times the l-th and rarer ones together.",
+    "t-closeness": "The values on these rows are distributed as in the whole table, within a distance of t.",
+}
+
+
+class DiversityChoice(Choices):
+    """The step ``diversify`` of the draft.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    criterion = param.Selector(default=NONE, objects=list(CRITERIA))
+    column = param.Selector(default=None, objects=[None], check_on_set=False)
+    p = param.Integer(default=2, bounds=(1, None))
+    l = param.Number(default=2.0, bounds=(1, None))
+    c = param.Number(default=2.0, bounds=(0, None))
+    t = param.Number(default=0.2, bounds=(0, 1))
+    w = param.Number(default=0.15, bounds=(0, 1), doc="Of classes: weight of the loss against diversity.")
+    risk = param.Number(
+        default=0.01, bounds=(0, 1), inclusive_bounds=(False, False), doc="That the draw is refused."
+    )
+    problem = param.String(default="", doc="Why this cannot work, with the largest feasible value.")
+    feasible = param.String(default="", doc="What the table allows at most.")
+
+    WRITES = ("criterion", "column", "p", "l", "c", "t", "w", "risk")
+
+    def __init__(self, workspace: Any, **given: Any) -> None:
+        self._seen: Any = None
+        super().__init__(workspace, **given)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The parameters of the criterion."""
+        return DIVERSITIES.get(self.criterion, ())
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns whose values can be diverse: sensitive ones first."""
+        columns = self.workspace.draft.get(("table", "columns"), {})
+        roles = {name: entry.get("role") for name, entry in columns.items() if isinstance(entry, dict)}
+        return [name for name, role in roles.items() if role == "sensitive"] + [
+            name for name, role in roles.items() if role == "insensitive"
+        ]
+
+    def step(self) -> dict[str, Any] | None:
+        """The step as a flow has it; None if no diversity is asked for."""
+        if self.criterion == NONE:
+            return None
+        said: dict[str, Any] = {"criterion": self.criterion}
+        if self.column is not None:
+            said["column"] = self.column
+        for name in self.needed:
+            value = getattr(self, name)
+            whole = name == "p" or float(value).is_integer()
+            said[name] = int(value) if whole else float(value)
+        if self.w != 0.15:
+            said["w"] = float(self.w)
+        if self.risk != 0.01:
+            said["risk"] = float(self.risk)
+        return said
+
+    def _read(self) -> None:
+        columns = self.columns
+        self.param.column.objects = columns or [None]
+        given = self.workspace.draft.get(("steps", "diversify"))
+        changes: dict[str, Any] = {}
+        if isinstance(given, dict) and given.get("criterion") in DIVERSITIES:
+            changes["criterion"] = given["criterion"]
+            changes["column"] = given.get("column", self._only(columns))
+            for name in ("p", "l", "c", "t", "w", "risk"):
+                number = given.get(name)
+                if isinstance(number, int | float) and not isinstance(number, bool):
+                    changes[name] = int(number) if name == "p" else float(number)
+        else:
+            changes["criterion"] = NONE
+            if self.column not in columns:
+                changes["column"] = columns[0] if columns else None
+        with suppress(ValueError):  # numbers that no form takes: the loader says so among the problems
+            self.param.update(**changes)
+        self._judge()
+
+    def _only(self, columns: list[str]) -> str | None:
+        said = self.workspace.draft.get(("table", "columns"), {})
+        sensitive = [name for name in columns if said[name].get("role") == "sensitive"]
+        return sensitive[0] if len(sensitive) == 1 else None
+
+    def _write(self, names: set[str]) -> None:
+        draft = self.workspace.draft
+        steps = [step for step in draft.get(("steps",), []) if "diversify" not in step]
+        said = self.step()
+        if said is not None:
+            # the loader wants it between the method and the draw
+            after = next((at for at, step in enumerate(steps) if "anonymize" in step), -1)
+            steps.insert(after + 1, {"diversify": said})
+        draft.set(("steps",), steps)
+        self._judge()
+
+    def _judge(self) -> None:
+        table = self.workspace.table
+        seen = (table, self.step())
+        if seen == self._seen:
+            return
+        self._seen = seen
+        problem = feasible = ""
+        if self.criterion != NONE and table is not None:
+            parameters = {name: getattr(self, name) for name in self.needed}
+            try:
+                target = check_diversity(table, self.criterion, self.column, **parameters)
+                codes, values, _ = sensitive_codes(table, self.column or table.sensitive[0])
+                feasible = target.largest(np.bincount(codes, minlength=values))
+            except AnonflowError as error:
+                problem = error.problems[0].removeprefix("diversify: ")
+        self.param.update(problem=problem, feasible=feasible)

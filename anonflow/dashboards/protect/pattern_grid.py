@@ -1,0 +1,220 @@
+"""The grid of patterns: rows are patterns, columns are quasi-identifiers, cells are clicked."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import panel as pn
+import param
+
+from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.protect.patterns import PatternChoice
+
+__all__ = ["PatternBoard", "board"]
+
+SHOWN = 200
+"""Patterns that are shown."""
+
+FORMS = {"All patterns": "all", "Predicates": "predicates", "A list of my own": "list"}
+
+
+def board(choice: PatternChoice) -> str:
+    """The grid as markup; a cell's key is ``cell:row:column``, the cross of a row ``drop:row``.
+
+    Parameters
+    ----------
+    choice : PatternChoice
+    """
+    grid = choice.grid
+    if grid is None or not len(grid):
+        return ""
+    names = choice.names
+    head = "".join(f'<th scope="col" title="{escape(name)}">{escape(name)}</th>' for name in names)
+    own = choice.form == "list"
+    rows = []
+    for at, row in enumerate(grid.head(SHOWN).to_dict("records")):
+        cells = []
+        for column, name in enumerate(names):
+            hidden = row[name] == "*"
+            told = f"pattern {at + 1}, {escape(name)}: {'hidden' if hidden else 'kept'}"
+            cells.append(
+                f'<td><div class="cell{" hidden" if hidden else ""}" data-key="cell:{at}:{column}" role="button" '
+                f'tabindex="-1" aria-pressed="{"true" if hidden else "false"}" aria-label="{told}">'
+                f"{'✱ hidden' if hidden else 'kept'}</div></td>"
+            )
+        drop = (
+            f'<td><div class="cross" data-key="drop:{at}" role="button" tabindex="-1" '
+            f'aria-label="take pattern {at + 1} away">✕</div></td>'
+            if own and len(grid) > 1
+            else "<td></td>"
+        )
+        rows.append(
+            f'<tr><th class="row" scope="row">{at + 1}</th>{"".join(cells)}'
+            f'<td class="number">{row["suppressed"]}</td><td class="number">{row["cost"]:g}</td>{drop}</tr>'
+        )
+    return (
+        f'<div class="grid"><table><thead><tr><th></th>{head}<th>hidden</th><th>cost</th><th></th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+class PatternBoard(pn.viewable.Viewer):
+    """Patterns: all, by predicates, or clicked one by one; always with the grid.
+
+    Parameters
+    ----------
+    choice : PatternChoice
+    """
+
+    choice = param.ClassSelector(class_=PatternChoice)
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        choice = self.choice
+        self.form = pn.widgets.RadioButtonGroup.from_param(
+            choice.param.form, label="Patterns", options=FORMS, sizing_mode="stretch_width"
+        )
+        self.at_most = pn.widgets.IntInput(
+            label="At most so many hidden", placeholder="any number", value=None, start=0, width=250
+        )
+        self.never = pn.widgets.MultiChoice(label="Never hidden", options=[], width=250)
+        self.fallback = pn.widgets.Checkbox.from_param(
+            choice.param.fallback, label="Or the whole row, if no pattern fits (fallback)"
+        )
+        self.pair = pn.widgets.MultiChoice(label="Columns of a rule", options=[], width=330)
+        self.tie = pn.widgets.Button(label="Hide together", on_click=lambda event: self._rule("together"))
+        self.rival = pn.widgets.Button(
+            label="At most one of them", on_click=lambda event: self._rule("at_most_one_of")
+        )
+        self.rules = Clickable(on_click=self._drop_rule, sizing_mode="stretch_width")
+        self.weighted = pn.widgets.Select(label="Cost of hiding a cell of", options=[], width=220)
+        self.weight = pn.widgets.FloatInput(label="counts as", value=1.0, start=0.001, step=0.5, width=110)
+        self.grid = Clickable(on_click=self._click, sizing_mode="stretch_width")
+        self.add = pn.widgets.Button(label="Add a pattern", on_click=lambda event: choice.add())
+        self.fresh = pn.widgets.Button(
+            label="Begin anew: one column at a time", on_click=lambda event: choice.start_list(True)
+        )
+        self.told = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
+        self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
+        self.predicates = pn.Column(
+            pn.FlexBox(self.at_most, self.never, gap="12px"),
+            pn.FlexBox(self.pair, pn.Row(self.tie, self.rival, margin=(18, 0, 0, 0)), gap="12px"),
+            self.rules,
+            self.fallback,
+            sizing_mode="stretch_width",
+        )
+        self.listing = pn.Row(self.add, self.fresh)
+        self._busy = False
+        self.at_most.param.watch(lambda event: self._set(at_most=event.new), "value")
+        self.never.param.watch(lambda event: self._set(never=list(event.new)), "value")
+        self.weighted.param.watch(self._weighted, "value")
+        self.weight.param.watch(self._weigh, "value")
+        choice.param.watch(
+            self._show,
+            ["form", "at_most", "never", "together", "at_most_one_of", "rows", "weights", "grid", "problem"],
+        )
+        choice.workspace.param.watch(self._show, ["table", "algorithms"])
+        self._show()
+
+    def _set(self, **changes: Any) -> None:
+        if not self._busy:
+            self.choice.param.update(**changes)
+
+    def _click(self, key: str) -> None:
+        what, _, rest = key.partition(":")
+        row, _, column = rest.partition(":")
+        names = self.choice.names
+        if what == "cell" and row.isdigit() and column.isdigit() and int(column) < len(names):
+            self.choice.toggle(int(row), names[int(column)])
+        elif what == "drop" and row.isdigit():
+            self.choice.remove(int(row))
+
+    def _rule(self, name: str) -> None:
+        columns = list(self.pair.value)
+        if len(columns) < 2:
+            self.choice.problem = "choose at least two columns that the rule is about"
+            return
+        self.choice.param.update(**{name: [*getattr(self.choice, name), columns]})
+        self.pair.value = []
+
+    def _drop_rule(self, key: str) -> None:
+        name, _, at = key.partition(":")
+        if name in ("together", "at_most_one_of") and at.isdigit():
+            groups = list(getattr(self.choice, name))
+            if int(at) < len(groups):
+                del groups[int(at)]
+                self.choice.param.update(**{name: groups})
+
+    def _weighted(self, *events: Any) -> None:
+        self._busy = True
+        self.weight.value = float(self.choice.weights.get(self.weighted.value, 1.0))
+        self._busy = False
+
+    def _weigh(self, event: Any) -> None:
+        column = self.weighted.value
+        if self._busy or column is None or event.new is None:
+            return
+        weights = {name: number for name, number in self.choice.weights.items() if name != column}
+        number = float(event.new)
+        if number != 1:
+            weights[column] = int(number) if number.is_integer() else number
+        self.choice.weights = weights
+
+    def _show(self, *events: Any) -> None:
+        choice = self.choice
+        self._busy = True
+        columns = list(choice.columns)
+        if self.never.options != columns:
+            self.never.options = columns
+            self.pair.options = columns
+            self.weighted.options = columns
+            self.weighted.value = columns[0] if columns else None
+        self.at_most.value = choice.at_most
+        self.never.value = [name for name in choice.never if name in columns]
+        self._busy = False
+        self._weighted()
+        self.predicates.visible = choice.form == "predicates"
+        self.listing.visible = choice.form == "list"
+        self.rules.html = self._rules()
+        self.grid.html = board(choice)
+        n = 0 if choice.grid is None else len(choice.grid)
+        if choice.form == "list" and n:
+            n = len(dict.fromkeys(map(tuple, choice.rows)))
+        more = f" The first {SHOWN} are shown." if n > SHOWN else ""
+        used = [name for name in choice.workspace.algorithms if name.startswith("pattern")]
+        whom = (
+            f"Used by {' and '.join(used)}."
+            if used
+            else "No method that uses patterns is chosen: choose pattern-guided under Methods."
+        )
+        self.told.object = (
+            f"<p>{n:,} pattern{'' if n == 1 else 's'}, tried from the cheapest on; click a cell to hide or keep a "
+            f"column.{more} {escape(whom)}</p>"
+        )
+        self.problem.object = f"<p>{escape(choice.problem)}</p>"
+        self.problem.visible = bool(choice.problem)
+
+    def _rules(self) -> str:
+        words = {"together": "hidden together: ", "at_most_one_of": "at most one hidden of: "}
+        found = []
+        for name, said in words.items():
+            for at, group in enumerate(getattr(self.choice, name)):
+                found.append(
+                    f'<span class="rule">{said}<b>{escape(", ".join(group))}</b> <span class="cross" role="button" '
+                    f'tabindex="-1" data-key="{name}:{at}" aria-label="take the rule away">✕</span></span>'
+                )
+        return f'<div class="legend">{"".join(found)}</div>' if found else ""
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return pn.Column(
+            self.form,
+            self.predicates,
+            self.listing,
+            self.problem,
+            self.told,
+            self.grid,
+            pn.FlexBox(self.weighted, self.weight, gap="12px"),
+            stylesheets=[PARTS],
+            sizing_mode="stretch_width",
+        )

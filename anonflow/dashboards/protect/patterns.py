@@ -1,0 +1,265 @@
+"""Patterns of suppression as a page chooses them: all, predicates, or a list whose cells are clicked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import param
+
+from anonflow.algorithms.patterns.language import pattern_grid
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.dashboards.components.draft_form import Choices
+from anonflow.errors import AnonflowError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FORMS", "METHODS", "PatternChoice"]
+
+FORMS = ("all", "predicates", "list")
+"""How patterns are said: all 2^q of them, predicates that they meet, or one by one."""
+
+METHODS = tuple(name for name, method in REGISTRY.items() if "patterns" in method.options)
+"""The methods that take patterns."""
+
+MOST = 256
+"""Patterns that can be clicked one by one."""
+
+ALL = 12
+"""Quasi-identifiers up to which all patterns are shown."""
+
+
+class PatternChoice(Choices):
+    """The option ``patterns`` of the pattern-guided methods, and ``weights``.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    Both pattern-guided methods are given the same, under ``options`` of the step. A row of `rows` is the set of the
+    quasi-identifiers that its pattern hides; positions of a code are quasi-identifiers of their own (``zip[3]``).
+    """
+
+    form = param.Selector(default="all", objects=list(FORMS))
+    at_most = param.Integer(default=None, bounds=(0, None), allow_None=True, doc="So many may be hidden.")
+    never = param.List(default=[], doc="Columns that are never hidden.")
+    together = param.List(default=[], doc="Lists of columns that are hidden all or not at all.")
+    at_most_one_of = param.List(default=[], doc="Lists of columns of which at most one is hidden.")
+    fallback = param.Boolean(default=False, doc="Whether a row may be hidden whole, whatever the others say.")
+    rows = param.List(
+        default=[], doc="Of a list: a sorted tuple of hidden quasi-identifiers for each pattern."
+    )
+    weights = param.Dict(
+        default={}, doc="Column -> what hiding one of its entries costs; 1 where none is named."
+    )
+    problem = param.String(default="", doc="Why the patterns cannot be used.")
+    grid = param.Parameter(default=None, doc="The patterns as af.pattern_grid has them, or None.")
+
+    WRITES = (
+        "form", "at_most", "never", "together", "at_most_one_of", "fallback", "rows", "weights",
+    )  # fmt: skip
+
+    def __init__(self, workspace: Any, **given: Any) -> None:
+        self._seen: Any = None
+        super().__init__(workspace, **given)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The coded quasi-identifiers: columns, or positions of codes; empty while the columns are not valid."""
+        table = self.workspace.table
+        return () if table is None else tuple(domain.name for domain in table.domains)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that predicates and weights may name."""
+        return self.quasi_identifiers
+
+    def value(self) -> Any:
+        """What a flow has under ``patterns``."""
+        if self.form == "list":
+            return [list(row) for row in dict.fromkeys(tuple(row) for row in self.rows)]
+        if self.form == "all":
+            return "all"
+        said: dict[str, Any] = {}
+        if self.at_most is not None:
+            said["at-most"] = self.at_most
+        if self.never:
+            said["never"] = list(self.never)
+        for key, groups in (("together", self.together), ("at-most-one-of", self.at_most_one_of)):
+            if groups:
+                said[key] = [list(group) for group in groups]
+        if self.fallback:
+            said["fallback"] = "all"
+        # no predicate yet: as many as there are may be hidden
+        return said or {"at-most": len(self.names)}
+
+    # ----------------------------------------------------------------------------------- the clicks
+
+    def toggle(self, row: int, name: str) -> None:
+        """Hide a quasi-identifier in a pattern, or keep it; what is no list yet becomes one.
+
+        Parameters
+        ----------
+        row : int
+            Of the grid that is shown.
+        name : str
+            Of a coded quasi-identifier.
+        """
+        rows = self._listed()
+        if rows is None or not 0 <= row < len(rows) or name not in self.names:
+            return
+        hidden = set(rows[row]) ^ {name}
+        rows[row] = tuple(one for one in self.names if one in hidden)
+        self.param.update(form="list", rows=rows)
+
+    def add(self, hidden: Sequence[str] = ()) -> None:
+        """Add a pattern that hides some quasi-identifiers."""
+        rows = self._listed()
+        if rows is None:
+            return
+        self.param.update(form="list", rows=[*rows, tuple(one for one in self.names if one in hidden)])
+
+    def remove(self, row: int) -> None:
+        """Take a pattern out of the list; the last one stays."""
+        rows = self._listed()
+        if rows is not None and len(rows) > 1 and 0 <= row < len(rows):
+            self.param.update(form="list", rows=[*rows[:row], *rows[row + 1 :]])
+
+    def start_list(self, row_per_column: bool = False) -> None:
+        """Begin a list of its own: nothing hidden, and each quasi-identifier alone if so wished."""
+        rows: list[tuple[str, ...]] = [()]
+        if row_per_column:
+            rows += [(name,) for name in self.names]
+        self.param.update(form="list", rows=rows)
+
+    def _listed(self) -> list[tuple[str, ...]] | None:
+        """The patterns that are shown, as a list; None where they are too many to be clicked."""
+        if self.form == "list":
+            return [tuple(row) for row in self.rows]
+        if self.grid is None:
+            return None
+        if len(self.grid) > MOST:
+            self.problem = f"{len(self.grid):,} patterns are too many to click: narrow them with predicates, or begin a list"
+            return None
+        return _rows_of(self.grid, self.names)
+
+    # ------------------------------------------------------------------------------------ the draft
+
+    def _read(self) -> None:
+        step = self.workspace.draft.get(("steps", "anonymize"), {})
+        given: Any = "all"
+        weights: dict[str, Any] = {}
+        own = step.get("options") or {}
+        for place in (step, *(own.get(name) or {} for name in reversed(METHODS))):
+            given = place.get("patterns", given)
+            weights = place.get("weights") or weights
+        changes = self._state_of(given) | {"weights": dict(weights)}
+        if self.value_of(given) != self.value():
+            self.param.update(**changes)
+        else:
+            self.param.update(weights=dict(weights))
+        self._judge()
+
+    def value_of(self, given: Any) -> Any:
+        """A list with its rows as lists, so that what is read equals what was written."""
+        if isinstance(given, list):
+            return [list(row) if isinstance(row, list | tuple) else row for row in given]
+        return given
+
+    def _state_of(self, given: Any) -> dict[str, Any]:
+        if isinstance(given, dict):
+            said = {str(key).replace("_", "-"): value for key, value in given.items()}
+            at_most = said.get("at-most")
+            return {
+                "form": "predicates",
+                "at_most": at_most if isinstance(at_most, int) and at_most >= 0 else None,
+                "never": _names(said.get("never")),
+                "together": _groups(said.get("together")),
+                "at_most_one_of": _groups(said.get("at-most-one-of")),
+                "fallback": said.get("fallback") == "all",
+            }
+        if isinstance(given, list):
+            return {"form": "list", "rows": self._rows(given)}
+        return {"form": "all"}
+
+    def _rows(self, given: list[Any]) -> list[tuple[str, ...]]:
+        if all(isinstance(row, list) and all(name in self.names for name in row) for row in given):
+            return [tuple(name for name in self.names if name in row) for row in given]
+        table = self.workspace.table
+        if table is None:
+            return []
+        try:  # texts of 0 and 1, whole codes, predicates in a list
+            return _rows_of(pattern_grid(table, given), self.names)
+        except AnonflowError:
+            return []
+
+    def _write(self, names: set[str]) -> None:
+        if self.form == "list" and not self.rows:
+            with self.quietly():  # to begin with: nothing hidden, and each quasi-identifier alone
+                self.rows = [(), *((name,) for name in self.names)]
+        step = self.workspace.draft.get(("steps", "anonymize"), {})
+        own = {key: dict(given) for key, given in (step.get("options") or {}).items()}
+        value = self.value()
+        weights = {name: number for name, number in self.weights.items() if number != 1}
+        plain = "patterns" in step or "weights" in step
+        for name in METHODS:
+            mine = own.setdefault(name, {})
+            for key, said in (("patterns", value), ("weights", weights)):
+                mine.pop(key, None)
+                if said and said != "all":
+                    mine[key] = said
+        kept = {key: given for key, given in own.items() if given}
+        edits: list[tuple[tuple[str, ...], Any]] = [(("steps", "anonymize", "options"), kept or None)]
+        if plain:
+            edits += [(("steps", "anonymize", key), None) for key in ("patterns", "weights")]
+        self.workspace.draft.set_all(edits)
+        self._judge()
+
+    def _judge(self) -> None:
+        """The grid that goes with the choice, or why there is none."""
+        table, problem, grid = self.workspace.table, "", None
+        seen = (table, self.value(), dict(self.weights), self.rows)
+        if seen == self._seen and not self.problem:
+            return
+        self._seen = seen
+        if table is None:
+            problem = "The columns are not valid yet: see the page Data."
+        elif self.form == "all" and table.q > ALL:
+            problem = (
+                f"All patterns of {table.q} quasi-identifiers are 2^{table.q}: too many to show. "
+                "Choose predicates, or list patterns."
+            )
+        else:
+            try:
+                grid = pattern_grid(table, self.value(), self.weights or None)
+            except AnonflowError as error:
+                problem = error.problems[0].removeprefix("pattern-guided: ")
+        if grid is not None and self.form == "list":
+            grid = self._in_order_of_rows(grid)
+        self.param.update(problem=problem, grid=grid)
+
+    def _in_order_of_rows(self, grid: pd.DataFrame) -> pd.DataFrame:
+        """The grid with its rows where they were clicked: nothing jumps; the order of preference is the cost's."""
+        found = {row: at for at, row in enumerate(_rows_of(grid, self.names))}
+        order = [found[tuple(row)] for row in self.rows if tuple(row) in found]
+        return grid.iloc[order].reset_index(drop=True)
+
+
+def _rows_of(grid: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, ...]]:
+    hidden = grid[list(names)].to_numpy() == "*"
+    return [tuple(name for name, one in zip(names, row, strict=True) if one) for row in hidden]
+
+
+def _names(given: Any) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    return [name for name in given if isinstance(name, str)] if isinstance(given, list) else []
+
+
+def _groups(given: Any) -> list[list[str]]:
+    if not isinstance(given, list) or not given:
+        return []
+    return [_names(given)] if all(isinstance(one, str) for one in given) else [_names(one) for one in given]

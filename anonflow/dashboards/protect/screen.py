@@ -1,0 +1,399 @@
+"""The page Protect: k, methods, hierarchies, patterns, diversity and limits; what cannot work is said here."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Any
+
+import pandas as pd
+import panel as pn
+import param
+
+from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.components.html import card
+from anonflow.dashboards.components.markup import methods_list, risk
+from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
+from anonflow.dashboards.hierarchies.form import HierarchyChoice
+from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
+from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoice
+from anonflow.dashboards.protect.method_options import Option
+from anonflow.dashboards.protect.pattern_grid import PatternBoard
+from anonflow.dashboards.protect.patterns import PatternChoice
+from anonflow.dashboards.protect.settings import CUTS, LOSSES, Protection, share
+from anonflow.dashboards.session.workspace import Workspace
+
+__all__ = ["ProtectScreen"]
+
+KS = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100]
+
+
+class ProtectScreen(pn.viewable.Viewer):
+    """Say how the table is protected, and see what that means before anything is run.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace)
+    title = "Protect"
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.protection = Protection(self.workspace)
+        self.diversity = DiversityChoice(self.workspace)
+        self.limits = LimitChoice(self.workspace)
+        self.patterns = PatternChoice(self.workspace)
+        self.hierarchy = HierarchyChoice(self.workspace)
+        self._busy = False
+        self._fields: dict[tuple[str, str], Any] = {}
+        self._k_part()
+        self._method_part()
+        self._diversity_part()
+        self._limit_part()
+        self.verdict = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[PARTS])
+        self.workspace.param.watch(self._judge, ["problems", "frame", "table", "algorithms", "ks"])
+        self.diversity.param.watch(self._judge, "problem")
+        self._judge()
+
+    # ---------------------------------------------------------------------------------------------- k
+
+    def _k_part(self) -> None:
+        choice = self.protection
+        self.k = pn.widgets.IntSlider(
+            label="k: among how many records each one hides", start=2, end=choice.largest, value=choice.k,
+            sizing_mode="stretch_width", css_classes=["af-k"],
+            stylesheets=[PARTS],
+        )  # fmt: skip
+        self.exact = pn.widgets.IntInput(label="or type k", value=choice.k, start=2, width=110)
+        self.more = pn.widgets.MultiChoice(
+            label="Compare with these k, too", options=KS, value=[k for k in choice.more if k in KS],
+            sizing_mode="stretch_width",
+        )  # fmt: skip
+        self.risk = pn.pane.HTML(
+            "", stylesheets=[PARTS], sizing_mode="stretch_width", css_classes=["af-risk"]
+        )
+        # the count follows the slider; the draft follows when it is let go: one step of the history
+        self.k.param.watch(lambda event: self._count(event.new), "value")
+        self.k.param.watch(lambda event: self._set_k(event.new), "value_throttled")
+        self.exact.param.watch(lambda event: self._set_k(event.new), "value")
+        self.more.param.watch(self._set_more, "value")
+        choice.param.watch(self._show_k, ["k", "more"])
+        self.workspace.param.watch(self._show_k, ["frame", "table"])
+        self._show_k()
+
+    def _count(self, k: int) -> None:
+        many, n = self.protection.at_risk(k)
+        self.risk.object = risk(many, n, share(many, n), self.protection.sentence(k))
+
+    def _set_k(self, k: Any) -> None:
+        if not self._busy and isinstance(k, int) and k >= 2:
+            self.protection.k = k
+
+    def _set_more(self, event: Any) -> None:
+        if not self._busy:
+            self.protection.more = sorted(int(k) for k in event.new if int(k) != self.protection.k)
+
+    def _show_k(self, *events: Any) -> None:
+        choice = self.protection
+        self._busy = True
+        self.k.end = choice.largest
+        self.k.value = choice.k
+        self.exact.value = choice.k
+        options = sorted({*KS, *choice.more})
+        if self.more.options != options:
+            self.more.options = options
+        self.more.value = list(choice.more)
+        self._busy = False
+        self._count(choice.k)
+
+    # --------------------------------------------------------------------------------------- methods
+
+    def _method_part(self) -> None:
+        choice = self.protection
+        self.methods = Clickable(on_click=self._toggle, sizing_mode="stretch_width")
+        self.options = pn.FlexBox(sizing_mode="stretch_width", gap="16px")
+        self.cut = pn.widgets.Select.from_param(
+            choice.param.cut, label="The method works on", options=CUTS, width=220
+        )
+        self.size = pn.widgets.IntInput.from_param(
+            choice.param.size, label="Records in a partition", width=170
+        )
+        self.seconds = pn.widgets.FloatInput.from_param(
+            choice.param.seconds, label="Seconds it may take", width=150, step=1.0
+        )
+        self.order = pn.widgets.Select.from_param(choice.param.order, label="Cut along", width=160)
+        words = {text: name for name, text in LOSSES.items()}
+        self.loss = pn.widgets.Select.from_param(
+            choice.param.loss, label="Information loss to keep low", options=words, width=380
+        )
+        self.boundaries = pn.widgets.Checkbox.from_param(
+            choice.param.boundaries, label="Keep inside boundaries and limits of columns"
+        )
+        self.about_cut = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-muted"])
+        choice.param.watch(self._show_methods, ["algorithms", "options"])
+        choice.param.watch(self._show_cut, ["cut", "size", "seconds"])
+        self._show_methods()
+        self._show_cut()
+
+    def _toggle(self, name: str) -> None:
+        chosen = list(self.protection.algorithms)
+        if name in chosen:
+            chosen.remove(name)
+        else:
+            chosen.append(name)
+        self.protection.algorithms = chosen
+
+    def _show_methods(self, *events: Any) -> None:
+        self.methods.html = methods_list(self.protection.algorithms)
+        asked = self.protection.asked_options()
+        wanted = [(method, option.name) for method, options in asked.items() for option in options]
+        if list(self._fields) != wanted:
+            self._fields = {}
+            groups = []
+            for method, options in asked.items():
+                fields = [self._field(option) for option in options]
+                groups.append(pn.Column(pn.pane.HTML(f"<b>{escape(method)}</b>"), *fields, width=300))
+            self.options.objects = groups or [
+                pn.pane.HTML("<p>The chosen methods have no options.</p>", css_classes=["af-muted"])
+            ]
+            return
+        self._busy = True
+        for options in asked.values():
+            for option in options:
+                self._fields[option.method, option.name].value = self._shown(option)
+        self._busy = False
+
+    def _shown(self, option: Option) -> Any:
+        value = self.protection.value_of(option)
+        if option.choices:
+            return value if value in option.choices else option.default
+        if isinstance(option.default, bool):
+            return bool(value)
+        if isinstance(option.default, str):
+            return str(value)
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        return value if good else option.default
+
+    def _field(self, option: Option) -> Any:
+        value = self._shown(option)
+        if option.choices:
+            widget: Any = pn.widgets.Select(
+                label=option.label, options=list(option.choices), value=value, width=260
+            )
+        elif isinstance(option.default, bool):
+            widget = pn.widgets.Checkbox(label=option.label, value=value)
+        elif isinstance(option.default, float):
+            widget = pn.widgets.FloatInput(
+                label=option.label,
+                value=float(value),
+                start=option.least,
+                step=0.01 if option.name == "gap" else 1.0,
+                width=260,
+            )
+        elif isinstance(option.default, str):
+            widget = pn.widgets.TextInput(label=option.label, value=value, width=260)
+        else:
+            least = None if option.least is None else int(option.least)
+            widget = pn.widgets.IntInput(label=option.label, value=value, start=least, width=260)
+        self._fields[option.method, option.name] = widget
+
+        def changed(event: Any, option: Option = option) -> None:
+            if not self._busy and (event.new is not None or option.default is None):
+                self.protection.set_option(option.method, option.name, event.new)
+
+        widget.param.watch(changed, "value")
+        told = pn.pane.HTML(
+            f"<small>{escape(option.told)}</small>", css_classes=["af-muted"], width=290, margin=(0, 10)
+        )
+        return pn.Column(widget, told, margin=0)
+
+    def _show_cut(self, *events: Any) -> None:
+        choice = self.protection
+        self.size.visible = choice.cut == "size"
+        self.seconds.visible = choice.cut == "time"
+        says = {
+            "whole": "The whole table at once: the least loss, the most time.",
+            "size": f"Each {choice.size:,} records on their own, side by side: faster, with a little more loss.",
+            "time": f"The method is timed on a few partitions; the largest that fit {choice.seconds:g} s are taken.",
+        }
+        self.about_cut.object = f"<p>{says[choice.cut]}</p>"
+
+    # ------------------------------------------------------------------------------------- diversity
+
+    def _diversity_part(self) -> None:
+        choice = self.diversity
+        words = {"none": NONE} | {name: name for name in CRITERIA if name != NONE}
+        self.criterion = pn.widgets.Select.from_param(
+            choice.param.criterion, label="Diversity of the sensitive value", options=words, width=260
+        )
+        self.sensitive = pn.widgets.Select(label="Sensitive column", options=[], width=220)
+        self.numbers = {
+            "p": pn.widgets.IntInput.from_param(choice.param.p, label="p: distinct values", width=150),
+            "l": pn.widgets.FloatInput.from_param(choice.param.l, label="l", step=0.5, width=110),
+            "c": pn.widgets.FloatInput.from_param(choice.param.c, label="c", step=0.5, width=110),
+            "t": pn.widgets.FloatInput.from_param(choice.param.t, label="t: distance", step=0.05, width=130),
+        }
+        self.w = pn.widgets.FloatInput.from_param(
+            choice.param.w, label="Loss against diversity (w)", step=0.05, width=210
+        )
+        self.chance = pn.widgets.FloatInput.from_param(
+            choice.param.risk, label="Chance that the draw is refused", step=0.01, width=240
+        )
+        self.meaning = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.feasible = pn.pane.HTML("", sizing_mode="stretch_width")
+        self.sensitive.param.watch(self._set_sensitive, "value")
+        choice.param.watch(
+            self._show_diversity, ["criterion", "column", "p", "l", "c", "t", "problem", "feasible"]
+        )
+        self.workspace.draft.param.watch(self._show_diversity, "document")
+        self._show_diversity()
+
+    def _set_sensitive(self, event: Any) -> None:
+        if not self._busy:
+            self.diversity.column = event.new
+
+    def _show_diversity(self, *events: Any) -> None:
+        choice = self.diversity
+        self._busy = True
+        columns = choice.columns
+        if self.sensitive.options != columns:
+            self.sensitive.options = columns
+        self.sensitive.value = choice.column if choice.column in columns else None
+        self._busy = False
+        asked = choice.criterion != NONE
+        for name, widget in self.numbers.items():
+            widget.visible = name in choice.needed
+        for widget in (self.sensitive, self.w, self.chance):
+            widget.visible = asked
+        self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])}</p>"
+        if choice.problem:
+            self.feasible.css_classes = ["af-bad"]
+            self.feasible.object = f"<p><b>This cannot work.</b> {escape(choice.problem)}</p>"
+        elif asked and choice.feasible:
+            self.feasible.css_classes = ["af-good"]
+            self.feasible.object = (
+                f"<p>The whole table allows this; the largest feasible {escape(choice.feasible)}.</p>"
+            )
+        else:
+            self.feasible.css_classes = ["af-muted"]
+            self.feasible.object = (
+                "<p>Without it, k records that may be a person's can all share one sensitive value: "
+                "then everybody knows it.</p>"
+                if not asked
+                else ""
+            )
+
+    # ---------------------------------------------------------------------------------------- limits
+
+    def _limit_part(self) -> None:
+        number = {"type": "number"}
+        names = ["column", "kind", *FIELDS, "boundary"]
+        self.table = pn.widgets.Tabulator(
+            pd.DataFrame(columns=names),
+            show_index=False,
+            sortable=False,
+            selectable=False,
+            editors={name: number if name in FIELDS else None for name in names},
+            titles={"column": "Column", "kind": "Kind", "weight": "Weight ✎", "interval": "Intervals ✎",
+                    "max-width": "Max width ✎", "max-set": "Max set ✎", "boundary": "Boundary"},
+            header_tooltips={
+                "weight": "counts so many times in the information loss",
+                "interval": "numeric: no value leaves its interval of this width",
+                "max-width": "numeric: no published range is wider",
+                "max-set": "categorical: no published set has more values",
+                "boundary": "hierarchy: click them on the tree, under Hierarchies",
+            },
+            layout="fit_columns",
+            widths={"kind": 104, "weight": 96, "interval": 112, "max-width": 116, "max-set": 104},
+            sizing_mode="stretch_width",
+            stylesheets=[PARTS],
+        )  # fmt: skip
+        self.table.on_edit(self._limited)
+        self.limited = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
+        self.limits.param.watch(self._show_limits, ["rows", "said"])
+        self._show_limits()
+
+    def _limited(self, event: Any) -> None:
+        rows = self.limits.rows
+        if rows is not None and 0 <= event.row < len(rows):
+            self.limits.choose(str(rows["column"].iloc[event.row]), event.column, event.value)
+
+    def _show_limits(self, *events: Any) -> None:
+        rows = self.limits.rows
+        if rows is not None:
+            shown = rows.copy()
+            for name in FIELDS:
+                shown[name] = [None if math.isnan(number) else number for number in shown[name]]
+            shown = shown.astype(dict.fromkeys(FIELDS, object))
+            if not shown.equals(self.table.value):
+                self.table.value = shown
+        self.limited.object = f"<p>{escape(self.limits.said)}</p>"
+        self.limited.visible = bool(self.limits.said)
+
+    # --------------------------------------------------------------------------------------- verdict
+
+    def _judge(self, *events: Any) -> None:
+        workspace = self.workspace
+        if workspace.frame is None:
+            self.verdict.css_classes = ["af-note"]
+            self.verdict.object = "<p>No table is open: begin with the page Data.</p>"
+            return
+        problems = list(dict.fromkeys(workspace.problems))
+        if problems:
+            self.verdict.css_classes = ["af-bad"]
+            items = "".join(f"<li>{escape(text)}</li>" for text in problems[:8])
+            more = f"<li>and {len(problems) - 8} more</li>" if len(problems) > 8 else ""
+            self.verdict.object = f"<p><b>This cannot run yet.</b></p><ul>{items}{more}</ul>"
+            return
+        runs = len(workspace.algorithms) * len(workspace.ks)
+        self.verdict.css_classes = ["af-good"]
+        self.verdict.object = (
+            f"<p><b>Ready to run.</b> {len(workspace.algorithms)} method"
+            f"{'' if len(workspace.algorithms) == 1 else 's'} × {len(workspace.ks)} value"
+            f"{'' if len(workspace.ks) == 1 else 's'} of k: {runs} run{'' if runs == 1 else 's'}, on the page Compare.</p>"
+        )
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        methods = pn.Column(
+            self.methods,
+            pn.pane.HTML("<h3>How it works</h3>"),
+            pn.FlexBox(self.cut, self.size, self.seconds, self.order, gap="8px"),
+            self.about_cut,
+            pn.FlexBox(self.loss, gap="8px"),
+            self.boundaries,
+            pn.pane.HTML("<h3>Options of the chosen methods</h3>"),
+            self.options,
+            sizing_mode="stretch_width",
+        )
+        diversity = pn.Column(
+            pn.FlexBox(self.criterion, self.sensitive, *self.numbers.values(), gap="8px"),
+            self.meaning,
+            self.feasible,
+            pn.FlexBox(self.w, self.chance, gap="8px"),
+            sizing_mode="stretch_width",
+        )
+        limits = pn.Column(
+            pn.pane.HTML(
+                "<p>Click a number to change it; empty it to take it away.</p>", css_classes=["af-muted"]
+            ),
+            self.table,
+            self.limited,
+            sizing_mode="stretch_width",
+        )
+        tabs = pn.Tabs(
+            ("Methods", methods),
+            ("Hierarchies", HierarchyBuilder(choice=self.hierarchy)),
+            ("Patterns", PatternBoard(choice=self.patterns)),
+            ("Diversity", diversity),
+            ("Limits and weights", limits),
+            dynamic=True,
+            sizing_mode="stretch_width",
+        )
+        return pn.Column(
+            card("How many each record hides among", self.risk, pn.Row(self.k, self.exact), self.more),
+            self.verdict,
+            card("How it is protected", tabs),
+            sizing_mode="stretch_width",
+        )

@@ -1,0 +1,220 @@
+"""How a table is protected: k, methods and their options, partitions, the loss to keep low."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import param
+
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.protect.method_options import Option, options_of
+from anonflow.engine.report.report import PROMISES
+from anonflow.loss import MEASURES
+from anonflow.table.uniqueness import Uniqueness
+
+__all__ = ["CUTS", "LOSSES", "Protection", "share"]
+
+LOSSES = {
+    "ncp": "NCP (GCP): width of ranges, number of values",
+    "lm": "LM: number of values that are covered",
+    "entropy": "entropy (EM): bits that are lost",
+    "height": "height (IL): levels of the hierarchy",
+    "suppressions": "suppressions: hidden cells",
+}
+"""The information losses in words; every one of ``loss.MEASURES``."""
+
+CUTS = {"whole table": "whole", "partitions of a size": "size", "largest that fit a time": "time"}
+"""How the table is cut into partitions."""
+
+ORDERS = ("lexicographic", "input", "random")
+
+LARGEST_K = 100
+"""The right end of the slider, where the table has so many records; more are typed."""
+
+
+class Protection(Choices):
+    """k, methods, options, partitions and loss of the draft.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    How many records are at risk is counted on the values as they are: records that fewer than k - 1 others equal on
+    the quasi-identifiers. The sizes of the classes are sorted once for a table and its quasi-identifiers
+    (:class:`anonflow.table.uniqueness.Uniqueness`); for every k after that the count is a binary search.
+    """
+
+    k = param.Integer(default=10, bounds=(2, None), doc="Among how many records each one hides.")
+    more = param.List(default=[], doc="Further ks to compare.")
+    algorithms = param.List(default=["greedy"], doc="Methods to run.")
+    loss = param.Selector(default="ncp", objects=list(MEASURES))
+    boundaries = param.Boolean(default=True, doc="Whether methods keep boundaries and limits.")
+    cut = param.Selector(default="whole", objects=list(CUTS.values()))
+    size = param.Integer(default=250, bounds=(2, None), doc="Records in a partition.")
+    seconds = param.Number(default=10.0, bounds=(0.1, None), doc="That a method may take.")
+    order = param.Selector(default="lexicographic", objects=list(ORDERS))
+    options = param.Dict(default={}, doc="Method -> option -> value, of all that differ from the default.")
+
+    WRITES = ("k", "more", "algorithms", "loss", "boundaries", "cut", "size", "seconds", "order")
+
+    def __init__(self, workspace: Any, **given: Any) -> None:
+        self._counted: tuple[Any, tuple[str, ...]] | None = None
+        self._uniqueness: Uniqueness | None = None
+        super().__init__(workspace, **given)
+
+    # ------------------------------------------------------------------------------ records at risk
+
+    @property
+    def uniqueness(self) -> Uniqueness | None:
+        """Sizes of the classes of equal records on the draft's quasi-identifiers; None without a table."""
+        frame, names = self.workspace.frame, self.quasi_identifiers
+        if frame is None or not names:
+            return None
+        if self._counted is None or self._counted[0] is not frame or self._counted[1] != names:
+            self._uniqueness = Uniqueness(frame, names)
+            self._counted = frame, names
+        return self._uniqueness
+
+    def at_risk(self, k: int) -> tuple[int, int]:
+        """Records that fewer than k - 1 others equal, and all records; (0, 0) without a table."""
+        found = self.uniqueness
+        return (0, 0) if found is None else (found.at_risk(k), found.n)
+
+    def sentence(self, k: int) -> str:
+        """How many records are at risk before anything is done, in plain words."""
+        risky, n = self.at_risk(k)
+        if not n:
+            return "Open a table, and say which columns are quasi-identifiers."
+        return (
+            f"{risky:,} of {n:,} records ({share(risky, n)}) share their quasi-identifiers with fewer than "
+            f"{k - 1:,} {'other' if k == 2 else 'others'}: without protection they are at risk."
+        )
+
+    @property
+    def largest(self) -> int:
+        """The right end of the slider."""
+        frame = self.workspace.frame
+        return LARGEST_K if frame is None else max(3, min(LARGEST_K, len(frame)), self.k)
+
+    # -------------------------------------------------------------------------------------- methods
+
+    @staticmethod
+    def guidance(name: str) -> dict[str, str]:
+        """What the registry says of a method, with its guarantee in plain words.
+
+        Returns
+        -------
+        dict
+            name, family, summary, guarantee, promise, complexity, paper.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such method.
+        """
+        from anonflow.algorithms.registry import algorithm_named
+
+        method = algorithm_named(name)
+        said = {field: getattr(method, field) for field in ("name", "family", "summary", "guarantee")}
+        return said | {
+            "promise": PROMISES.get(method.guarantee, ""),
+            "complexity": method.complexity,
+            "paper": method.paper,
+        }
+
+    def asked_options(self) -> dict[str, tuple[Option, ...]]:
+        """The options of the chosen methods, of those that have any."""
+        found = {name: options_of(name) for name in self.algorithms if name in REGISTRY}
+        return {name: options for name, options in found.items() if options}
+
+    def value_of(self, option: Option) -> Any:
+        """What an option is in the draft; its default where nothing is said."""
+        settings = self.workspace.draft.get(("steps", "anonymize"), {})
+        own = settings.get("options") if isinstance(settings.get("options"), dict) else {}
+        for place in (own.get(option.method), settings):
+            for key in (option.name, option.name.replace("_", "-")):
+                if isinstance(place, dict) and key in place:
+                    return place[key]
+        return option.default
+
+    def set_option(self, method: str, name: str, value: Any) -> None:
+        """Say what an option of a method is; one edit of the draft. The default is not written.
+
+        Raises
+        ------
+        KeyError
+            If the method does not have the option.
+        """
+        default = REGISTRY[method].options[name]
+        step = self.workspace.draft.get(("steps", "anonymize"), {})
+        own = {key: dict(given) for key, given in (step.get("options") or {}).items()}
+        mine = own.setdefault(method, {})
+        for key in (name, name.replace("_", "-")):
+            mine.pop(key, None)
+        said_for_all = any(key in step for key in (name, name.replace("_", "-")))
+        if value != default or type(value) is not type(default) or said_for_all:
+            mine[name] = value
+        kept = {key: given for key, given in own.items() if given}
+        self.workspace.draft.set(("steps", "anonymize", "options"), kept or None)
+
+    # ------------------------------------------------------------------------------------ the draft
+
+    def _read(self) -> None:
+        draft = self.workspace.draft
+        if self.workspace.frame is None:
+            return
+        changes: dict[str, Any] = {}
+        ks = [k for k in self.workspace.ks if isinstance(k, int) and not isinstance(k, bool) and k >= 2]
+        if ks:
+            if self.k not in ks:
+                changes["k"] = next((k for k in ks if k not in self.more), ks[0])
+            changes["more"] = [k for k in ks if k != changes.get("k", self.k)]
+        changes["algorithms"] = [name for name in self.workspace.algorithms if name in REGISTRY]
+        step = draft.get(("steps", "anonymize"), {})
+        if step.get("loss", "ncp") in MEASURES:
+            changes["loss"] = step.get("loss", "ncp")
+        changes["boundaries"] = step.get("boundaries", True) is not False
+        changes["options"] = step.get("options") or {}
+        cut = draft.get(("partition",), {})
+        size, budget = cut.get("size"), cut.get("budget")
+        changes["cut"] = "whole" if size is None else "time" if size == "auto" else "size"
+        if isinstance(size, int) and size >= 2:
+            changes["size"] = size
+        if isinstance(budget, int | float) and budget >= 0.1:
+            changes["seconds"] = float(budget)
+        if cut.get("order", "lexicographic") in ORDERS:
+            changes["order"] = cut.get("order", "lexicographic")
+        self.param.update(**changes)
+
+    def _write(self, names: set[str]) -> None:
+        workspace, draft = self.workspace, self.workspace.draft
+        if {"k", "more"} & names:
+            workspace.set_ks(sorted({self.k, *self.more}))
+        if "algorithms" in names:
+            if self.algorithms:
+                workspace.set_algorithms(self.algorithms)
+            else:
+                self.renew()  # a run needs a method: the last one stays
+        if "loss" in names:
+            draft.set(("steps", "anonymize", "loss"), None if self.loss == "ncp" else self.loss)
+        if "boundaries" in names:
+            draft.set(("steps", "anonymize", "boundaries"), None if self.boundaries else False)
+        if {"cut", "size", "seconds", "order"} & names:
+            said: dict[str, Any] = {"order": self.order}
+            if self.cut == "size":
+                said["size"] = self.size
+            elif self.cut == "time":
+                said |= {"size": "auto", "budget": self.seconds}
+            plain = said == {"order": "lexicographic"}
+            draft.set(("partition",), None if plain else said)
+
+
+def share(part: int, whole: int) -> str:
+    """A percentage that is 0% and 100% only where that is so."""
+    if not whole or part in (0, whole):
+        return "100%" if whole and part else "0%"
+    percent = 100 * part / whole
+    return "below 0.1%" if percent < 0.1 else "above 99.9%" if percent > 99.9 else f"{percent:.1f}%"

@@ -1,0 +1,208 @@
+"""What the screen Publish hands out, without the screen: a release of the chosen run, drawn once."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import param
+
+from anonflow.dashboards.session import share_link
+from anonflow.dashboards.session.background import Background
+from anonflow.dashboards.session.diff import differences
+from anonflow.dashboards.session.publication import Publication
+from anonflow.dashboards.session.workspace import Run, Workspace
+from anonflow.engine.report.report import PROMISES, limits_of
+
+__all__ = ["OWNER", "PUBLIC", "PublishModel"]
+
+PUBLIC = {
+    "csv": ("Release, CSV", "release.csv", "The published table."),
+    "parquet": ("Release, Parquet", "release.parquet", "The same table in a smaller file."),
+    "report": (
+        "Report, HTML",
+        "report.html",
+        "What was done and checked; column names and counts, never a value.",
+    ),
+}
+"""What may leave the house: title, ending of the file's name, what it is."""
+
+OWNER = {
+    "certificate": (
+        "Certificate",
+        "certificate.npz",
+        "The proof: which originals each row may stand for. It makes a later verification fast, and shrinks the "
+        "anonymity of everybody if it gets out.",
+    ),
+    "flow": (
+        "Flow file, YAML",
+        "flow.yaml",
+        "Repeats this run: anonflow run FLOW, with the seed. It holds column names, and the labels of hierarchies.",
+    ),
+    "seed": (
+        "Seed",
+        "seed.txt",
+        "The secret that makes the same draw again. Whoever has it and the table knows which row is whose.",
+    ),
+}
+"""What stays with the owner."""
+
+
+class PublishModel(param.Parameterized):
+    """The release of the chosen run.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    A run is drawn when it is asked for, with the run's own seed, so that asking again gives the same release.
+    ``drawn`` names the runs of the open table that were drawn before: a second one can be intersected with the first,
+    so it needs ``agreed``.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    publication = param.Parameter(None, doc="Publication of the chosen run, or None before it is drawn.")
+    drawing = param.Boolean(default=False)
+    problem = param.String(default="", doc="Why there is no release.")
+    agreed = param.Boolean(
+        default=False, doc="Whether a second draw of the same table is wanted all the same."
+    )
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.background = Background(workspace)
+        self._kept: dict[int, Publication] = {}
+        self._drawn: dict[str, list[tuple[int, str]]] = {}
+        workspace.param.watch(self._changed, ["chosen", "runs"])
+
+    @property
+    def run(self) -> Run | None:
+        """The chosen run, None where there is none with a result."""
+        return self.workspace.chosen_run
+
+    @property
+    def drawn(self) -> list[str]:
+        """Other runs of this table that were drawn in this session, by name."""
+        run = self.run
+        return [
+            f"{name} (#{id})"
+            for id, name in self._drawn.get(self._table(), [])
+            if run is None or id != run.id
+        ]
+
+    @property
+    def needs_agreement(self) -> bool:
+        """Whether drawing would be the second draw of this table, and that was not agreed to."""
+        return self.run is not None and bool(self.drawn) and not self.agreed and self.run.id not in self._kept
+
+    def draw(self) -> None:
+        """Draw, verify, attack and report the chosen run, aside; ``publication`` says what came of it."""
+        run = self.run
+        if run is None or self.drawing or self.needs_agreement:
+            return
+        if run.id in self._kept:
+            self.publication = self._kept[run.id]
+            return
+        self.param.update(drawing=True, problem="", publication=None)
+        table = self._table()
+
+        def done(found: Publication) -> None:
+            self._kept = {**self._kept, run.id: found}
+            if found.ok:
+                self._drawn.setdefault(table, []).append((run.id, run.name))
+            self.param.update(drawing=False, agreed=False)
+            self._changed()
+
+        def failed(problem: str) -> None:
+            self.param.update(drawing=False, problem=problem)
+
+        self.background.start(lambda: self.workspace.publish(run.id), done, failed)
+
+    def content(self, what: str) -> bytes:
+        """One of the files of ``PUBLIC`` or ``OWNER``; empty before the draw, or after a failed check.
+
+        Raises
+        ------
+        KeyError
+            If there is no such file.
+        """
+        if what not in PUBLIC and what not in OWNER:
+            raise KeyError(what)
+        found = self.publication
+        if found is None or not found.ok:
+            return b""
+        given = {"csv": "table_csv", "parquet": "table_parquet"}.get(what, what)
+        value = getattr(found, given)
+        return value.encode() if isinstance(value, str) else bytes(value)
+
+    def file_name(self, what: str) -> str:
+        """What a file is called when it is downloaded: flow, method and k, and nothing of the table.
+
+        Raises
+        ------
+        KeyError
+            If there is no such file.
+        """
+        _, ending, _ = (PUBLIC | OWNER)[what]
+        run = self.run
+        if run is None:
+            return ending
+        name = f"{run.document.get('flow', 'flow')}-{run.result.algorithm}-k{run.result.k}"
+        return f"{re.sub('[^A-Za-z0-9._-]+', '-', name)}-{ending}"
+
+    # ----------------------------------------------------------------------------------------- words
+
+    def limits(self) -> list[str]:
+        """What the release does not protect from, a sentence each."""
+        run = self.run
+        return limits_of() if run is None else limits_of(run.result.guarantee)
+
+    def promise(self) -> str:
+        """What the release promises, a sentence; empty without a run."""
+        run = self.run
+        return (
+            "" if run is None else PROMISES.get(run.result.guarantee, f"Every row: {run.result.guarantee}.")
+        )
+
+    def link(self) -> str:
+        """The query that restores the draft's configuration: names and parameters, never data."""
+        document = self.workspace.draft.document
+        return share_link.link(document) if document else ""
+
+    def not_in_the_link(self) -> list[str]:
+        """Settings of the draft that the link does not bring back, by name."""
+        document = self.workspace.draft.document
+        if not document:
+            return []
+        first = {**document, "table": {**document["table"], "columns": self._first_columns()}}
+        back = share_link.merged(first, share_link.configuration(self.link()))
+        return list(dict.fromkeys(place for place, _, _ in differences(back, document)))
+
+    # ---------------------------------------------------------------------------------------- inside
+
+    def _first_columns(self) -> dict[str, Any]:
+        """The columns that opening the draft's table begins with."""
+        from anonflow.dashboards.session.sources import first_columns
+        from anonflow.table import Schema
+
+        frame, source = self.workspace.frame, self.workspace.source
+        if frame is None:
+            return {}
+        if "dataset" in source:
+            return first_columns(source["dataset"], frame, False)
+        return Schema.infer(frame).to_mapping()
+
+    def _table(self) -> str:
+        return json.dumps(self.workspace.source, sort_keys=True, default=str)
+
+    def _changed(self, *events: Any) -> None:
+        known = {run.id for run in self.workspace.runs}
+        self._kept = {id: found for id, found in self._kept.items() if id in known}
+        run = self.run
+        self.param.update(
+            publication=None if run is None else self._kept.get(run.id),
+            **({} if not events else {"problem": "", "agreed": False}),
+        )

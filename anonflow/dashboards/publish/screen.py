@@ -1,0 +1,282 @@
+"""The screen Publish: what was checked, what may leave the house, and what stays with the owner."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import panel as pn
+import param
+from markupsafe import Markup
+
+from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
+from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
+from anonflow.dashboards.session.workspace import Workspace
+
+__all__ = ["PublishScreen"]
+
+NO_RUN = "No run yet: go to Compare and press Run, choose a run there, then come back to publish it."
+
+
+class PublishScreen(pn.viewable.Viewer):
+    """The chosen run, handed out.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = param.String(default="Publish", constant=True)
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.model = PublishModel(workspace)
+        self._filling = False
+        self._make_draw()
+        self._make_files()
+        self._make_link()
+        self._lay_out()
+        workspace.param.watch(self._show, ["chosen", "runs", "running"])
+        workspace.draft.param.watch(self._show_link, "document")
+        self.model.param.watch(self._show, ["publication", "drawing", "problem", "agreed"])
+        self._show()
+        self._show_link()
+
+    # ----------------------------------------------------------------------------------------- draw
+
+    def _make_draw(self) -> None:
+        self.nothing = empty(NO_RUN)
+        self.chosen = pn.widgets.Select(label="Run", options={}, width=300)
+        self.chosen.param.watch(self._run_changed, "value")
+        self.promise = html("")
+        self.second = html("", "af-warn")
+        self.agree = pn.widgets.Checkbox(
+            label="Draw another one all the same: I will publish only one of them", value=False
+        )
+        self.agree.link(self.model, value="agreed", bidirectional=True)
+        self.draw = pn.widgets.Button(
+            label="Draw the release", color="primary", width=200, css_classes=["af-draw"]
+        )
+        self.draw.on_click(lambda _: self.model.draw())
+        self.said = html("")
+
+    def _run_changed(self, event: Any) -> None:
+        if not self._filling and event.new is not None:
+            self.workspace.choose(event.new)
+
+    def _show(self, *events: Any) -> None:
+        model, run = self.model, self.model.run
+        self.nothing.visible, self.inside.visible = run is None, run is not None
+        self._filling = True
+        try:
+            self.chosen.options = {
+                f"{one.name} (#{one.id})": one.id
+                for one in self.workspace.runs
+                if one.result.anonymization is not None
+            }
+            if run is not None:
+                self.chosen.value = run.id
+        finally:
+            self._filling = False
+        if run is None:
+            return
+        result = run.result
+        self.promise.object = str(
+            Markup("{}<p>{}</p>").format(
+                cards(
+                    [
+                        (result.algorithm, "method"),
+                        (str(result.k), "k"),
+                        (f"{result.records:,}", "records"),
+                        (f"{result.measures.get('gcp', float('nan')):.4f}", "information loss (GCP)"),
+                        (f"{result.suppressed:,}", "suppressed"),
+                    ]
+                ),
+                model.promise(),
+            )
+        )
+        drawn = bool(model.drawn) and model.publication is None
+        self.second.visible = self.agree.visible = drawn
+        self.second.object = str(
+            Markup(
+                "<p><b>A release of this table was drawn already: {}.</b> Whoever has two releases about the same people "
+                "can intersect them. Publish only one, or none of the earlier ones.</p>"
+            ).format(", ".join(model.drawn))
+        )
+        self.draw.disabled = model.drawing or model.publication is not None or model.needs_agreement
+        self.draw.label = "Drawing…" if model.drawing else "Draw the release"
+        self._show_checks()
+        self.limits.object = str(
+            Markup('<ul class="limits">{}</ul>').format(
+                Markup("").join(Markup("<li>{}</li>").format(one) for one in model.limits())
+            )
+        )
+
+    def _show_checks(self) -> None:
+        model, found = self.model, self.model.publication
+        ready = found is not None and found.ok
+        self.public.visible = self.owner.visible = ready
+        for what, button in self.buttons.items():
+            button.filename = model.file_name(what)
+            button.disabled = not ready
+        if model.problem:
+            self.said.object = str(
+                Markup("{}<p>{}</p>").format(verdict_of(False, bad="no release"), model.problem)
+            )
+        elif model.drawing:
+            self.said.object = "<p class='soft' role='status'>Drawing one assignment, shuffling the rows, verifying, attacking.</p>"
+        elif found is None:
+            self.said.object = (
+                "<p class='soft'>Nothing is drawn yet. The draw gives every row one of its possible originals at random, "
+                "then an independent verifier checks the result against the table.</p>"
+            )
+        else:
+            rows = [
+                [verdict_of(one.holds), one.criterion, f"{one.failed:,}", one.detail or "from the data"]
+                for one in found.findings
+            ]
+            head = (
+                verdict_of(True, "Every check passed: this release may be published.")
+                if found.ok
+                else verdict_of(False, bad="A check failed: nothing is handed out.")
+            )
+            warnings = Markup("").join(Markup("<li>{}</li>").format(one) for one in found.warnings)
+            self.said.object = str(
+                Markup("<p>{}</p>{}{}").format(
+                    head,
+                    facts(["verdict", "criterion", "records failing", "how"], rows, [2]),
+                    Markup("<h4>Before you publish</h4><ul class='limits'>{}</ul>").format(warnings)
+                    if warnings
+                    else "",
+                )
+            )
+
+    # ---------------------------------------------------------------------------------------- files
+
+    def _make_files(self) -> None:
+        self.buttons = {
+            what: pn.widgets.FileDownload(
+                callback=lambda what=what: io.BytesIO(self.model.content(what)),
+                filename=self.model.file_name(what),
+                label=title,
+                color="default" if what in OWNER else "primary",
+                css_classes=[f"af-file-{what}"],
+                width=200,
+            )
+            for what, (title, _, _) in (PUBLIC | OWNER).items()
+        }
+        self.show_seed = pn.widgets.Checkbox(
+            label="I know that the seed undoes the release: offer it", value=False
+        )
+        self.seed = self._offer("seed")
+        self.seed.visible = False
+        self.show_seed.link(self.seed, value="visible")
+
+    def _offer(self, what: str) -> pn.Row:
+        _, _, about = (PUBLIC | OWNER)[what]
+        return pn.Row(
+            self.buttons[what],
+            html(Markup("<p class='soft'>{}</p>").format(about)),
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+    def _lay_out(self) -> None:
+        self.public = card(
+            "Public",
+            html(badge(True, "Public: may leave the house")),
+            *(self._offer(what) for what in PUBLIC),
+            classes=["af-public"],
+        )
+        self.owner = card(
+            "The owner's",
+            html(badge(False, "Owner only: keep these to yourself")),
+            self._offer("certificate"),
+            self._offer("flow"),
+            html(
+                Markup(
+                    "<p class='soft'>To repeat the run: put the flow beside the table, save the seed to a file that only "
+                    "you can read, then <code>anonflow run FLOW --seed-file SEED</code>.</p>"
+                )
+            ),
+            html(
+                Markup(
+                    "<p><b>The seed</b> is not among the files. With it and the table anybody can make the draw again and "
+                    "know whose row is whose. Never put it beside the release.</p>"
+                ),
+                "af-warn",
+            ),
+            self.show_seed,
+            self.seed,
+            classes=["af-owner"],
+        )
+        self.limits = html("")
+        self.inside = pn.Column(
+            pn.Row(self.chosen),
+            card("What is published", self.promise, self.second, self.agree, self.draw, self.said),
+            pn.Row(
+                self.public,
+                self.owner,
+                css_classes=["af-two"],
+                stylesheets=[sheet()],
+                sizing_mode="stretch_width",
+            ),
+            card("What it does not protect from", self.limits),
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+
+    # ----------------------------------------------------------------------------------------- link
+
+    def _make_link(self) -> None:
+        self.link = html("", "af-link")
+
+    def _show_link(self, *events: Any) -> None:
+        query = self.model.link()
+        if not query:
+            self.link.object = "<p class='soft'>Open a table first.</p>"
+            return
+        uploaded = "dataset" not in self.workspace.source
+        missing = self.model.not_in_the_link()
+        parts = [Markup('<code class="link" tabindex="0">{}</code>').format(f"{_address()}?{query}")]
+        if uploaded:
+            parts.append(
+                Markup(
+                    "<p>It holds nothing of your file, not even column names: whoever follows it uploads a file first.</p>"
+                )
+            )
+        if missing:
+            parts.append(
+                Markup(
+                    "<p>Not in the link, for it may say something about the data: {}. The flow file has it.</p>"
+                ).format(", ".join(missing[:8]) + (", ..." if len(missing) > 8 else ""))
+            )
+        self.link.object = str(Markup("").join(parts))
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return pn.Column(
+            html(
+                Markup(
+                    "<h2>Publish</h2><p class='soft'>One run becomes one release. What is green may leave the house; what is "
+                    "red stays with the owner of the table.</p>"
+                )
+            ),
+            self.nothing,
+            self.inside,
+            card(
+                "A link to this configuration",
+                self.link,
+                lead="Methods, k and settings, and of a built-in table its name. Never data.",
+            ),
+            sizing_mode="stretch_width",
+        )
+
+
+def _address() -> str:
+    """Where the app is, without a query."""
+    location = pn.state.location
+    if location is None or not location.hostname:
+        return ""
+    port = f":{location.port}" if location.port else ""
+    return f"{location.protocol}//{location.hostname}{port}{location.pathname}"

@@ -1,0 +1,1 @@
+"""The hosted dashboard: server, gateway, accounts and workers."""

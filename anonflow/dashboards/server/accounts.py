@@ -1,0 +1,185 @@
+"""Who may sign in: names and salted hashes in a file, and patience that grows with every wrong guess."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from anonflow.errors import ParameterError
+
+__all__ = ["Accounts", "Patience", "add_account", "hashed"]
+
+# 32 MB and about a tenth of a second for each guess
+_N, _R, _P = 1 << 15, 8, 1
+_MEMORY = 64 * 1024 * 1024
+_LENGTH = 32
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+
+SHORTEST, LONGEST = 8, 1024
+"""Characters of a password, at least and at most."""
+
+
+def hashed(password: str, salt: bytes | None = None) -> str:
+    """A password as it is kept: ``scrypt$N$r$p$salt$hash``."""
+    salt = secrets.token_bytes(16) if salt is None else salt
+    made = _scrypt(password, salt, _N, _R, _P)
+    return "$".join(["scrypt", str(_N), str(_R), str(_P), _text(salt), _text(made)])
+
+
+def add_account(path: Path, name: str, password: str) -> None:
+    """Add a user to a file of accounts, or change their password; the file is its owner's alone (0600).
+
+    Raises
+    ------
+    ParameterError
+        If the name or the password cannot be used, or the file cannot be read or written.
+    """
+    if not _NAME.fullmatch(name):
+        raise ParameterError("a user's name has up to 64 letters, digits, '.', '_', '@' and '-'")
+    if not SHORTEST <= len(password) <= LONGEST or not password.isprintable():
+        raise ParameterError(
+            f"a password has {SHORTEST} to {LONGEST} characters that can be typed; choose another one"
+        )
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        kept = [line for line in lines if line.partition(":")[0] != name]
+        beside = path.with_name(f".{secrets.token_hex(8)}")
+        with os.fdopen(
+            os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8"
+        ) as stream:
+            stream.write("\n".join([*kept, f"{name}:{hashed(password)}"]) + "\n")
+        os.replace(beside, path)
+    except OSError as error:
+        raise ParameterError(f"{path}: cannot be written: {error.strerror}; name another file") from None
+
+
+class Accounts:
+    """The users of a file: a line ``name:scrypt$...`` for each; empty lines and ``#`` comments are skipped.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be read, is anybody's to read, has no users, or a line is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            text = path.read_text(encoding="utf-8")
+            mode = path.stat().st_mode
+        except (OSError, UnicodeDecodeError):
+            raise ParameterError(
+                f"{path}: the file of users cannot be read; add one with --add-user"
+            ) from None
+        if mode & 0o077:
+            raise ParameterError(f"{path}: others may read or write this file; run 'chmod 600' on it")
+        self._hashes: dict[str, str] = {}
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            name, _, kept = line.strip().partition(":")
+            if not _NAME.fullmatch(name) or _parts(kept) is None:
+                raise ParameterError(
+                    f"{path}: line {number} is no 'name:scrypt$...'; make it with --add-user, never by hand"
+                )
+            self._hashes[name] = kept
+        if not self._hashes:
+            raise ParameterError(f"{path}: has no users; add one with --add-user")
+        # what an unknown name is compared with, so that it takes as long as a known one
+        self._nobody = hashed(secrets.token_hex(16))
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def allow(self, name: str, password: str) -> bool:
+        """Whether this is the password of that user; takes as long if there is no such user."""
+        parts = _parts(self._hashes.get(name, self._nobody))
+        assert parts is not None
+        n, r, p, salt, kept = parts
+        made = _scrypt(password[:LONGEST], salt, n, r, p)
+        return hmac.compare_digest(made, kept) and name in self._hashes
+
+
+class Patience:
+    """Wrong guesses make the next one wait: twice as long each time, by name and by address.
+
+    Parameters
+    ----------
+    free : int
+        Wrong guesses that cost nothing.
+    longest : float
+        Seconds that one waits at most.
+    clock : callable, optional
+
+    Notes
+    -----
+    At most `MOST` names and addresses are remembered; the oldest are forgotten first. A right guess is not let in
+    while its name or address waits, or guessing would be free.
+    """
+
+    MOST = 10_000
+
+    def __init__(
+        self, free: int = 5, longest: float = 300.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._free = free
+        self._longest = longest
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._wrong: dict[str, tuple[int, float]] = {}
+
+    def wait(self, *keys: str) -> float:
+        """Seconds until one of these may guess again; 0 if all may."""
+        now = self._clock()
+        with self._lock:
+            return max(0.0, *(self._wrong.get(key, (0, now))[1] - now for key in keys))
+
+    def failed(self, *keys: str) -> None:
+        """A wrong guess of these."""
+        now = self._clock()
+        with self._lock:
+            for key in keys:
+                count = self._wrong.pop(key, (0, 0.0))[0] + 1
+                over = count - self._free
+                pause = 0.0 if over <= 0 else min(self._longest, float(2 ** min(over, 20)))
+                self._wrong[key] = (count, now + pause)
+            while len(self._wrong) > self.MOST:
+                self._wrong.pop(next(iter(self._wrong)))
+
+    def passed(self, *keys: str) -> None:
+        """A right guess of these: their wrong ones are forgotten."""
+        with self._lock:
+            for key in keys:
+                self._wrong.pop(key, None)
+
+
+def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
+    return hashlib.scrypt(password.encode(), salt=salt, n=n, r=r, p=p, maxmem=_MEMORY, dklen=_LENGTH)
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode("ascii")
+
+
+def _parts(kept: str) -> tuple[int, int, int, bytes, bytes] | None:
+    fields = kept.split("$")
+    if len(fields) != 6 or fields[0] != "scrypt":
+        return None
+    try:
+        n, r, p = (int(field) for field in fields[1:4])
+        salt, made = (base64.urlsafe_b64decode(field) for field in fields[4:])
+    except ValueError:
+        return None
+    sound = 1 < n <= _N * 2 and n & (n - 1) == 0 and 1 <= r <= 16 and 1 <= p <= 4
+    return (n, r, p, salt, made) if sound and len(salt) >= 8 and len(made) == _LENGTH else None

@@ -1,0 +1,282 @@
+"""The wall before the server: every request passes it, static files and websockets too.
+
+Who asks under a foreign name (DNS rebinding), comes from a foreign page, or has not signed in gets no further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
+from tornado.routing import Router
+from tornado.web import Application, RequestHandler, create_signed_value, decode_signed_value
+
+from anonflow.dashboards.server.accounts import Accounts, Patience
+
+__all__ = ["Wall"]
+
+COOKIE = "anonflow-user"
+DAYS = 1.0
+"""How long one stays signed in."""
+
+GUESSES = 4
+"""Passwords that are looked at at the same time; each takes memory."""
+
+LOCAL = ("localhost", "127.0.0.1", "[::1]")
+
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' {sockets} data: blob:; "
+    "worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+"""Panel's pages run inline scripts and compile some of their own; but nothing may be asked of another host."""
+
+
+class Wall(Router):
+    """A router before an application.
+
+    Parameters
+    ----------
+    inside : tornado.web.Application
+    hosts : iterable of str
+        Names under which the server may be asked for, with or without a port; its own address always may.
+    accounts : Accounts or None
+        None lets everybody in who may ask.
+    healthy : callable
+        Whether the server can work; what ``/health`` says.
+    secure : bool
+        Whether browsers reach the server by https, so that cookies are for https only.
+    """
+
+    def __init__(
+        self,
+        inside: Application,
+        hosts: Iterable[str],
+        accounts: Accounts | None,
+        healthy: Callable[[], bool],
+        secure: bool = False,
+    ) -> None:
+        self.inside = inside
+        self.hosts = {name.lower() for name in hosts} | set(LOCAL)
+        self.accounts = accounts
+        # an address may have several users, and a name several attackers: these wait later than the two together
+        self.patience = {"pair": Patience(5), "address": Patience(20), "name": Patience(100)}
+        self.guessing = asyncio.Semaphore(GUESSES)
+        self.secure = secure
+        self._secret = secrets.token_bytes(32)
+        self._own = Application(
+            [
+                (r"/health", _Health, {"healthy": healthy}),
+                (r"/login", _Login, {"wall": self}),
+                (r"/logout", _Logout, {"wall": self}),
+            ],
+            default_handler_class=_Refused,
+            default_handler_args={"status": 404, "said": "There is no such page."},
+        )
+
+    # ---------------------------------------------------------------------------------- every request
+
+    def find_handler(self, request: HTTPServerRequest, **kwargs: Any) -> Any:
+        """The handler of a request, if it may pass."""
+        self._with_headers(request)
+        if not self.is_ours(request.host):
+            return self._refuse(request, 421, "This server does not go by that name.")
+        if not self._own_page(request):
+            return self._refuse(request, 403, "This was asked for by a page of another site.")
+        path = request.path.rstrip("/") or "/"
+        if path == "/health" or (self.accounts is not None and path in ("/login", "/logout")):
+            return self._own.find_handler(request, **kwargs)
+        if self.accounts is not None and self.user_of(request) is None:
+            if request.method in ("GET", "HEAD") and path == "/" and not _is_websocket(request):
+                return self._own.get_handler_delegate(request, _ToLogin)
+            return self._refuse(request, 403, "Sign in first.")
+        return self.inside.find_handler(request, **kwargs)
+
+    def is_ours(self, host: str | None) -> bool:
+        """Whether a Host header, or the host of an Origin, names this server."""
+        if not host or not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", host):
+            return False
+        whole = host.lower()
+        name = whole if whole.endswith("]") else re.sub(r":\d+$", "", whole)
+        return whole in self.hosts or name in self.hosts
+
+    def user_of(self, request: HTTPServerRequest) -> str | None:
+        """Who signed in, None for nobody."""
+        kept = request.cookies.get(COOKIE)
+        return None if kept is None else self.user_in({COOKIE: kept.value})
+
+    def user_in(self, cookies: Mapping[str, str]) -> str | None:
+        """Who signed in with these cookies, None for nobody."""
+        kept = cookies.get(COOKIE)
+        if kept is None:
+            return None
+        found = decode_signed_value(self._secret, COOKIE, kept, max_age_days=DAYS)
+        return None if found is None else found.decode("utf-8", "replace")
+
+    def cookie_for(self, name: str) -> str:
+        """The signed value of a user's cookie."""
+        return create_signed_value(self._secret, COOKIE, name).decode("ascii")
+
+    def _own_page(self, request: HTTPServerRequest) -> bool:
+        """Whether a request comes from a page of this server, as far as browsers say where it comes from."""
+        if not _is_websocket(request) and request.method in ("GET", "HEAD"):
+            return True
+        origin = request.headers.get("Origin")
+        if origin is None:
+            return request.headers.get("Sec-Fetch-Site", "same-origin") in ("same-origin", "none")
+        return self.is_ours(urlsplit(origin).netloc)
+
+    def _refuse(self, request: HTTPServerRequest, status: int, said: str) -> Any:
+        return self._own.get_handler_delegate(request, _Refused, {"status": status, "said": said})
+
+    def _with_headers(self, request: HTTPServerRequest) -> None:
+        """Security headers on whatever is answered."""
+        connection: Any = request.connection
+        write = connection.write_headers
+        host = request.host if self.is_ours(request.host) else ""
+        policy = POLICY.format(sockets=f"ws://{host} wss://{host}" if host else "")
+        page = not request.path.startswith(("/static/", "/components/"))
+
+        def write_headers(
+            start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
+        ) -> Any:
+            headers["X-Content-Type-Options"] = "nosniff"
+            headers["X-Frame-Options"] = "DENY"
+            # no-referrer would have browsers say "Origin: null" when the login is sent
+            headers["Referrer-Policy"] = "same-origin"
+            headers["Cross-Origin-Opener-Policy"] = "same-origin"
+            headers["Cross-Origin-Resource-Policy"] = "same-origin"
+            headers["Content-Security-Policy"] = policy
+            headers["Permissions-Policy"] = "camera=(), geolocation=(), microphone=()"
+            if page and start_line.code == 200:
+                headers["Cache-Control"] = "no-store"
+            if self.secure:
+                headers["Strict-Transport-Security"] = "max-age=31536000"
+            headers.pop("Server", None)
+            return write(start_line, headers, chunk)
+
+        connection.write_headers = write_headers
+
+
+def _is_websocket(request: HTTPServerRequest) -> bool:
+    return request.headers.get("Upgrade", "").lower() == "websocket"
+
+
+def _page(title: str, body: str) -> str:
+    source = files("anonflow.dashboards").joinpath("style/plain.html").read_text(encoding="utf-8")
+    return source.replace("{{ title }}", title).replace("{{ body }}", body)
+
+
+class _Handler(RequestHandler):
+    """Its errors say what happened, and never where."""
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(_page(f"Error {status_code}", f"<p>This did not work ({status_code}).</p>"))
+
+
+class _Refused(_Handler):
+    def initialize(self, status: int, said: str) -> None:
+        self._status, self._said = status, said
+
+    def prepare(self) -> None:
+        self.set_status(self._status)
+        self.finish(_page("Refused", f"<p>{self._said}</p>"))
+
+
+class _Health(_Handler):
+    def initialize(self, healthy: Callable[[], bool]) -> None:
+        self._healthy = healthy
+
+    def get(self) -> None:
+        well = self._healthy()
+        self.set_status(200 if well else 503)
+        self.finish({"ok": well})
+
+    head = get
+
+
+class _ToLogin(_Handler):
+    def get(self) -> None:
+        # a link that restores a configuration goes on after the login
+        query = self.request.query
+        self.redirect(
+            "/login" + (f"?{query}" if re.fullmatch(r"[A-Za-z0-9._~=&%+,-]{1,4000}", query) else "")
+        )
+
+    head = get
+
+
+class _Login(_Handler):
+    def initialize(self, wall: Wall) -> None:
+        self._wall = wall
+
+    def get(self) -> None:
+        self._form()
+
+    def _form(self, said: str = "", status: int = 200) -> None:
+        self.set_status(status)
+        alert = f'<p class="bad" role="alert">{said}</p>' if said else ""
+        self.finish(
+            _page(
+                "Sign in",
+                f"""{alert}<form method="post" autocomplete="on">
+<label for="name">Name</label><input id="name" name="name" autocomplete="username" required autofocus maxlength="64">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required maxlength="1024">
+<button type="submit">Sign in</button></form>
+<p class="muted">Tables that you open here stay on this server until your session ends.</p>""",
+            )
+        )
+
+    async def post(self) -> None:
+        wall = self._wall
+        name = self.get_body_argument("name", "")[:64]
+        password = self.get_body_argument("password", "", strip=False)  # spaces at its ends are part of it
+        address = str(self.request.remote_ip)
+        guesses = [
+            (wall.patience["pair"], f"{name} {address}"),
+            (wall.patience["address"], address),
+            (wall.patience["name"], name),
+        ]
+        assert wall.accounts is not None
+        async with wall.guessing:
+            wait = max(patience.wait(key) for patience, key in guesses)
+            if wait > 0:
+                self.set_header("Retry-After", str(int(wait) + 1))
+                self._form(f"Too many wrong guesses. Try again in {int(wait) + 1} seconds.", 429)
+                return
+            for patience, key in guesses:  # before the answer is known: guesses side by side count, too
+                patience.failed(key)
+            loop = asyncio.get_running_loop()
+            allowed = await loop.run_in_executor(None, wall.accounts.allow, name, password)
+        if not allowed:
+            self._form("The name or the password is wrong.", 403)
+            return
+        for patience, key in guesses:
+            patience.passed(key)
+        self.set_cookie(
+            COOKIE,
+            wall.cookie_for(name),
+            httponly=True,
+            samesite="Lax",
+            secure=wall.secure,
+            max_age=int(DAYS * 86400),
+        )
+        query = self.request.query
+        self.redirect("/" + (f"?{query}" if query else ""), status=303)
+
+
+class _Logout(_Handler):
+    def initialize(self, wall: Wall) -> None:
+        self._wall = wall
+
+    def get(self) -> None:
+        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._wall.secure)
+        self.redirect("/login")

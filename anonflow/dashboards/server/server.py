@@ -1,0 +1,308 @@
+"""The server: on one's own machine for oneself, or for several users behind a login."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import socket
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+
+from anonflow.dashboards.app import App, extension, scheduler
+from anonflow.dashboards.components.theme import Look
+from anonflow.dashboards.server.accounts import Accounts
+from anonflow.dashboards.server.gateway import Wall
+from anonflow.dashboards.server.workers import SharedCluster
+from anonflow.dashboards.session.fair_queue import Line, local_line
+from anonflow.dashboards.session.limits import HOSTED, Limits
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.errors import AnonflowError, ParameterError
+
+__all__ = ["Server", "Settings"]
+
+LOG = logging.getLogger("anonflow.dashboards")
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+BODY = 1 << 20
+"""Bytes of a request, at most: uploads come by websocket, and no page sends more than a password."""
+
+LOST = 30.0
+"""Seconds after which a session ends whose page is closed or lost."""
+
+LOOK = 5.0
+"""Seconds between two looks at lost sessions."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server is started with.
+
+    Attributes
+    ----------
+    start : pathlib.Path or None
+        A table or a flow that every session begins with.
+    address : str
+        Of the interface that is listened on.
+    port : int
+        0 takes a free one.
+    hosts : tuple of str
+        Names under which browsers may ask for the server, besides its own address.
+    users : pathlib.Path or None
+        The file of accounts; nobody has to sign in without it.
+    limits : Limits or None
+        Those of a hosted server, or none at home, without it.
+    workers : int or None
+        Worker processes that all sessions share; 0 runs everything on threads of the server. As many as there
+        are processors on a hosted server, 0 at home, without it.
+    https : bool
+        Whether a proxy in front speaks https with the browsers.
+    proxied : bool
+        Whether a proxy in front says who asks, in X-Real-IP or X-Forwarded-For.
+    open_to_all : bool
+        Whether others may come in without signing in.
+    """
+
+    start: Path | None = None
+    address: str = "127.0.0.1"
+    port: int = 5006
+    hosts: tuple[str, ...] = ()
+    users: Path | None = field(default=None, repr=False)
+    limits: Limits | None = None
+    workers: int | None = None
+    https: bool = False
+    proxied: bool = False
+    open_to_all: bool = False
+
+    @property
+    def hosted(self) -> bool:
+        """Whether others than who started it may use it."""
+        return bool(self.users or self.hosts or self.proxied or self.address not in LOOPBACK)
+
+
+class Server:
+    """The dashboards, served.
+
+    Parameters
+    ----------
+    settings : Settings
+
+    Attributes
+    ----------
+    port : int
+        What is listened on.
+    sessions : int
+        How many there are.
+    line : Line
+        Where the runs of all sessions wait.
+
+    Raises
+    ------
+    ParameterError
+        If others could come in without signing in and nobody said that they may, if the file of accounts or what is
+        to be opened cannot be used, or the port is taken.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        hosted = settings.hosted
+        accounts = None if settings.users is None else Accounts(settings.users)
+        if hosted and accounts is None and not settings.open_to_all:
+            raise ParameterError(
+                "others may reach this server, and nobody has to sign in; add --users FILE, or --open if that is meant"
+            )
+        self.limits = settings.limits or (HOSTED if hosted else Limits())
+        if settings.start is not None and not settings.start.is_file():
+            raise ParameterError(f"{settings.start}: does not exist; name a table or a flow")
+        workers = settings.workers
+        if workers is None:
+            workers = os.cpu_count() or 1 if hosted else 0
+        self.sessions = 0
+        self._lock = threading.Lock()
+        self._workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
+        self.cluster: SharedCluster | None = None
+        extension()
+        pn.config.design = Look
+        self._server = self._listen(accounts)
+        try:
+            self.cluster = SharedCluster(workers) if workers else None
+        except BaseException:
+            self._server.stop()
+            raise
+        if self.cluster is not None:
+            self.cluster.warm()
+            self.line = Line(self.limits.running or workers)
+        elif self.limits.running is not None:
+            self.line = Line(self.limits.running)
+        else:
+            self.line = local_line()
+
+    def _listen(self, accounts: Accounts | None) -> Any:
+        settings = self.settings
+        logging.getLogger("bokeh.server.util").setLevel(logging.ERROR)
+        family = socket.AF_INET6 if ":" in settings.address else socket.AF_INET
+        try:
+            if settings.port:  # a port that is taken is found by a socket of our own, which is closed again
+                socket.create_server((settings.address, settings.port), family=family).close()
+            server = pn.io.server.get_server(
+                {"/": self._session},
+                port=settings.port,
+                address=settings.address,
+                # who may open a websocket is the wall's to say: Bokeh lets in whoever repeats the Host as Origin
+                websocket_origin="*",
+                title="anonflow",
+                start=False,
+                show=False,
+                verbose=False,
+                http_server_kwargs={"xheaders": settings.proxied, "max_body_size": BODY},
+                unused_session_lifetime_milliseconds=int(LOST * 1000),
+                check_unused_sessions_milliseconds=int(LOOK * 1000),
+                session_token_expiration=3600,
+                keep_alive_milliseconds=15_000,
+            )
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise ParameterError(
+                f"cannot listen on {settings.address}:{settings.port}: {why}; choose another --port"
+            ) from None
+        self._wall = Wall(
+            server._tornado,
+            [settings.address, *settings.hosts],
+            accounts,
+            lambda: self.healthy,
+            secure=settings.https,
+        )
+        server._http.request_callback = self._wall
+        return server
+
+    # ----------------------------------------------------------------------------------------- sessions
+
+    def _session(self) -> Any:
+        """What a visitor gets: an app of their own, or a word that the server is full."""
+        most = self.limits.sessions
+        with self._lock:
+            full = most is not None and self.sessions >= most
+            if not full:
+                self.sessions += 1
+        if full:
+            return pn.pane.HTML(
+                "<h2>This server is full</h2><p>As many people are using it as it can serve. "
+                "Reload this page in a few minutes.</p>"
+            )
+        try:
+            workspace = self._workspace()
+        except BaseException:
+            self._leave()
+            raise
+        pn.state.on_session_destroyed(lambda context: self._end(workspace))
+        return App(workspace=workspace, user=self._user())
+
+    def _workspace(self) -> Workspace:
+        cluster = self.cluster
+        workspace = Workspace(
+            schedule=scheduler(),
+            line=self.line,
+            scheduler="threads" if cluster is None else cluster.address,
+            freed=None if cluster is None else cluster.sweep,
+            limits=self.limits,
+        )
+        self._workspaces.add(workspace)
+        try:
+            self._begin(workspace)
+        except AnonflowError as error:
+            workspace.status = error.problems[0]
+        return workspace
+
+    def _begin(self, workspace: Workspace) -> None:
+        start = self.settings.start
+        asked = pn.state.session_args.get("c") if pn.state.session_args else None
+        if asked:
+            workspace.open_link(asked[0].decode("ascii", "replace"))
+        elif start is not None and start.suffix.lower() in (".yaml", ".yml"):
+            workspace.open_own_flow(start)
+        elif start is not None:
+            copy = workspace.folder / f"begin-{start.name}"
+            shutil.copyfile(start, copy)
+            workspace.open_file(start.name, copy)
+
+    def _user(self) -> str:
+        context = pn.state.curdoc.session_context if pn.state.curdoc is not None else None
+        request = getattr(context, "request", None)
+        return "" if request is None else self._wall.user_in(request.cookies) or ""
+
+    def _end(self, workspace: Workspace) -> None:
+        try:
+            workspace.close()
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
+            self.sessions -= 1
+
+    # ---------------------------------------------------------------------------------------- the server
+
+    @property
+    def port(self) -> int:
+        """What is listened on."""
+        return int(self._server.port)
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this machine finds it."""
+        name = self.settings.address if self.settings.address in LOOPBACK else "127.0.0.1"
+        return f"http://{f'[{name}]' if ':' in name else name}:{self.port}/"
+
+    @property
+    def healthy(self) -> bool:
+        """Whether runs can be computed."""
+        return self.cluster is None or self.cluster.healthy
+
+    def run(
+        self,
+        ready: Callable[[], None] | None = None,
+        signals: Sequence[int] = (signal.SIGINT, signal.SIGTERM),
+    ) -> None:
+        """Serve until a signal comes; then end every session and the workers.
+
+        Parameters
+        ----------
+        ready : callable, optional
+            Called when requests are answered.
+        signals : sequence of int
+            Those that end it; none outside the main thread.
+        """
+        loop = self._server.io_loop
+        before = {
+            number: signal.signal(number, lambda *a: loop.add_callback_from_signal(loop.stop))
+            for number in signals
+        }
+        try:
+            self._server.start()
+            if ready is not None:
+                loop.add_callback(ready)
+            loop.start()
+        finally:
+            self.close()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def stop(self) -> None:
+        """End :meth:`run`, from any thread."""
+        self._server.io_loop.add_callback(self._server.io_loop.stop)
+
+    def close(self) -> None:
+        """End every session, delete what they uploaded, and end the workers."""
+        for workspace in list(self._workspaces):
+            workspace.close()
+        self._server.stop(wait=False)
+        if self.cluster is not None:
+            self.cluster.close()

@@ -1,0 +1,1 @@
+"""What one user's session holds and does, without a screen."""

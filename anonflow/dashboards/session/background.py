@@ -1,0 +1,90 @@
+"""Work of a screen that takes its time: off the event loop, in line with the runs or at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.errors import BUG, AnonflowError, unforeseen
+
+__all__ = ["Background"]
+
+
+class Background:
+    """One work at a time for one screen.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    at_once : bool
+        Whether it begins at once, in a thread of its own, instead of waiting in line with the runs of everybody.
+
+    Notes
+    -----
+    A work that was superseded ends unheard: only the latest one's result is handed on.
+    """
+
+    def __init__(self, workspace: Workspace, at_once: bool = False) -> None:
+        self._workspace = workspace
+        self._at_once = at_once
+        self._latest = 0
+        self._over = threading.Event()
+        self._over.set()
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is being done."""
+        return not self._over.is_set()
+
+    def start(
+        self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[str], None]
+    ) -> None:
+        """Do `work` aside, then call `done` with what it gives, or `failed` with a sentence."""
+        self._latest += 1
+        own = self._latest
+        self._over.clear()
+
+        def finish(call: Callable[[Any], None], what: Any) -> None:
+            if own != self._latest:
+                return
+            try:
+                call(what)
+            finally:
+                if own == self._latest:  # `call` may have started the next one
+                    self._over.set()
+
+        def at_work() -> None:
+            try:
+                found = work()
+            except AnonflowError as error:
+                call, what = failed, error.message
+            except MemoryError:
+                call, what = failed, "there is not enough memory for this; take a smaller table"
+            except Exception as error:
+                call, what = failed, f"{unforeseen(error)}; {BUG}"
+            else:
+                call, what = done, found
+            self._workspace.later(lambda: finish(call, what))
+
+        if self._at_once:
+            threading.Thread(target=at_work, name="anonflow-aside", daemon=True).start()
+        else:
+            self._workspace.aside(at_work)
+
+    def forget(self) -> None:
+        """What is being done will not be heard."""
+        self._latest += 1
+        self._over.set()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait for the end, from another thread than the event loop's.
+
+        Raises
+        ------
+        TimeoutError
+            If that takes longer than `timeout` seconds.
+        """
+        if not self._over.wait(timeout):
+            raise TimeoutError("the work is not over yet")

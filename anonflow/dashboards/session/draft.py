@@ -1,0 +1,275 @@
+"""The one flow behind all screens: edited step by step, checked by the engine's loader, undone."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import param
+
+from anonflow import strict_yaml
+from anonflow.dashboards.session.paths import check_confined
+from anonflow.engine import Flow, flow_from
+from anonflow.engine.flows.sections import STEPS
+from anonflow.errors import AnonflowError, FlowError
+
+__all__ = ["Draft"]
+
+HISTORY = 200
+"""Steps that can be undone."""
+
+
+class Draft(param.Parameterized):
+    """A flow while it is being written.
+
+    Parameters
+    ----------
+    document : dict
+        The flow as its file has it. Screens read it and never change it in place: every edit goes through
+        :meth:`set`, which puts a new mapping here, so that whoever watches the param is told.
+    folder : pathlib.Path
+        What paths in the flow are relative to.
+
+    Notes
+    -----
+    The mapping is the only state: what it says is what the file says, and back. Edits may pass through flows that
+    are not valid; ``problems`` says what the loader would say.
+    """
+
+    document = param.Dict(default={}, doc="The flow as its file has it.")
+    folder = param.ClassSelector(class_=Path, default=Path(), doc="What its paths are relative to.")
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._past: list[dict[str, Any]] = []
+        self._future: list[dict[str, Any]] = []
+
+    def __repr__(self) -> str:
+        # hierarchies in the document hold values
+        return f"Draft({self.document.get('flow')!r})"
+
+    @classmethod
+    def start(
+        cls, source: dict[str, Any], columns: dict[str, Any], name: str = "draft", k: int = 10
+    ) -> Draft:
+        """A first flow over a table.
+
+        Parameters
+        ----------
+        source, columns : dict
+            As under ``table`` in a flow.
+        name : str
+            The flow's name.
+        k : int
+            Matches, or records in a class, at least.
+        """
+        document = {
+            "flow": name,
+            "version": 1,
+            "table": {"source": copy.deepcopy(source), "columns": copy.deepcopy(columns)},
+            "steps": [
+                {"anonymize": {"algorithm": "greedy", "k": k}},
+                {"draw": {}},
+                {"verify": ["covers", "guarantee"]},
+                {"measure": ["gcp", "usefulness"]},
+            ],
+        }
+        return cls(document=document)
+
+    @classmethod
+    def read(cls, text: str, folder: Path | None = None, confined: bool = False) -> Draft:
+        """A draft from the text of a flow file.
+
+        Parameters
+        ----------
+        text : str
+        folder : pathlib.Path, optional
+            What paths in the flow are relative to.
+        confined : bool
+            Whether the flow is a stranger's: it may name files inside `folder` only, and is refused before any
+            is opened.
+
+        Raises
+        ------
+        FlowError
+            If it is no strict YAML, no flow the loader takes, or names files that it may not.
+        """
+        document = strict_yaml.loads(text)
+        if confined:
+            check_confined(document.data, folder or Path())
+        flow_from(document, folder=folder)
+        return cls(document=document.data, folder=folder or Path())
+
+    def get(self, path: Sequence[str], default: Any = None) -> Any:
+        """A copy of what is at `path`; a step of ``steps`` is named by its word, ``("steps", "anonymize", "k")``."""
+        at: Any = self.document
+        for key in path:
+            if isinstance(at, list):
+                at = next((step[key] for step in at if isinstance(step, dict) and key in step), None)
+            elif isinstance(at, dict):
+                at = at.get(key)
+            else:
+                return default
+            if at is None:
+                return default
+        return copy.deepcopy(at)
+
+    def set(self, path: Sequence[str], value: Any) -> None:
+        """Put `value` at `path`; None takes away what is there. What did not change is no step of the history.
+
+        Parameters
+        ----------
+        path : sequence of str
+            As for :meth:`get`; mappings on the way are made.
+        value
+            Anything a flow can hold.
+
+        Raises
+        ------
+        FlowError
+            If the path is empty, or leads through something that is neither a mapping nor the steps.
+        """
+        if not path:
+            raise FlowError("an edit of a flow names what it changes; the path is empty")
+        changed = copy.deepcopy(self.document)
+        at: Any = changed
+        for key in path[:-1]:
+            at = _inside(at, key)
+        _put(at, path[-1], copy.deepcopy(value))
+        self.put(changed)
+
+    def set_all(self, edits: Sequence[tuple[Sequence[str], Any]]) -> None:
+        """Several edits as one step of the history.
+
+        Parameters
+        ----------
+        edits : sequence of (path, value)
+            As for :meth:`set`, one after the other.
+
+        Raises
+        ------
+        FlowError
+            As :meth:`set`; nothing is changed then.
+        """
+        trial = Draft(document=self.document, folder=self.folder)
+        for path, value in edits:
+            trial.set(path, value)
+        self.put(trial.document)
+
+    def put(self, document: dict[str, Any]) -> None:
+        """Take a whole new flow, as one step of the history; an equal one is no step."""
+        if document == self.document:
+            return
+        self._past = [*self._past, self.document][-HISTORY:]
+        self._future = []
+        self.document = copy.deepcopy(document)
+
+    def restart(self, document: dict[str, Any], folder: Path | None = None) -> None:
+        """Take a whole new flow, over another table: there is nothing to undo any more."""
+        self._past, self._future = [], []
+        if folder is not None:
+            self.folder = folder
+        self.document = copy.deepcopy(document)
+
+    @property
+    def past(self) -> tuple[dict[str, Any], ...]:
+        """The flows before this one that can be gone back to, oldest first; not to be changed."""
+        return tuple(self._past)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an edit to undo."""
+        return bool(self._past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is an undone edit to repeat."""
+        return bool(self._future)
+
+    def undo(self) -> None:
+        """Take the last edit back, if there is one."""
+        if self._past:
+            self._future.append(self.document)
+            self.document = self._past.pop()
+
+    def redo(self) -> None:
+        """Repeat the edit that was undone last, if there is one."""
+        if self._future:
+            self._past.append(self.document)
+            self.document = self._future.pop()
+
+    def text(self) -> str:
+        """The flow file; it reads back to an equal draft.
+
+        Raises
+        ------
+        FlowError
+            If the flow holds something YAML cannot.
+        """
+        return strict_yaml.dumps(self.document)
+
+    def flow(self) -> Flow:
+        """The flow, checked by the engine's loader.
+
+        Raises
+        ------
+        FlowError
+            With every problem.
+        """
+        text = self.text()
+        if len(text) < strict_yaml.MAX_BYTES // 4:
+            try:  # what the text says is what the mapping says: reading it again would only tell places
+                return flow_from(strict_yaml.Document(self.document, "this flow"), folder=self.folder)
+            except FlowError:
+                pass
+        return flow_from(strict_yaml.loads(text, name="this flow"), folder=self.folder)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What keeps the flow from running, as far as it shows without the data; empty if nothing does."""
+        try:
+            self.flow()
+        except AnonflowError as error:
+            return error.problems
+        return ()
+
+
+def _inside(at: Any, key: str) -> Any:
+    """The collection under `key` of `at`, made where there is none."""
+    if isinstance(at, list):
+        step = next((step for step in at if isinstance(step, dict) and key in step), None)
+        if step is None:
+            step = {key: {}}
+            _insert(at, step, key)
+        return step[key]
+    if isinstance(at, dict):
+        return at.setdefault(key, {})
+    raise FlowError(f"nothing can be put under {key!r}: what holds it is a single value; replace that whole")
+
+
+def _put(at: Any, key: str, value: Any) -> None:
+    if isinstance(at, list):
+        step = next((step for step in at if isinstance(step, dict) and key in step), None)
+        if step is not None and value is not None:
+            step[key] = value
+        elif step is not None:
+            at.remove(step)
+        elif value is not None:
+            _insert(at, {key: value}, key)
+    elif not isinstance(at, dict):
+        raise FlowError(
+            f"nothing can be put under {key!r}: what holds it is a single value; replace that whole"
+        )
+    elif value is None:
+        at.pop(key, None)
+    else:
+        at[key] = value
+
+
+def _insert(steps: list[Any], step: dict[str, Any], key: str) -> None:
+    """Steps have an order; a new one goes before the first that comes after it."""
+    place = STEPS.index(key) if key in STEPS else len(STEPS)
+    later = [n for n, one in enumerate(steps) if any(word in STEPS[place:] for word in one)]
+    steps.insert(later[0] if later else len(steps), step)

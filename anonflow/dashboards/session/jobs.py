@@ -1,0 +1,216 @@
+"""One run of the draft on its way through the engine, and what is kept of it."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from anonflow import engine
+from anonflow.dashboards.session.fair_queue import Ticket
+from anonflow.engine.execution.combine import infeasible
+from anonflow.engine.execution.events import PartitionDone
+from anonflow.errors import BUG, AnonflowError, unforeseen
+from anonflow.table import Table
+
+__all__ = ["Job", "Run", "sentence", "summary"]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run.
+
+    Attributes
+    ----------
+    id : int
+        Of this workspace.
+    document : dict
+        The flow that repeats this run alone, given the seed.
+    seed : int
+        A secret.
+    result : RunResult
+        Its anonymization is the owner's.
+    when : float
+        Seconds since 1970.
+    """
+
+    id: int
+    document: dict[str, Any] = field(repr=False)
+    seed: int = field(repr=False)
+    result: engine.RunResult
+    when: float
+
+    @property
+    def name(self) -> str:
+        """Such as ``greedy k=10``."""
+        return self.result.name
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result and every check passed."""
+        return self.result.ok
+
+    def row(self) -> dict[str, Any]:
+        """The run as a row of the table of runs, with its id and name first."""
+        return {"id": self.id, "name": self.name, **self.result.row()}
+
+
+class Job:
+    """One run of the draft: it waits, works, and ends.
+
+    Parameters
+    ----------
+    run : anonflow.engine.Run
+        Of the draft's flow.
+    document : dict
+        The flow of this run alone, as it will be handed to the owner.
+    flow : anonflow.engine.Flow
+        What is run: the same without draw and publication.
+    table : Table
+    settings : dict
+        How: ``scheduler`` and ``workers``, as :func:`anonflow.engine.start` takes them.
+    seconds : float or None
+        Cap on the run's time.
+
+    Attributes
+    ----------
+    share : float
+        What is done of it, 0 to 1.
+    begun, ended, cancelled : bool
+    seed : int
+        A secret, its own.
+    """
+
+    def __init__(
+        self,
+        run: engine.Run,
+        document: dict[str, Any],
+        flow: engine.Flow,
+        table: Table,
+        settings: dict[str, Any],
+        seconds: float | None,
+    ) -> None:
+        self.run = run
+        self.document = document
+        self.seed = secrets.randbits(128)
+        self.share = 0.0
+        self.ticket: Ticket | None = None
+        self.begun = False
+        self.ended = False
+        self.cancelled = False
+        self._flow = replace(flow, table=table)
+        self._table = table
+        self._settings = settings
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._handle: engine.Handle | None = None
+        self._late = False
+
+    def work(self, progressed: Callable[[], None]) -> engine.RunResult | None:
+        """Do the run.
+
+        Parameters
+        ----------
+        progressed : callable
+            Called when :attr:`share` has changed.
+
+        Returns
+        -------
+        RunResult or None
+            With a problem if there is no result; None if it was cancelled.
+        """
+        with self._lock:
+            if self.cancelled:
+                return None
+            self.begun = True
+            self._handle = handle = engine.start(self._flow, seed=self.seed, **self._settings)
+        timer = None
+        if self._seconds is not None:
+            timer = threading.Timer(self._seconds, self._stop_late)
+            timer.daemon = True
+            timer.start()
+        try:
+            for event in handle.events:
+                if isinstance(event, PartitionDone):
+                    self.share = event.done / event.of
+                    progressed()
+            result = handle.result().results[0]
+        except engine.Cancelled:
+            if not self._late:
+                return None
+            return self._without(
+                f"stopped after {self._seconds:g} s, the most that a run may take here; "
+                "use smaller partitions, or a faster method"
+            )
+        except AnonflowError as error:
+            return self._without(error.message)
+        except MemoryError:
+            return self._without("there is not enough memory; use smaller partitions")
+        except Exception as error:
+            return self._without(f"{unforeseen(error)}; {BUG}")
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return replace(result, name=self.run.name, values=dict(self.run.values))
+
+    def cancel(self) -> None:
+        """Stop as soon as possible; or never begin."""
+        with self._lock:
+            self.cancelled = True
+            handle = self._handle
+        if handle is not None:
+            handle.cancel()
+        if self.ticket is not None:
+            self.ticket.leave()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was ended from outside: a partition of it may still be computed somewhere."""
+        return self.begun and (self.cancelled or self._late)
+
+    def final_document(self, result: engine.RunResult) -> dict[str, Any]:
+        """The flow that repeats a result: a partition size that a budget left open is the one that was chosen."""
+        cut = self.document.get("partition", {})
+        if result.anonymization is None or "budget" not in cut:
+            return self.document
+        size = result.anonymization.parameters["partition_size"]
+        chosen = {key: value for key, value in cut.items() if key not in ("size", "budget")}
+        return {**self.document, "partition": chosen if size is None else {**chosen, "size": size}}
+
+    def _stop_late(self) -> None:
+        self._late = True
+        assert self._handle is not None
+        self._handle.cancel()
+
+    def _without(self, problem: str) -> engine.RunResult:
+        return infeasible(self.run, problem, self._table.n)
+
+
+def sentence(jobs: list[Job]) -> str:
+    """Where the runs are, in plain words."""
+    ended = sum(job.ended for job in jobs)
+    at_work = [job for job in jobs if job.begun and not job.ended]
+    if at_work:
+        names = ", ".join(f"{job.run.name} ({job.share:.0%})" for job in at_work)
+        return f"Running {names}; {ended} of {len(jobs)} runs done."
+    places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
+    if places:
+        place = min(places) + 1
+        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} runs done."
+    return f"{ended} of {len(jobs)} runs done."
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def summary(jobs: list[Job], seconds: float) -> str:
+    """How the runs ended."""
+    of = len(jobs)
+    if any(job.cancelled for job in jobs):
+        done = sum(job.share == 1.0 and not job.cancelled for job in jobs)
+        return f"Cancelled: {done} of {of} runs were done and are kept."
+    return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s."

@@ -1,0 +1,96 @@
+"""Flows that come from a stranger name files of their own folder only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from anonflow.errors import FlowError
+
+__all__ = ["check_confined", "paths_in", "safe_name"]
+
+
+def check_confined(document: Any, folder: Path) -> None:
+    """Refuse a flow that would read or write outside `folder`, before anything of it is opened.
+
+    Parameters
+    ----------
+    document : object
+        The flow as its file has it; parts that are no flow at all are left to the loader.
+    folder : pathlib.Path
+        What its paths are relative to.
+
+    Raises
+    ------
+    FlowError
+        With every place that names such a path; the path itself is not repeated.
+    """
+    home = folder.resolve()
+    problems = [
+        f"{place}: names a file outside the folder of the flow; upload the file and name it without its folder"
+        for place, holder, key in paths_in(document)
+        if not _inside(holder[key], home)
+    ]
+    if problems:
+        raise FlowError.collected("this flow names files that it may not", problems)
+
+
+def safe_name(name: str) -> str:
+    """A file name of letters, digits, dots, dashes and underscores, whatever a browser sent."""
+    last = PureWindowsPath(PurePosixPath(name).name).name
+    kept = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in last
+    )
+    return kept.lstrip(".-")[-100:] or "table.csv"
+
+
+def _inside(given: str, home: Path) -> bool:
+    if "\0" in given or "\\" in given or PureWindowsPath(given).drive or PurePosixPath(given).is_absolute():
+        return False
+    if ".." in PurePosixPath(given).parts:
+        return False
+    try:
+        # a link inside the folder may lead out of it
+        return (home / given).resolve().is_relative_to(home)
+    except (OSError, RuntimeError):
+        return False
+
+
+def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Every text of a flow that is taken for a path.
+
+    Parameters
+    ----------
+    document : object
+        The flow as its file has it.
+
+    Yields
+    ------
+    (str, dict, str)
+        Where it stands; the mapping that holds it, and its key there.
+    """
+    if not isinstance(document, dict):
+        return
+    table = document.get("table")
+    if isinstance(table, dict):
+        yield from _texts("table.source", table.get("source"), ("csv", "parquet"))
+        columns = table.get("columns")
+        for name, entry in columns.items() if isinstance(columns, dict) else ():
+            yield from _texts(f"table.columns.{name}", entry, ("hierarchy",))
+            if isinstance(entry, dict):
+                yield from _texts(f"table.columns.{name}.hierarchy", entry.get("hierarchy"), ("csv",))
+    steps = document.get("steps")
+    for step in steps if isinstance(steps, list) else ():
+        attackers = step.get("attack") if isinstance(step, dict) else None
+        for one in attackers if isinstance(attackers, list) else ():
+            if isinstance(one, dict):
+                yield from _texts("steps.attack", one.get("journalist"), ("population",))
+    yield from _texts("publish", document.get("publish"), ("table", "report"))
+
+
+def _texts(place: str, holder: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    if isinstance(holder, dict):
+        for key in keys:
+            if isinstance(holder.get(key), str):
+                yield f"{place}.{key}", holder, key

@@ -1,0 +1,125 @@
+"""All that is handed to the owner of a finished run: the release, the report, the proof, and how to repeat it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonflow import engine, strict_yaml
+from anonflow.dashboards.session.draft import Draft
+from anonflow.engine.context import Session
+from anonflow.engine.execution.events import EventStream
+from anonflow.engine.publish import attack, release_of
+from anonflow.engine.report.report import render
+from anonflow.errors import ParameterError
+from anonflow.release import Release, write_release
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.criteria.verification import Finding
+
+__all__ = ["Publication", "publication"]
+
+DIGITS = 32
+"""Hexadecimal digits of a seed file, at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class Publication:
+    """A release, and all that goes with it.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether every check passed; if not, there is nothing to hand out, and the bytes are empty.
+    findings : tuple of Finding
+        What was verified on the release.
+    table_csv, table_parquet : bytes
+        The release: what is published.
+    report : bytes
+        An HTML page that may be published with it.
+    certificate : bytes
+        The owner's proof (.npz).
+    flow : str
+        The flow file that repeats the run, given the seed.
+    seed : str
+        The text of the seed file: a secret, the owner's.
+    warnings : tuple of str
+        What the owner should know before publishing.
+    attacks : pandas.DataFrame or None
+        As :func:`anonflow.attack` gives it; the owner's.
+    release : Release or None
+    """
+
+    ok: bool
+    findings: tuple[Finding, ...]
+    table_csv: bytes = field(repr=False)
+    table_parquet: bytes = field(repr=False)
+    report: bytes = field(repr=False)
+    certificate: bytes = field(repr=False)
+    flow: str = field(repr=False)
+    seed: str = field(repr=False)
+    warnings: tuple[str, ...] = ()
+    attacks: pd.DataFrame | None = field(default=None, repr=False)
+    release: Release | None = field(default=None, repr=False)
+
+
+def publication(
+    document: Mapping[str, Any], seed: int, result: engine.RunResult, folder: Path
+) -> Publication:
+    """Draw, verify, attack and report a finished run, as :func:`anonflow.engine.run` would with the same seed.
+
+    Parameters
+    ----------
+    document : mapping
+        The flow of this run alone.
+    seed : int
+    result : RunResult
+    folder : pathlib.Path
+        What the flow's paths are relative to.
+
+    Returns
+    -------
+    Publication
+
+    Raises
+    ------
+    ParameterError
+        If the run has no result.
+    VerificationError
+        If its matches are not regular.
+    """
+    made = result.anonymization
+    if made is None:
+        raise ParameterError(f"{result.name}: has no result to publish; choose another run")
+    table = made.table
+    flow = Draft(document=dict(document), folder=folder).flow()
+    session = Session(flow, EventStream(), seed=seed)
+    results, release = release_of(session, table, [replace(result, number=0)])
+    text = strict_yaml.dumps(dict(document))
+    secret = f"{seed:0{DIGITS}x}\n"
+    if release is None or not results[0].ok:
+        return Publication(
+            False, results[0].findings, b"", b"", b"", b"", text, secret, tuple(session.warnings)
+        )
+    attacks = attack(session, table, release, results)
+    report = engine.RunReport(
+        flow.name, tuple(results), release, warnings=tuple(session.warnings), attacks=attacks
+    )
+    html = render(flow, table, report, result.seconds)
+    assert release.certificate is not None
+    with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
+        csv, parquet, proof = (
+            Path(place) / name for name in ("release.csv", "release.parquet", "certificate.npz")
+        )
+        write_release(release, csv)
+        write_release(release, parquet)
+        release.certificate.save(proof)
+        contents = csv.read_bytes(), parquet.read_bytes(), html.encode(), proof.read_bytes()
+    return Publication(
+        True, results[0].findings, *contents, text, secret, tuple(session.warnings), attacks, release
+    )

@@ -1,0 +1,202 @@
+"""Links that restore a configuration: names and parameters, never a cell, a label or a column of somebody's file."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from anonflow import datasets
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.request import CRITERIA
+from anonflow.errors import ParameterError
+from anonflow.loss import MEASURES
+from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
+from anonflow.utility import measure_names
+
+__all__ = ["configuration", "link", "merged"]
+
+LONGEST = 8000
+"""Characters of a link, at most."""
+
+_WORDS = frozenset(
+    {
+        *REGISTRY, *(option for one in REGISTRY.values() for option in one.options), *CRITERIA, *MEASURES, *measure_names(),
+        *ROLES, *KINDS, *(rule for rules in MISSING_RULES.values() for rule in rules), "guarantee", "lexicographic",
+        "input", "random", "auto", "train", "test", "all", "width", "at-most", "at-least", "fallback", "none",
+        "anonymize.k", "anonymize.algorithm", "anonymize.loss", "partition.size", "partition.budget", "order", "size",
+        "budget", "algorithm", "k", "loss", "boundaries", "options", "criterion", "p", "l", "c", "t", "w", "risk",
+        "role", "kind", "weight", "missing", "boundary", "max-width", "max-set", "n", "q", "sd", "seed", "part", "complete", "dataset",
+        "draw", "verify", "measure", "diversify", "attack", "prosecutor", "linker", "marketer", "homogeneity", "insider",
+    }
+)  # fmt: skip
+"""All texts that a link may hold besides the names of a built-in table's columns."""
+
+
+class _Unknown(Exception):
+    """A text that may be somebody's."""
+
+
+def link(document: Mapping[str, Any]) -> str:
+    """The configuration of a draft as the query of a link.
+
+    Of a built-in table its name, its options and what its columns are; of an uploaded file nothing at all. Of the rest
+    numbers, and texts that anonflow itself knows; a setting that holds any other text is left out whole.
+
+    Parameters
+    ----------
+    document : mapping
+        The draft's.
+
+    Returns
+    -------
+    str
+        ``c=...``: JSON, coded so that it survives being mailed; O(its length).
+    """
+    table = document.get("table", {})
+    source = table.get("source", {})
+    kept: dict[str, Any] = {"version": 1}
+    words = set(_WORDS)
+    if "dataset" in source:
+        first = datasets.schema(source["dataset"], hierarchies=True)
+        words |= set(first) | {source["dataset"]}
+        kept["source"] = _filtered(source, words)
+        kept["columns"] = {
+            name: _column(entry, first[name], words)
+            for name, entry in table.get("columns", {}).items()
+            if name in first
+        }
+    for part in ("partition", "matrix"):
+        if isinstance(document.get(part), Mapping):
+            kept[part] = _filtered(document[part], words)
+    kept["steps"] = []
+    for step in document.get("steps", []):
+        (word, settings), *_ = step.items()
+        if isinstance(settings, Mapping):
+            kept["steps"].append({word: _filtered(settings, words)})
+        else:
+            kept["steps"].append({word: [one for one in settings if _is_known(one, words)]})
+    text = json.dumps(kept, separators=(",", ":"), sort_keys=True)
+    return "c=" + base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
+
+
+def configuration(text: str) -> dict[str, Any]:
+    """What a link holds; only its form is checked, what it asks for is checked as any draft is.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of :func:`link`.
+    """
+    code = text.removeprefix("?").removeprefix("c=")
+    try:
+        if len(code) > LONGEST:
+            raise ValueError
+        found = json.loads(base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)))
+        if (
+            not isinstance(found, dict)
+            or found.get("version") != 1
+            or not isinstance(found.get("steps"), list)
+        ):
+            raise ValueError
+    except (ValueError, RecursionError):
+        raise ParameterError("this link holds no configuration; copy it whole, or start without it") from None
+    return found
+
+
+def merged(document: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """A first draft with the configuration of a link over it.
+
+    Parameters
+    ----------
+    document : mapping
+        Of the table that is open.
+    found : mapping
+        Of :func:`configuration`.
+
+    Returns
+    -------
+    dict
+        Columns that the table does not have are left out; hierarchies that came with a built-in table are its own.
+    """
+    made = {key: value for key, value in document.items() if key != "matrix"}
+    columns = {name: dict(entry) for name, entry in document["table"]["columns"].items()}
+    given = found.get("columns")
+    if isinstance(given, Mapping):
+        source = document["table"]["source"]
+        trees = datasets.schema(source["dataset"], hierarchies=True) if "dataset" in source else {}
+        for name in [name for name in columns if name not in given]:
+            del columns[name]
+        for name, entry in given.items():
+            if isinstance(entry, Mapping):
+                columns[name] = {key: value for key, value in entry.items() if key != "hierarchy"}
+                if entry.get("kind") == "hierarchy":
+                    columns[name] |= {"hierarchy": trees.get(name, {}).get("hierarchy")}
+    made["table"] = {**document["table"], "columns": columns}
+    for part in ("partition", "matrix"):
+        if isinstance(found.get(part), Mapping):
+            made[part] = dict(found[part])
+    steps = [dict(step) for step in found["steps"] if isinstance(step, Mapping) and len(step) == 1]
+    if any("anonymize" in step for step in steps):
+        made["steps"] = steps
+    return made
+
+
+def _column(entry: Mapping[str, Any], first: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
+    """What a built-in table's column is; a hierarchy only if it is the one that came with the table."""
+    if entry.get("kind") != "hierarchy":
+        return _filtered(entry, words)
+    if entry.get("hierarchy") != first.get("hierarchy"):
+        return {"role": "quasi-identifier", "kind": "categorical"}
+    labels = set(_labels(first["hierarchy"]))
+    kept = {key: value for key, value in entry.items() if key != "hierarchy"}
+    return _filtered(kept, words | labels)
+
+
+def _labels(tree: Any) -> Iterator[str]:
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield str(key)
+            yield from _labels(value)
+    elif isinstance(tree, list | tuple):
+        for one in tree:
+            yield from _labels(one)
+
+
+def _filtered(settings: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
+    """The settings whose texts are all known."""
+    kept = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping) and key in ("options", *REGISTRY):
+            kept[key] = _filtered(value, words)  # one setting of a method does not take the others along
+        elif _is_known(key, words) and _is_known(value, words):
+            kept[key] = value
+    return kept
+
+
+def _is_known(value: Any, words: set[str]) -> bool:
+    try:
+        _check(value, words)
+    except _Unknown:
+        return False
+    return True
+
+
+def _check(value: Any, words: set[str]) -> None:
+    if isinstance(value, str):
+        if (
+            value not in words
+            and value.replace("_", "-") not in words
+            and not (value and set(value) <= {"0", "1"})
+        ):
+            raise _Unknown
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            _check(key, words)
+            _check(one, words)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            _check(one, words)

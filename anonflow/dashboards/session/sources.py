@@ -1,0 +1,312 @@
+"""Tables into a workspace: built-in ones and uploaded files, inside its caps."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import gzip
+import io
+import os
+import shutil
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonflow import datasets
+from anonflow.dashboards.session.limits import Limits
+from anonflow.dashboards.session.paths import paths_in, safe_name
+from anonflow.errors import AnonflowError, DataError
+from anonflow.table.infer import infer_columns
+from anonflow.table.read import read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "bring",
+    "edited_column",
+    "first_columns",
+    "flow_name",
+    "load_dataset",
+    "read_upload",
+    "take_upload",
+    "write_frame",
+]
+
+ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
+DELIMITERS = (",", ";", "\t", "|")
+
+PACKED = 4
+"""How many times its size a Parquet file may unpack to: values that repeat make four to one nothing unusual."""
+
+FEW = 64
+"""Rows that are unpacked at a time to see how large they are."""
+
+
+def load_dataset(name: str, limits: Limits, **options: Any) -> pd.DataFrame:
+    """A built-in table, inside the caps.
+
+    Raises
+    ------
+    ParameterError
+        If the name or an option is unknown.
+    DataError
+        If it cannot be had, or is too large.
+    """
+    for option, check in (("n", limits.check_rows), ("q", limits.check_columns)):
+        asked = options.get(option)
+        if isinstance(asked, int):
+            check(asked)
+    frame = datasets.load(name, **options)
+    limits.check_rows(len(frame))
+    return frame
+
+
+def first_columns(name: str, frame: pd.DataFrame, hierarchies: bool) -> dict[str, dict[str, Any]]:
+    """The schema of a built-in table to start from, without columns that this frame does not have.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+    """
+    return {
+        column: dict(entry)
+        for column, entry in datasets.schema(name, hierarchies).items()
+        if column in frame.columns
+    }
+
+
+def edited_column(
+    entry: Mapping[str, Any], declared: Mapping[str, Any], cells: pd.DataFrame
+) -> dict[str, Any]:
+    """What a flow says of a column after an edit; what does not go with its new role or kind is taken away.
+
+    Parameters
+    ----------
+    entry : mapping
+        What it said before.
+    declared : mapping
+        The edit; None takes a key away. A quasi-identifier without a kind gets the one that its values suggest.
+    cells : pandas.DataFrame
+        The column alone.
+    """
+    made = dict(entry)
+    if declared.get("role", entry.get("role")) != "quasi-identifier":
+        made = {}
+    elif "kind" in declared and declared["kind"] != entry.get("kind"):
+        made = {key: value for key, value in entry.items() if key in ("role", "weight")}
+    made = {key: value for key, value in (made | dict(declared)).items() if value is not None}
+    if made.get("role") == "quasi-identifier" and "kind" not in made:
+        guess = infer_columns(cells)[str(cells.columns[0])]
+        made["kind"] = guess.get("kind", "categorical")
+        if "missing" in guess:
+            made.setdefault("missing", guess["missing"])
+    return made
+
+
+def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
+    """Move an uploaded file into the workspace's own folder, under a harmless name.
+
+    Parameters
+    ----------
+    name : str
+        As the user calls it.
+    path : pathlib.Path
+        Where it is now.
+    folder : pathlib.Path
+        Of the workspace.
+    limits : Limits
+
+    Returns
+    -------
+    pathlib.Path
+
+    Raises
+    ------
+    DataError
+        If it is too large, packed or unpacked, or its name does not end like a table's.
+    """
+    safe = safe_name(name)
+    if not safe.lower().endswith(ENDINGS):
+        raise DataError(f"{safe}: a table is a .csv or .parquet file; rename or convert it")
+    limits.check_upload(path.stat().st_size)
+    if safe.lower().endswith(".gz"):
+        _check_unpacked(path, safe, limits)
+    elif safe.lower().endswith((".parquet", ".pq")):
+        _check_parquet(path, safe, limits)
+    target = folder / safe
+    if path.resolve() != target.resolve():
+        shutil.move(path, target)
+    os.chmod(target, 0o600)
+    return target
+
+
+def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table in an uploaded file, and how it was read.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    limits : Limits
+    **options
+        ``delimiter``, ``encoding``, ``missing`` of a CSV file; the delimiter is found in its first line without.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    source : dict
+        As under ``table.source`` of a flow.
+
+    Raises
+    ------
+    DataError
+        If it is no table, or has too many records.
+    """
+    try:
+        if path.name.lower().endswith((".parquet", ".pq")):
+            source: dict[str, Any] = {"parquet": path.name}
+            frame = read_frame(path)
+        else:
+            given = {key: value for key, value in options.items() if value}
+            given.setdefault("delimiter", _delimiter(path))
+            source = {
+                "csv": path.name,
+                **{key: value for key, value in given.items() if (key, value) != ("delimiter", ",")},
+            }
+            limits.check_columns(_columns(path, given["delimiter"]))  # reading very many takes minutes
+            frame = read_frame(path, **given)
+    except AnonflowError as error:
+        # where the file lies on the server is nobody's business
+        raise DataError.collected(
+            f"{path.name}: cannot be used", [text.replace(str(path), path.name) for text in error.problems]
+        ) from None
+    limits.check_rows(len(frame))
+    limits.check_columns(frame.shape[1])
+    if not len(frame):
+        raise DataError(f"{path.name}: has a header and no records; upload a table with records")
+    return frame, source
+
+
+def _beginning(path: Path, most: int) -> str:
+    """The first bytes of a CSV file as text, whatever its encoding: delimiters and quotes look alike in all."""
+    try:
+        with path.open("rb") as stream:
+            packed = path.name.lower().endswith(".gz")
+            return (gzip.GzipFile(fileobj=stream) if packed else stream).read(most).decode("utf-8", "replace")
+    except (OSError, EOFError, zlib.error):
+        return ""
+
+
+def _columns(path: Path, delimiter: str) -> int:
+    """How many columns the header of a CSV file has; of a header of more than a megabyte, those in the first."""
+    try:
+        return len(
+            next(csv.reader(io.StringIO(_beginning(path, 1 << 20), newline=""), delimiter=delimiter), [])
+        )
+    except (csv.Error, TypeError):
+        return 0  # the reader says what is wrong
+
+
+def _delimiter(path: Path) -> str:
+    """The delimiter that the header has most of; a comma if it has none."""
+    header = _beginning(path, 1 << 16).partition("\n")[0]
+    return max(DELIMITERS, key=header.count) if any(mark in header for mark in DELIMITERS) else ","
+
+
+def _check_unpacked(path: Path, name: str, limits: Limits) -> None:
+    """A small packed file may be a very large table."""
+    if limits.upload_bytes is None:
+        return
+    size = 0
+    try:
+        with gzip.open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                size += len(block)
+                limits.check_upload(size)
+    except (OSError, EOFError, zlib.error):
+        raise DataError(f"{name}: is no readable .gz file; upload it unpacked") from None
+
+
+def _check_parquet(path: Path, name: str, limits: Limits) -> None:
+    """A small Parquet file may be a very large table, too."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            limits.check_rows(file.metadata.num_rows)
+            limits.check_columns(file.metadata.num_columns)
+            if limits.upload_bytes is None:
+                return
+            # a value that is repeated is in the file once, so its sizes say little: what it unpacks to is counted
+            unpacked = 0
+            for batch in file.iter_batches(FEW, use_threads=False):
+                unpacked += batch.nbytes
+                limits.check_upload(unpacked // PACKED)
+    except (pa.ArrowException, OSError, UnicodeError):
+        raise DataError(
+            f"{name}: is no readable Parquet file; write it again, or upload a CSV file"
+        ) from None
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
+    """A frame as a Parquet file that only its owner can read.
+
+    Raises
+    ------
+    DataError
+        If it holds values that are no plain ones, or columns without a name.
+    """
+    import pyarrow as pa
+
+    named = frame.reset_index(drop=True)
+    named.columns = [str(name) for name in named.columns]
+    try:
+        named.to_parquet(path, index=False)
+    except (pa.ArrowException, ValueError, TypeError):
+        raise DataError(
+            "the frame has columns that are no plain values; convert them to text or numbers"
+        ) from None
+    os.chmod(path, 0o600)
+
+
+def bring(document: Any, home: Path, folder: Path) -> Any:
+    """A flow of one's own with the files that it names copied to a folder, and named there.
+
+    Parameters
+    ----------
+    document : object
+        The flow as its file has it; it is not changed.
+    home : pathlib.Path
+        What its paths are relative to.
+    folder : pathlib.Path
+
+    Raises
+    ------
+    DataError
+        If a file that it names cannot be read.
+    """
+    made = copy.deepcopy(document)
+    if isinstance(made, dict):
+        made.pop("publish", None)
+    for number, (_, holder, key) in enumerate(paths_in(made)):
+        given, name = holder[key], safe_name(holder[key])
+        if (folder / name).exists():
+            name = f"{number}-{name}"
+        try:
+            shutil.copyfile(home / given, folder / name)
+            os.chmod(folder / name, 0o600)
+        except (OSError, ValueError):
+            raise DataError(f"{home / given}: cannot be read; the flow names it") from None
+        holder[key] = name
+    return made
+
+
+def flow_name(name: str) -> str:
+    """A name that a flow can have."""
+    kept = "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in name
+    )
+    return kept.strip("._-")[:64] or "draft"

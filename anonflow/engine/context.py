@@ -1,0 +1,174 @@
+"""What the steps of one run of a flow share: its seed, its owner's folder, its clock, and what it said."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import TypeVar
+
+from anonflow.algorithms.budget import Fitted
+from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
+from anonflow.engine.execution.schedulers import is_scheduler
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.owner import record
+from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.owner.resume import Keeper
+from anonflow.errors import ParameterError
+
+__all__ = ["Session"]
+
+LEAST = 400 << 20
+"""Bytes that a worker process needs to load the package, and some more: one with less is ended before it answers."""
+
+Result = TypeVar("Result")
+
+
+class Session:
+    """One run of a flow, from its check to its publication.
+
+    Parameters
+    ----------
+    flow : Flow
+    events : EventStream
+    seed : int or None
+    scheduler : str or None
+    workers : int or None
+    replay : path or None
+    fresh : bool
+    keep : float
+        All as :func:`anonflow.engine.run` takes them.
+
+    Attributes
+    ----------
+    flow : Flow
+    events : EventStream
+    seed : int
+        The run's secret.
+    owner : OwnerFolder or None
+        None for a flow that did not come from a file.
+    keeper : Keeper or None
+        Of the partitions' results; None where nothing is kept.
+    seconds : dict
+        Step -> how long it took.
+    memory : int
+        The most bytes that a worker used, as far as workers said.
+    warnings : list of str
+
+    Raises
+    ------
+    ParameterError
+        If a setting cannot be used.
+    FlowError, DataError
+        If what is to be replayed is another flow, or another source.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        events: EventStream,
+        *,
+        seed: int | None = None,
+        scheduler: str | None = None,
+        workers: int | None = None,
+        replay: str | PathLike[str] | None = None,
+        fresh: bool = False,
+        keep: float = 0.0,
+    ) -> None:
+        self.flow = flow
+        self.events = events
+        self.began = time.time()
+        self.clock = time.perf_counter()
+        self.scheduler = scheduler or flow.spec.run.scheduler
+        if not is_scheduler(self.scheduler):
+            raise ParameterError(
+                "unknown scheduler; known are threads, processes, and an address such as tcp://HOST:8786"
+            )
+        self.workers = workers if workers is not None else flow.spec.run.workers
+        if self.workers is not None and not 1 <= self.workers <= 1024:
+            raise ParameterError("workers is a number of at least 1 and at most 1024")
+        memory = flow.spec.run.memory_bytes
+        if self.scheduler == "processes" and memory is not None and memory < LEAST:
+            raise ParameterError(
+                f"run: memory: {flow.spec.run.memory} is less than a worker process takes before it starts to work; "
+                f"give it at least {LEAST >> 20}MiB, or use the scheduler threads"
+            )
+        self.owner = OwnerFolder(flow.owner_folder) if flow.path is not None else None
+        self.replayed = replay is not None
+        if replay is not None:
+            if seed is not None:
+                raise ParameterError("a replay takes its seed from the owner's folder; leave the seed out")
+            seed = record.replayed_seed(flow, OwnerFolder(replay))
+        earlier = {} if replay is None else record.replayed_sizes(OwnerFolder(replay))
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            raise ParameterError("a seed must be a whole number of at least 0")
+        if isinstance(keep, bool) or not isinstance(keep, int | float) or not keep >= 0:
+            raise ParameterError("keep is a number of seconds of at least 0")
+        self.warnings: list[str] = []
+        # a replay shows that the same comes out again, so it does everything again
+        self.keeper = (
+            None
+            if self.owner is None or self.replayed
+            else Keeper(flow, self.owner, fresh, float(keep), self.warn)
+        )
+        if seed is None and self.keeper is not None:
+            seed = self.keeper.seed()
+            earlier = self.keeper.sizes
+        self.sizes = earlier
+        self.fitted: dict[int, Fitted] = {}
+        self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
+        self.seconds: dict[str, float] = {}
+        self.memory = 0
+
+    def step(self, name: str, work: Callable[[], Result], run: int | None = None) -> Result:
+        """Do a step of the run: it is announced, and its time is taken.
+
+        Parameters
+        ----------
+        name : str
+        work : callable
+        run : int, optional
+            The run that the step is for; None for one that all runs share.
+
+        Raises
+        ------
+        Cancelled
+            If the run was cancelled.
+        """
+        self.events.check()
+        self.events.emit(StepStarted(step=name, run=run))
+        begin = time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - begin
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self.events.emit(StepDone(step=name, seconds=seconds, run=run))
+        return result
+
+    def timed(self, name: str, work: Callable[[], object]) -> float:
+        """Take the time of a part of the run that is announced elsewhere; seconds."""
+        begin = time.perf_counter()
+        work()
+        seconds = time.perf_counter() - begin
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        return seconds
+
+    def used(self, memory: int) -> None:
+        """A worker has used so many bytes at the most."""
+        self.memory = max(self.memory, memory)
+
+    def tell_about(self, unnamed: Sequence[str], dropped: int) -> None:
+        """Say what of the table is not published."""
+        if unnamed:
+            self.warn(
+                f"{len(unnamed)} columns are not named by the flow and not published: "
+                + ", ".join(unnamed[:10])
+                + (", ..." if len(unnamed) > 10 else "")
+            )
+        if dropped:
+            self.warn(f"{dropped} records with a missing value are left out, as the flow says")
+
+    def warn(self, message: str) -> None:
+        """Say something that stays with the report."""
+        self.warnings.append(message)
+        self.events.log(message, "warning")

@@ -1,0 +1,1 @@
+"""How a flow's partitions are planned, computed and combined."""

@@ -1,0 +1,209 @@
+"""What happens while a flow runs, as a stream that a shell or a dashboard follows."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from anonflow.errors import AnonflowError
+
+__all__ = [
+    "Cancelled",
+    "Event",
+    "EventStream",
+    "FlowDone",
+    "FlowStarted",
+    "Log",
+    "PartitionDone",
+    "RunDone",
+    "RunStarted",
+    "StepDone",
+    "StepStarted",
+]
+
+
+class Cancelled(AnonflowError):
+    """The run was cancelled; nothing was published."""
+
+    exit_status = 130
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One thing that happened: names and numbers, never a cell's value.
+
+    Attributes
+    ----------
+    at : float
+        Seconds since the stream began; set by the stream.
+    """
+
+    kind: ClassVar[str] = "event"
+    at: float = field(default=0.0)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The event as plain data, for a line of JSON."""
+        return {"event": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowStarted(Event):
+    """A flow begins: its name, the names of its runs, and what it runs on."""
+
+    kind: ClassVar[str] = "flow-started"
+    flow: str
+    runs: tuple[str, ...]
+    scheduler: str
+    workers: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepStarted(Event):
+    """A step begins; `run` is None for work that all runs share, `tasks` how many parts it has."""
+
+    kind: ClassVar[str] = "step-started"
+    step: str
+    run: int | None = None
+    tasks: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepDone(Event):
+    """A step is done."""
+
+    kind: ClassVar[str] = "step-done"
+    step: str
+    seconds: float
+    run: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunStarted(Event):
+    """A run's partitions are handed to the scheduler."""
+
+    kind: ClassVar[str] = "run-started"
+    run: int
+    name: str
+    partitions: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionDone(Event):
+    """A partition is matched, verified and measured; `done` of `of` are, `loss` is its mean NCP."""
+
+    kind: ClassVar[str] = "partition-done"
+    run: int
+    partition: int
+    done: int
+    of: int
+    records: int
+    seconds: float
+    loss: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDone(Event):
+    """A run is done: its row of the table of runs, and whether it did what was asked."""
+
+    kind: ClassVar[str] = "run-done"
+    run: int
+    ok: bool
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log(Event):
+    """Something to be told."""
+
+    kind: ClassVar[str] = "log"
+    level: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowDone(Event):
+    """The last event of a stream."""
+
+    kind: ClassVar[str] = "flow-done"
+    ok: bool
+    seconds: float
+
+
+class EventStream:
+    """The events of one run of a flow, for any number of listeners; safe between threads.
+
+    A listener is called in the thread that runs the flow, in order, so it must be quick. Iterating gives
+    every event from the first on, waits for the next, and ends after :class:`FlowDone`.
+    """
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._lock = threading.Lock()
+        self._past: list[Event] = []
+        self._listeners: list[Callable[[Event], None]] = []
+        self._queues: list[queue.SimpleQueue[Event | None]] = []
+        self._cancel = threading.Event()
+        self._closed = False
+
+    def listen(self, listener: Callable[[Event], None]) -> None:
+        """Call `listener` with every event from now on."""
+        with self._lock:
+            self._listeners.append(listener)
+
+    def emit(self, event: Event) -> None:
+        """Tell everybody."""
+        object.__setattr__(event, "at", round(time.perf_counter() - self._start, 6))
+        with self._lock:
+            self._past.append(event)
+            listeners, queues = list(self._listeners), list(self._queues)
+            for line in queues:
+                line.put(event)
+        for listener in listeners:
+            listener(event)
+
+    def close(self) -> None:
+        """No event will follow: iterators end."""
+        with self._lock:
+            self._closed = True
+            for line in self._queues:
+                line.put(None)
+
+    def log(self, message: str, level: str = "info") -> None:
+        """Emit a :class:`Log`."""
+        self.emit(Log(level=level, message=message))
+
+    def cancel(self) -> None:
+        """Ask the run to stop as soon as it can; from any thread."""
+        self._cancel.set()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was asked to stop."""
+        return self._cancel.is_set()
+
+    def check(self) -> None:
+        """Stop here if the run was asked to.
+
+        Raises
+        ------
+        Cancelled
+            If it was.
+        """
+        if self._cancel.is_set():
+            raise Cancelled("cancelled; nothing was published")
+
+    def __iter__(self) -> Iterator[Event]:
+        line: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        with self._lock:
+            for event in self._past:
+                line.put(event)
+            if self._closed:
+                line.put(None)
+            else:
+                self._queues.append(line)
+        while (event_or_end := line.get()) is not None:
+            yield event_or_end

@@ -1,0 +1,225 @@
+"""What a run of a flow, or a comparison, gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.algorithms.anonymize import Anonymization
+    from anonflow.criteria.verification import Finding
+    from anonflow.release import Release
+
+__all__ = ["COLUMNS", "ColumnLoss", "RunReport", "RunResult"]
+
+COLUMNS = ("algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks")
+
+
+@dataclass(frozen=True)
+class ColumnLoss:
+    """What became of a column's cells: shares of all records.
+
+    Attributes
+    ----------
+    column : str
+    loss : float
+        Mean NCP.
+    exact, whole : float
+        Share of cells published as a single value, and of those published as the whole domain.
+    """
+
+    column: str
+    loss: float
+    exact: float
+    whole: float
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """One run of a flow.
+
+    Attributes
+    ----------
+    number : int
+    name : str
+    algorithm : str
+    guarantee : str
+    k : int
+    records : int
+    measures : dict
+        By name; `gcp` is always there.
+    suppressed : int
+    seconds : float
+        Time that the method took, added up over partitions.
+    findings : tuple of Finding
+        What was verified.
+    columns : tuple of ColumnLoss
+    sizes : tuple of (int, int)
+        How many generalized records (second) cover, or share a class with, how many originals (first).
+    spread : tuple of (int, int)
+        How many generalized records (second) lose how many percent (first, rounded down).
+    values : dict
+        What the matrix set.
+    problem : str or None
+        Why there is no result.
+    anonymization : Anonymization or None
+        The owner's.
+    """
+
+    number: int
+    name: str
+    algorithm: str
+    guarantee: str
+    k: int
+    records: int
+    measures: dict[str, Any] = field(default_factory=dict)
+    suppressed: int = 0
+    seconds: float = 0.0
+    findings: tuple[Finding, ...] = ()
+    columns: tuple[ColumnLoss, ...] = ()
+    sizes: tuple[tuple[int, int], ...] = ()
+    spread: tuple[tuple[int, int], ...] = ()
+    values: dict[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+    anonymization: Anonymization | None = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result and every check passed."""
+        return self.problem is None and all(finding.holds for finding in self.findings)
+
+    @property
+    def checks(self) -> str:
+        """Checks passed, of all: ``2/2``; or ``infeasible``."""
+        if self.problem is not None:
+            return "infeasible"
+        return f"{sum(finding.holds for finding in self.findings)}/{len(self.findings)}"
+
+    def row(self) -> dict[str, Any]:
+        """The run as a row of the table of runs."""
+        row = {
+            "algorithm": self.algorithm,
+            "k": self.k,
+            "records": self.records,
+            "gcp": self.measures.get("gcp", np.nan),
+            "usefulness": self.measures.get("usefulness", np.nan),
+            "suppressed": self.suppressed,
+            "seconds": round(self.seconds, 6),
+            "checks": self.checks,
+        }
+        more = {key: value for key, value in self.measures.items() if key not in row}
+        swept = {
+            key.partition(".")[2]: value
+            for key, value in self.values.items()
+            if key not in ("anonymize.algorithm", "anonymize.k")
+        }
+        for key, value in (swept | more).items():
+            if isinstance(value, dict):
+                row.update({f"{key}-{name}": number for name, number in value.items()})
+            else:
+                row[key] = value
+        return row
+
+
+@dataclass(frozen=True, eq=False)
+class RunReport:
+    """What :func:`anonflow.run` gives back.
+
+    Attributes
+    ----------
+    flow : str
+        The flow's name.
+    results : tuple of RunResult
+        One for each run.
+    release : Release or None
+        What is published of the run that the flow picks; None if none is, or a check failed.
+    published : tuple of pathlib.Path
+        The files that were written to be published.
+    owner : pathlib.Path or None
+        The owner's folder.
+    seconds : float
+        In all, of the wall clock.
+    warnings : tuple of str
+        What the owner should know.
+    attacks : pandas.DataFrame or None
+        How often attackers win against the release, as :func:`anonflow.attack` says it; the owner's.
+    """
+
+    flow: str
+    results: tuple[RunResult, ...]
+    release: Release | None = None
+    published: tuple[Path, ...] = ()
+    owner: Path | None = None
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+    attacks: pd.DataFrame | None = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every run has a result and every check passed."""
+        return all(result.ok for result in self.results)
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row for each run: algorithm, k, records, gcp, usefulness, suppressed, seconds, checks, and more."""
+        import pandas as pd
+
+        frame = pd.DataFrame([result.row() for result in self.results])
+        first = [name for name in COLUMNS if name in frame.columns]
+        return frame[[*first, *(name for name in frame.columns if name not in first)]]
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What went wrong, a line each; never a cell's value."""
+        lines = []
+        for result in self.results:
+            if result.problem is not None:
+                lines.append(f"{result.name}: {result.problem}")
+            lines += [f"{result.name}: {one.sentence()}" for one in result.findings if not one.holds]
+        return tuple(lines)
+
+    def __repr__(self) -> str:
+        verdict = "all checks passed" if self.ok else "NOT all checks passed"
+        lines = [f"RunReport of {self.flow}: {len(self.results)} runs, {verdict}, {self.seconds:.1f} s"]
+        lines.append(self.runs.to_string(index=False))
+        lines += [f"  {problem}" for problem in self.problems]
+        lines += [f"  published {path}" for path in self.published]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from anonflow.drawing import facts, grid, heading, note, plots, view
+
+        runs = self.runs
+        rows = [[_cell(value) for value in row] for row in runs.itertuples(index=False, name=None)]
+        numbers = [at for at, name in enumerate(runs.columns) if name not in ("algorithm", "checks")]
+        parts = [
+            facts([("runs", len(self.results)), ("seconds", f"{self.seconds:.1f}")]),
+            grid(list(runs.columns), rows, numbers),
+        ]
+        done = [result for result in self.results if result.problem is None]
+        if len(done) == 1 and done[0].columns:
+            columns = done[0].columns
+            bars = plots.bars(
+                [one.column for one in columns], [one.loss for one in columns], "Information loss"
+            )
+            parts += [heading("Information loss by column"), bars]
+        elif len(done) > 1:
+            points = [(one.name, float(one.k), float(one.measures.get("gcp", np.nan))) for one in done]
+            parts.append(plots.scatter(points, "Information loss against k", "k", "GCP"))
+        parts += [note(f"{problem}") for problem in self.problems]
+        parts += [note(f"Published: {path.name}") for path in self.published]
+        verdict = "all checks passed" if self.ok else "NOT all checks passed"
+        return view(f"{self.flow}: {verdict}", *parts)
+
+
+def _cell(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return "–"
+    return (
+        f"{value:.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )

@@ -1,0 +1,275 @@
+"""What is done with one partition: functions of a module, so that any worker process can import them."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anonflow import loss
+from anonflow.algorithms.anonymize import partition_rng, solve, within
+from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.verification import Finding
+from anonflow.criteria.verify import verify
+from anonflow.errors import AnonflowError, unforeseen
+from anonflow.table import Records, Table
+
+__all__ = [
+    "OF_THE_WHOLE",
+    "Failed",
+    "Matched",
+    "Measured",
+    "PartitionResult",
+    "Settings",
+    "bug",
+    "check",
+    "finish",
+    "given_up",
+    "match",
+    "measure",
+    "part",
+    "peak_memory",
+    "ready",
+]
+
+OF_THE_WHOLE = (*DIVERSITY, "pattern", "boundary")
+"""Criteria that are checked on the whole release, not partition by partition."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run does with each of its partitions.
+
+    Attributes
+    ----------
+    run : int
+    algorithm : str
+    k : int
+    loss : str
+    options : mapping
+    criteria : tuple
+    entropy : int
+        The run's seed; a secret.
+    boundaries : bool
+        Whether the method works inside the schema's boundaries.
+    """
+
+    run: int
+    algorithm: str
+    k: int
+    loss: str
+    options: Mapping[str, Any]
+    criteria: tuple[Any, ...]
+    entropy: int = field(repr=False)
+    boundaries: bool = True
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A partition that has no result, and why; its message holds no cell's value.
+
+    Attributes
+    ----------
+    error : AnonflowError or None
+        What was raised on purpose; None for a bug.
+    message : str
+    trace : str
+        Where a bug was, for the owner.
+    """
+
+    error: AnonflowError | None
+    message: str
+    trace: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """A method's outcome, and how long it took."""
+
+    outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Information loss of a partition, added up over its records.
+
+    Attributes
+    ----------
+    records : int
+    costs : numpy.ndarray, shape (q,), float64
+        Sum of the records' NCP on each QI.
+    exact, whole : numpy.ndarray, shape (q,), int64
+        How many cells are a value as it was, and how many are the whole domain.
+    """
+
+    records: int
+    costs: np.ndarray
+    exact: np.ndarray
+    whole: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class PartitionResult:
+    """All that is known of a partition of a run, and the most bytes that its worker has used so far."""
+
+    matched: Matched | Failed
+    findings: tuple[Finding, ...] = ()
+    measured: Measured | None = None
+    memory: int = 0
+
+
+def ready() -> bool:
+    """Whether a worker can run tasks: that this returns."""
+    return True
+
+
+def part(records: Records, order: np.ndarray, start: int, stop: int) -> Records:
+    """The records of a partition."""
+    return records.take(order[start:stop])
+
+
+def match(settings: Settings, records: Records, partition: int) -> Matched | Failed:
+    """Run the method on a partition.
+
+    Notes
+    -----
+    What goes wrong is the result.
+    """
+    start = time.perf_counter()
+    try:
+        method = algorithm_named(settings.algorithm)
+        outcome = solve(
+            method,
+            within(records, method, settings.boundaries),
+            settings.k,
+            loss.measure_named(settings.loss),
+            partition_rng(settings.entropy, partition),
+            settings.options,
+        )
+    except AnonflowError as error:
+        return Failed(error, error.message)
+    except Exception as error:
+        return bug(error)
+    return Matched(outcome, time.perf_counter() - start)
+
+
+def check(settings: Settings, records: Records, matched: Matched | Failed) -> tuple[Finding, ...] | Failed:
+    """Verify a partition: what holds in every partition holds in the table.
+
+    Notes
+    -----
+    What goes wrong is the result.
+    """
+    if isinstance(matched, Failed):
+        return ()
+    # a method may say that what it was asked for changes its promise
+    promised = algorithm_named(settings.algorithm).guarantee
+    guarantee = str(matched.outcome.facts.get("guarantee") or promised)
+    asked = read_criteria(settings.criteria, guarantee)
+    local = [one for one in asked if one.name not in OF_THE_WHOLE]
+    if not local:
+        return ()
+    try:
+        subject = _Subject(matched.outcome, settings.k, guarantee)
+        return verify(_bare_table(records), subject, local, settings.k).findings
+    except AnonflowError as error:
+        return Failed(error, error.message)
+    except Exception as error:
+        return bug(error)
+
+
+def measure(records: Records, matched: Matched | Failed) -> Measured | Failed | None:
+    """Add up the information loss of a partition.
+
+    Notes
+    -----
+    What goes wrong is the result.
+    """
+    if isinstance(matched, Failed):
+        return None
+    try:
+        made = matched.outcome.generalization.with_suppressed(matched.outcome.suppressed)
+        costs = loss.cell_costs(made, "ncp").sum(axis=1)
+        whole = made.whole()
+        exact = np.zeros(whole.shape, bool)
+        layout = made.layout
+        for t, a in enumerate(layout.ranges):
+            exact[a] = made.lo[t] == made.hi[t]
+        counts = made.counts()
+        for t, a in enumerate(layout.sets):
+            exact[a] = counts[t] == 1
+        return Measured(records.n, costs, exact.sum(axis=1), (whole & ~exact).sum(axis=1))
+    except Exception as error:
+        return bug(error)
+
+
+def finish(
+    matched: Matched | Failed, findings: tuple[Finding, ...] | Failed, measured: Measured | Failed | None
+) -> PartitionResult:
+    """Put a partition's answers together."""
+    for one in (matched, findings, measured):
+        if isinstance(one, Failed):
+            return PartitionResult(one)
+    assert not isinstance(findings, Failed)
+    assert not isinstance(measured, Failed)
+    return PartitionResult(matched, findings, measured, peak_memory())
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has used so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class _Subject:
+    """A partition's outcome as the verifier takes it."""
+
+    def __init__(self, outcome: Outcome, k: int, guarantee: str) -> None:
+        self.generalization = outcome.generalization.with_suppressed(outcome.suppressed)
+        self.matches = outcome.matches
+        self.suppressed = outcome.suppressed
+        self.k = k
+        self.guarantee = guarantee
+
+
+def _bare_table(records: Records) -> Table:
+    """A table of quasi-identifiers only: all that a partition's task has."""
+    table = object.__new__(Table)
+    table.frame = pd.DataFrame(index=pd.RangeIndex(records.n))
+    table.records = records
+    return table
+
+
+def given_up(alone: bool) -> PartitionResult:
+    """What is known of a partition whose workers ended one after another.
+
+    Parameters
+    ----------
+    alone : bool
+        Whether they ended also while nothing else was worked on; if not, that was not tried: others had ended them.
+    """
+    if alone:
+        why = "ended every worker that it was given to, for want of memory in all likelihood"
+    else:
+        why = "was given to workers that ended, and is not tried again, since others end them even alone"
+    return PartitionResult(Failed(AnonflowError(f"{why}; {_SMALLER}"), why))
+
+
+_SMALLER = "use smaller partitions or pieces, fewer workers, or workers with more memory"
+
+
+def bug(error: Exception) -> Failed:
+    """Type and place of an error that nobody meant; its own words may hold a value, so they stay here."""
+    if isinstance(error, MemoryError):
+        why = "there is not enough memory"
+        return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)
+    return Failed(None, unforeseen(error), "".join(traceback.format_exception(error)))

@@ -1,0 +1,1 @@
+"""The flow format: specification, loader, versions, JSON Schema."""

@@ -1,0 +1,228 @@
+"""Flow files into flows: read strictly, every problem reported in one go with its place."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from anonflow import strict_yaml
+from anonflow.engine.flows.flow import OWNER, Flow, Run
+from anonflow.engine.flows.matrix import Combinations
+from anonflow.engine.flows.spec import (
+    NAME_PATTERN,
+    DiversifySpec,
+    DrawSpec,
+    FlowSpec,
+    PartitionSpec,
+    PublishSpec,
+    RunSpec,
+    StepsSpec,
+    TableSpec,
+)
+from anonflow.engine.flows.versions import newest
+from anonflow.errors import FlowError
+
+__all__ = ["flow_from", "load_flow"]
+
+KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "publish", "run")
+
+
+def load_flow(path: str | PathLike[str]) -> Flow:
+    """Read and check a flow file.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    Flow
+
+    Raises
+    ------
+    FlowError
+        With every problem, each with file, line and column.
+    """
+    return flow_from(strict_yaml.read(path, error=FlowError), Path(fspath(path)))
+
+
+def flow_from(document: strict_yaml.Document, path: Path | None = None, folder: Path | None = None) -> Flow:
+    """Check a flow that was read.
+
+    Parameters
+    ----------
+    document : Document
+    path : pathlib.Path, optional
+        The flow's file.
+    folder : pathlib.Path, optional
+        What its paths are relative to; the file's folder without it.
+
+    Returns
+    -------
+    Flow
+
+    Raises
+    ------
+    FlowError
+        With every problem, each with file, line and column.
+    """
+    document, problem = newest(document)
+    problems = document.problems()
+    if problem is not None:
+        # in another version every key may mean something else: nothing more is said
+        problems.add(("version",), problem, value=True)
+        problems.raise_if_any()
+    data = document.data
+    if not isinstance(data, dict):
+        problems.add((), "a flow is a mapping with flow, version, table and steps", value=True)
+        problems.raise_if_any()
+    base = folder if folder is not None else path.parent if path is not None else Path()
+    checker = _Checker(data, problems, base.resolve() if path is not None or folder else base)
+    flow = checker.flow(path)
+    problems.raise_if_any()
+    assert flow is not None
+    return flow
+
+
+class _Checker(Combinations):
+    """Looks at a whole flow."""
+
+    def flow(self, path: Path | None) -> Flow | None:
+        self.problems.add_unknown_keys((), self.data, KEYS)
+        for key in ("flow", "version", "table", "steps"):
+            if key not in self.data:
+                self.problems.add((), f"'{key}' is missing")
+        table = self._model(TableSpec, ("table",))
+        schema = self._schema()
+        if table is not None:
+            self._source(table.source)
+        partition = self._model(PartitionSpec, ("partition",), optional=True) or PartitionSpec()
+        run = self._model(RunSpec, ("run",), optional=True) or RunSpec()
+        publish = self._model(PublishSpec, ("publish",), optional=True) or PublishSpec()
+        steps, at = self._steps()
+        diversify = self._diversify(steps, at, schema)
+        matrix = self._matrix()
+        runs = self._runs(steps, at, partition, matrix)
+        self._verify(steps, at, runs)
+        self._measure(steps, at)
+        published = self._published(publish, runs, matrix)
+        drawn = published is not None and ("draw" in steps or publish.table is not None)
+        self._attack(steps, at, drawn or not runs)
+        self._paths(publish)
+        if len(self.problems) or table is None or schema is None or not runs:
+            if "flow" in self.data:
+                self._name_problem()
+            return None
+        spec = self._spec(table, partition, steps, runs, matrix, publish, run, diversify)
+        if spec is None:
+            return None
+        return Flow(spec.flow, self.folder, path, spec, schema, runs, published)
+
+    def _name_problem(self) -> None:
+        name = self.data["flow"]
+        if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
+            self.problems.add(
+                ("flow",), "a flow's name has up to 64 letters, digits, '.', '-' and '_'", value=True
+            )
+
+    def _spec(
+        self,
+        table: TableSpec,
+        partition: PartitionSpec,
+        steps: dict[str, Any],
+        runs: tuple[Run, ...],
+        matrix: dict[str, list[Any]],
+        publish: PublishSpec,
+        run: RunSpec,
+        diversify: DiversifySpec | None,
+    ) -> FlowSpec | None:
+        self._name_problem()
+        if len(self.problems):
+            return None
+        return FlowSpec(
+            flow=self.data["flow"],
+            version=1,
+            table=table,
+            partition=partition,
+            steps=StepsSpec(
+                anonymize=runs[0].anonymize,
+                diversify=diversify,
+                draw=DrawSpec() if "draw" in steps else None,
+                verify=tuple(steps.get("verify") or ()),
+                attack=tuple(steps.get("attack") or ()),
+                measure=tuple(steps.get("measure") or ()),
+            ),
+            matrix={key: tuple(values) for key, values in matrix.items()} or None,
+            publish=publish,
+            run=run,
+        )
+
+    # ---------------------------------------------------------------------------------- publishing
+
+    def _published(
+        self, publish: PublishSpec, runs: tuple[Run, ...], matrix: dict[str, list[Any]]
+    ) -> Run | None:
+        if publish.run is not None and not matrix:
+            self.problems.add(("publish", "run"), "'run' picks one run of a matrix, and there is none")
+            return None
+        if not matrix:
+            return runs[0] if runs else None
+        if publish.run is None:
+            if publish.table is not None:
+                self.problems.add(
+                    ("publish", "table"),
+                    "with a matrix, 'run' says which run is published, such as {anonymize.k: 10}",
+                )
+            return None
+        good = True
+        for key, value in publish.run.items():
+            if key not in matrix:
+                self.problems.add(("publish", "run", key), strict_yaml.unknown(key, matrix))
+                good = False
+            elif value not in matrix[key]:
+                self.problems.add(("publish", "run", key), "is no value of the matrix", value=True)
+                good = False
+        if not good or not runs:
+            return None
+        picked = [run for run in runs if all(run.values[key] == value for key, value in publish.run.items())]
+        if len(picked) != 1:
+            self.problems.add(("publish", "run"), f"picks {len(picked)} runs of the matrix, not one")
+            return None
+        return picked[0]
+
+    def _paths(self, publish: PublishSpec) -> None:
+        owner = (self.folder / OWNER).resolve()
+        taken: dict[Path, str] = {}
+        source = self.data.get("table")
+        source = source.get("source") if isinstance(source, dict) else None
+        if isinstance(source, dict):
+            for form in ("csv", "parquet"):
+                if isinstance(source.get(form), str) and "\0" not in source[form]:
+                    taken[(self.folder / source[form]).resolve()] = "the source"
+        for key, endings in (("table", (".parquet", ".csv")), ("report", (".html",))):
+            given = getattr(publish, key)
+            if given is None:
+                continue
+            place = ("publish", key)
+            if not self._usable(place, given):
+                continue
+            if Path(given).suffix.lower() not in endings:
+                self.problems.add(place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True)
+                continue
+            target = (self.folder / given).resolve()
+            if target in taken:
+                self.problems.add(place, f"'{key}' would be written over {taken[target]}", value=True)
+            taken[target] = f"'{key}'"
+            if target.is_relative_to(owner):
+                self.problems.add(
+                    place, "lies inside the owner's folder, which is never published", value=True
+                )
+            elif owner.is_relative_to(target.parent):
+                self.problems.add(
+                    place,
+                    "the owner's folder would lie inside the folder that is published to; "
+                    "publish to a folder of its own, such as out/",
+                    value=True,
+                )

@@ -1,0 +1,263 @@
+"""The runs of a flow: one, or one for each combination of its matrix."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from anonflow import strict_yaml
+from anonflow.algorithms.budget import AUTO
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.flows.flow import Run
+from anonflow.engine.flows.references import (
+    attacker_problem,
+    criterion_problem,
+    diversify_problem,
+    measure_problem,
+    method_problems,
+)
+from anonflow.engine.flows.sections import KeyPath, Parts, reworded
+from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
+from anonflow.table.schema import Schema
+
+__all__ = ["MAX_RUNS", "Combinations"]
+
+MAX_RUNS = 1000
+"""A matrix has at most this many combinations."""
+
+
+class Combinations(Parts):
+    """Lays the matrix over the steps and checks every run."""
+
+    def _matrix(self) -> dict[str, list[Any]]:
+        given = self.data.get("matrix")
+        if "matrix" not in self.data:
+            return {}
+        if not isinstance(given, dict) or not given:
+            self.problems.add(("matrix",), "'matrix' is a mapping such as {anonymize.k: [5, 10]}", value=True)
+            return {}
+        matrix = {}
+        for key, values in given.items():
+            part, _, name = key.partition(".")
+            if part not in ("anonymize", "partition") or not name:
+                self.problems.add(
+                    ("matrix", key), "a matrix key is 'anonymize.' or 'partition.' and a parameter's name"
+                )
+            elif part == "partition" and name not in PartitionSpec.model_fields:
+                self.problems.add(
+                    ("matrix", key), strict_yaml.unknown(name, PartitionSpec.model_fields, "parameter")
+                )
+            elif not isinstance(values, list) or not values:
+                self.problems.add(("matrix", key), "a matrix key has a list of values", value=True)
+            elif any(value in values[:i] for i, value in enumerate(values)):
+                self.problems.add(("matrix", key), "a value stands twice", value=True)
+            else:
+                matrix[key] = values
+        size = 1
+        for values in matrix.values():
+            size *= len(values)
+        if size > MAX_RUNS:
+            self.problems.add(("matrix",), f"{size} combinations; a flow has at most {MAX_RUNS}")
+            return {}
+        return matrix
+
+    def _runs(
+        self,
+        steps: dict[str, Any],
+        at: dict[str, int],
+        partition: PartitionSpec,
+        matrix: dict[str, list[Any]],
+    ) -> tuple[Run, ...]:
+        if "anonymize" not in steps:
+            return ()
+        home: KeyPath = ("steps", at["anonymize"], "anonymize")
+        base = steps["anonymize"]
+        if not isinstance(base, dict):
+            self.problems.add(home, "'anonymize' needs settings such as {algorithm: greedy, k: 10}")
+            return ()
+        runs: list[Run] = []
+        said: set[tuple[KeyPath, str]] = set()
+
+        def note(path: KeyPath, text: str) -> None:
+            if (path, text) not in said:
+                said.add((path, text))
+                self.problems.add(path, text, value=True)
+
+        for number, values in enumerate(itertools.product(*matrix.values())):
+            chosen = dict(zip(matrix, values, strict=True))
+            settings = dict(base)
+            cut = {name: getattr(partition, name) for name in partition.model_fields_set}
+            places: dict[str, KeyPath] = {str(key): (*home, key) for key in base}
+            for key, value in chosen.items():
+                part, _, name = key.partition(".")
+                place: KeyPath = ("matrix", key, matrix[key].index(value))
+                if part == "partition":
+                    cut[name] = value
+                    places["partition." + name] = place
+                else:
+                    settings[name] = value
+                    places[name] = place
+            swept = {key.partition(".")[2] for key in chosen}
+            self._own_options(settings, home, places, swept, note)
+            for key in ("algorithm", "k"):
+                if settings.get(key) is None:
+                    note(home, f"'{key}' is missing")
+                    settings.pop(key, None)
+            spec, slices = self._combination(settings, cut, home, places, note)
+            if spec is not None and slices is not None:
+                runs.append(Run(number, _run_name(spec, chosen), spec, slices, chosen))
+        return () if said else tuple(runs)
+
+    def _own_options(
+        self,
+        settings: dict[str, Any],
+        home: KeyPath,
+        places: dict[str, KeyPath],
+        swept: set[str],
+        note: Callable[[KeyPath, str], None],
+    ) -> None:
+        """``options`` says what goes for one method only: the run's own become settings, over the step's."""
+        if "options" not in settings:
+            return
+        given = settings.pop("options")
+        at = places.pop("options", (*home, "options"))
+        if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+            note(at, "'options' is a mapping such as {hungarian: {reciprocal: true}}")
+            return
+        for name, options in given.items():
+            if name not in REGISTRY:
+                note((*at, name), strict_yaml.unknown(str(name), REGISTRY, "algorithm"))
+                continue
+            named = {str(key).replace("-", "_"): (key, value) for key, value in options.items()}
+            plain = {key: value for key, (_, value) in named.items()}
+            if name != settings.get("algorithm"):
+                for key, text in method_problems(name, "ncp", plain):
+                    note((*at, name, named[key][0] if key in named else key), text)
+                continue
+            for key, (written, value) in named.items():
+                if key not in REGISTRY[name].options:
+                    known = REGISTRY[name].options or ("none",)
+                    note((*at, name, written), strict_yaml.unknown(str(written), known, f"option of {name}"))
+                elif not swept & {key, str(written)}:
+                    for twin in {key, key.replace("_", "-")} & set(settings):
+                        del settings[twin]
+                    settings[key] = value
+                    places[key] = (*at, name, written)
+
+    def _combination(
+        self,
+        settings: dict[str, Any],
+        cut: dict[str, Any],
+        home: KeyPath,
+        places: dict[str, KeyPath],
+        note: Callable[[KeyPath, str], None],
+    ) -> tuple[AnonymizeSpec | None, PartitionSpec | None]:
+        spec = slices = None
+        try:
+            spec = AnonymizeSpec.model_validate(
+                {key if key in AnonymizeSpec.model_fields else key.replace("-", "_"): value
+                 for key, value in settings.items()}
+            )  # fmt: skip
+        except ValidationError as error:
+            for one in error.errors(include_url=False, include_input=False):
+                if one["type"] != "missing":
+                    key = str(one["loc"][0])
+                    note(places.get(key, home), f"'{key}' {reworded(one['type'], one.get('ctx') or {})}")
+        try:
+            slices = PartitionSpec.model_validate(cut)
+        except ValidationError as error:
+            for one in error.errors(include_url=False, include_input=False):
+                key = str(one["loc"][0])
+                note(
+                    places.get("partition." + key, ("partition", key)),
+                    f"'{key}' {reworded(one['type'], one.get('ctx') or {})}",
+                )
+        for key, text in _method_problems(settings, spec):
+            written = key if key in places else key.replace("_", "-")
+            note(places.get(written, home), text)
+        if spec is not None and slices is not None and slices.cut is not None and slices.cut < spec.k:
+            note(
+                places.get("partition.size", ("partition", "size")),
+                f"partitions of {slices.size} are smaller than k = {spec.k}; use at least {spec.k}",
+            )
+        if slices is not None and slices.size == AUTO and slices.budget is None:
+            note(
+                places.get("partition.size", ("partition", "size")),
+                "'auto' needs a budget in seconds, such as {size: auto, budget: 5}",
+            )
+        swept = "partition.size" in places
+        if slices is not None and slices.size != AUTO and slices.budget is not None and not swept:
+            note(
+                places.get("partition.budget", ("partition", "budget")),
+                "'budget' goes with 'size: auto'; leave one of the two out",
+            )
+        return spec, slices
+
+    def _verify(self, steps: dict[str, Any], at: dict[str, int], runs: tuple[Run, ...]) -> None:
+        methods = list(dict.fromkeys(run.anonymize.algorithm for run in runs)) or [""]
+        for i, criterion in enumerate(steps.get("verify") or ()):
+            for method in methods:
+                text = criterion_problem(criterion, method)
+                if text is not None:
+                    self.problems.add(("steps", at["verify"], "verify", i), text, value=True)
+                    break
+
+    def _diversify(
+        self, steps: dict[str, Any], at: dict[str, int], schema: Schema | None
+    ) -> DiversifySpec | None:
+        if "diversify" not in steps:
+            return None
+        home: KeyPath = ("steps", at["diversify"], "diversify")
+        given = steps["diversify"]
+        if not isinstance(given, dict) or not given:
+            self.problems.add(
+                home, "'diversify' needs settings such as {criterion: l-diversity, l: 2}", value=True
+            )
+            return None
+        spec = self._model(DiversifySpec, home, data=given)
+        if spec is None:
+            return None
+        assert isinstance(spec, DiversifySpec)
+        key, text = diversify_problem(spec.criterion, spec.settings, schema)
+        if text is not None:
+            self.problems.add((*home, key) if key in given else home, text, value=key in given)
+        return spec
+
+    def _attack(self, steps: dict[str, Any], at: dict[str, int], draws: bool) -> None:
+        if "attack" in steps and not draws:
+            self.problems.add(
+                ("steps", at["attack"], "attack"),
+                "there is no release to attack: add '- draw: {}', and with a matrix pick a run to publish",
+            )
+        for i, attacker in enumerate(steps.get("attack") or ()):
+            text = attacker_problem(attacker)
+            if text is not None:
+                self.problems.add(("steps", at["attack"], "attack", i), text, value=True)
+
+    def _measure(self, steps: dict[str, Any], at: dict[str, int]) -> None:
+        for i, measure in enumerate(steps.get("measure") or ()):
+            text = measure_problem(measure)
+            if text is not None:
+                self.problems.add(("steps", at["measure"], "measure", i), text, value=True)
+
+
+def _method_problems(settings: Mapping[str, Any], spec: AnonymizeSpec | None) -> list[tuple[str, str]]:
+    """Also where another setting is wrong, the method and the loss are looked up."""
+    if spec is not None:
+        return method_problems(spec.algorithm, spec.loss, spec.options)
+    algorithm, loss = settings.get("algorithm"), settings.get("loss", "ncp")
+    if not isinstance(algorithm, str) or not isinstance(loss, str):
+        return []
+    return method_problems(algorithm, loss, {})
+
+
+def _run_name(spec: AnonymizeSpec, chosen: Mapping[str, Any]) -> str:
+    more = [
+        f"{key.partition('.')[2]}={value}"
+        for key, value in chosen.items()
+        if key not in ("anonymize.algorithm", "anonymize.k") and isinstance(value, str | int | float)
+    ]
+    return " ".join([spec.algorithm, f"k={spec.k}", *more])

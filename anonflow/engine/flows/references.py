@@ -1,0 +1,150 @@
+"""What the names in a flow stand for: methods, losses, criteria, measures, data sets, hierarchies."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from anonflow import datasets, loss, risk, strict_yaml, utility
+from anonflow.algorithms.diversity.target import DIVERSITIES, check_parameters, sensitive_column
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.request import CRITERIA, read_criteria
+from anonflow.errors import AnonflowError
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.schema import Schema
+
+__all__ = [
+    "attacker_problem",
+    "check_hierarchy",
+    "criterion_problem",
+    "dataset_problems",
+    "diversify_problem",
+    "measure_problem",
+    "method_problems",
+]
+
+
+def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What is wrong with a method's parameters: (parameter, problem) for each."""
+    problems = []
+    try:
+        loss.measure_named(measure)
+    except AnonflowError as error:
+        problems.append(("loss", error.problems[0]))
+    method = REGISTRY.get(algorithm)
+    if method is None:
+        problems.append(("algorithm", strict_yaml.unknown(algorithm, REGISTRY, "algorithm")))
+        return problems
+    known = method.options
+    declared = inspect.signature(method.run).parameters
+    for name, value in options.items():
+        if name not in known:
+            names = ("algorithm", "k", "loss", *known)
+            problems.append((name, strict_yaml.unknown(name, names, f"option of {algorithm}")))
+        elif declared[name].annotation in (Any, "Any"):
+            continue  # a default of one kind among others: the method itself looks at the value
+        elif (wanted := _wanted(known[name], value)) is not None:
+            problems.append((name, f"'{name}' of {algorithm} must be {wanted}"))
+    return problems
+
+
+def _wanted(default: Any, value: Any) -> str | None:
+    """What an option with this default must be, if the value is not; None if it is, or may be anything."""
+    if isinstance(default, bool):
+        return None if isinstance(value, bool) else "true or false"
+    if isinstance(default, int | float):
+        return None if isinstance(value, int | float) and not isinstance(value, bool) else "a number"
+    if isinstance(default, str):
+        return None if isinstance(value, str) else "text"
+    return None
+
+
+def criterion_problem(criterion: Any, algorithm: str) -> str | None:
+    """What is wrong with a criterion that the release of a method is verified by."""
+    method = REGISTRY.get(algorithm)
+    if isinstance(criterion, str) and criterion not in ("guarantee", *CRITERIA) and "=" not in criterion:
+        near = strict_yaml.suggest(criterion, ("guarantee", *CRITERIA))
+        if near is not None:
+            return f"unknown criterion {strict_yaml.shorten(criterion)} (did you mean {near!r}?)"
+    try:
+        read_criteria([criterion], "covers" if method is None else method.guarantee)
+    except AnonflowError as error:
+        return error.problems[0]
+    return None
+
+
+def diversify_problem(
+    criterion: str, settings: Mapping[str, Any], schema: Schema | None
+) -> tuple[str, str | None]:
+    """What is wrong with a step diversify: the key that it stands at, and the problem, None if there is none."""
+    if criterion not in DIVERSITIES:
+        return "criterion", strict_yaml.unknown(criterion, DIVERSITIES, "criterion")
+    named = {name: settings[name] for name in ("p", "l", "c", "t") if settings[name] is not None}
+    try:
+        check_parameters(criterion, named)
+    except AnonflowError as error:
+        strange = [name for name in named if name not in DIVERSITIES[criterion]]
+        return (strange or list(DIVERSITIES[criterion]))[0], error.problems[0].removeprefix("diversify: ")
+    if schema is None:
+        return "", None
+    roles = {name: column.role for name, column in schema.columns.items()}
+    others = tuple(name for name, role in roles.items() if role not in ("quasi-identifier", "identifier"))
+    sensitive = tuple(name for name, role in roles.items() if role == "sensitive")
+    try:
+        sensitive_column(settings["column"], sensitive, others)
+    except AnonflowError as error:
+        return "column", error.problems[0].removeprefix("diversify: ")
+    return "", None
+
+
+def attacker_problem(attacker: Any) -> str | None:
+    """What is wrong with an attacker of a flow."""
+    if not isinstance(attacker, str | Mapping):
+        return "an attacker is a name such as linker, or {insider: {c: 2}}"
+    if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
+        return "'replay' tries seeds on a release in Python: af.attack(table, release, risk.Replayer(...))"
+    if attacker == "journalist" or (isinstance(attacker, Mapping) and set(attacker) == {"journalist"}):
+        given = attacker["journalist"] if isinstance(attacker, Mapping) else None
+        if (
+            isinstance(given, Mapping)
+            and set(given) == {"population"}
+            and isinstance(given["population"], str)
+        ):
+            return None
+        return "'journalist' needs the file of a population: {journalist: {population: register.csv}}"
+    try:
+        risk.attackers_of(attacker)
+    except AnonflowError as error:
+        return error.problems[0]
+    return None
+
+
+def measure_problem(measure: Any) -> str | None:
+    """What is wrong with the name of a measure."""
+    if not isinstance(measure, str):
+        return "a measure is a name, such as gcp"
+    known = utility.measure_names()
+    return None if measure in known else strict_yaml.unknown(measure, known, "measure")
+
+
+def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]:
+    """What is wrong with a data set's name and the names of its options: (key, problem) for each."""
+    if name not in datasets.names():
+        return [("dataset", strict_yaml.unknown(name, datasets.names(), "data set"))]
+    known = inspect.signature(getattr(datasets, name)).parameters
+    return [(key, f"'{key}' does not go with the data set {name}") for key in options if key not in known]
+
+
+def check_hierarchy(given: str | Mapping[str, Any], folder: Path) -> None:
+    """Read a hierarchy that needs no values of the table, only to see that it can be.
+
+    Raises
+    ------
+    HierarchyError
+        If it cannot be read or is no tree.
+    """
+    if isinstance(given, Mapping) and not {"csv", "nested"} & set(given):
+        return
+    Hierarchy.from_mapping(dict(given) if isinstance(given, Mapping) else given, folder=folder)

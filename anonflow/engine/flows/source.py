@@ -1,0 +1,39 @@
+"""The table that a flow names."""
+
+from __future__ import annotations
+
+from anonflow import datasets
+from anonflow.engine.flows.flow import Flow
+from anonflow.errors import DataError
+from anonflow.table import Table
+from anonflow.table.read import read_csv, read_parquet
+
+__all__ = ["read"]
+
+
+def read(flow: Flow) -> Table:
+    """Read and code the table of a flow, where nobody has it already.
+
+    Raises
+    ------
+    DataError, SchemaError, HierarchyError
+        If it cannot be read, or does not go with its columns.
+    """
+    if flow.table is not None:
+        return flow.table
+    source = flow.spec.table.source
+    if source.dataset is not None:
+        given = source.model_dump(include=source.model_fields_set - {"dataset"})
+        frame = datasets.load(source.dataset, **given)
+    elif source.csv is not None:
+        frame = read_csv(
+            flow.folder / source.csv,
+            delimiter=source.delimiter,
+            encoding=source.encoding,
+            missing=source.missing,
+        )
+    elif source.parquet is not None:
+        frame = read_parquet(flow.folder / source.parquet)
+    else:
+        raise DataError("the flow names no source")
+    return Table(frame, flow.schema)

@@ -1,0 +1,270 @@
+"""What a flow file may say: one frozen model for each part of it.
+
+The columns of the table are not declared here: :class:`anonflow.table.Schema` checks them itself.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StrictBool, StrictInt, StrictStr
+from pydantic_core import PydanticCustomError
+
+__all__ = [
+    "AnonymizeSpec",
+    "DiversifySpec",
+    "DrawSpec",
+    "FlowSpec",
+    "PartitionSpec",
+    "PublishSpec",
+    "RunSpec",
+    "SourceSpec",
+    "StepsSpec",
+    "TableSpec",
+]
+
+VERSION = 1
+"""The version of the flow format that this package reads."""
+
+SCHEDULER = r"^(threads|processes|(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}/?)$"
+
+MEMORY = r"^\d{1,6}(\.\d{1,3})?[KMGT]i?B$"
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+def _pieces(value: Any) -> Any:
+    """One problem for each wrong value, where a union of types would make several."""
+    if value is not None and (not isinstance(value, int) or (not isinstance(value, bool) and value < 2)):
+        raise PydanticCustomError("pieces", "true, false, or a number of rows of at least 2")
+    return value
+
+
+class SourceSpec(_Spec):
+    """Where the table comes from: exactly one of `csv`, `parquet` and `dataset`."""
+
+    csv: StrictStr | None = None
+    """A CSV file with a header, relative to the flow file."""
+
+    parquet: StrictStr | None = None
+    """A Parquet file, or a folder of Parquet files, relative to the flow file."""
+
+    dataset: StrictStr | None = None
+    """The name of a built-in or fetched table (`anonflow datasets`)."""
+
+    delimiter: Annotated[StrictStr, Field(min_length=1, max_length=1)] = ","
+    """Of a CSV file: one character."""
+
+    encoding: StrictStr = "utf-8"
+    """Of a CSV file."""
+
+    missing: tuple[StrictStr, ...] = ()
+    """Texts that stand for a missing value in a CSV file, besides the empty cell."""
+
+    part: StrictStr | None = None
+    """Of a data set that has parts (adult: train, test, all)."""
+
+    complete: StrictBool | None = None
+    """Of a data set: only the rows without a missing value."""
+
+    n: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Of a generated data set: the number of records."""
+
+    q: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Of a generated data set: the number of columns."""
+
+    sd: Annotated[float, Field(gt=0)] | None = None
+    """Of random_normal: the standard deviation."""
+
+    seed: Annotated[StrictInt, Field(ge=0)] | None = None
+    """Of a generated data set: what it is generated from (no secret: nothing of a person is in it)."""
+
+    pieces: Annotated[bool | int | None, PlainValidator(_pieces)] = None
+    """Of a file: true to work on it in pieces on disk, or how many rows a piece has; false never to. Without
+    it, a table that would take more memory than there is, is worked on in pieces."""
+
+
+class TableSpec(_Spec):
+    """The table and what its columns are."""
+
+    source: SourceSpec
+
+    columns: dict[str, Any]
+    """Column name -> {role, kind, ...}; handed to the schema as it is."""
+
+
+def _partition_size(value: Any) -> Any:
+    """One problem for each wrong value, where a union of types would make several."""
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise PydanticCustomError("partition_size", "a whole number, or auto")
+    if value < 2:
+        raise PydanticCustomError("greater_than_equal", "at least 2", {"ge": 2})
+    return value
+
+
+class PartitionSpec(_Spec):
+    """How the table is cut into partitions; without it, it is not cut."""
+
+    order: Literal["lexicographic", "input", "random"] = "lexicographic"
+    """What partitions are cut along."""
+
+    size: Annotated[int | Literal["auto"] | None, PlainValidator(_partition_size)] = None
+    """Records in a partition; the whole table without it; ``auto`` is the largest that fits the budget."""
+
+    budget: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] | None = None
+    """With ``size: auto``: seconds that the method may take, found by timing it on a few partitions."""
+
+    @property
+    def cut(self) -> int | None:
+        """The size as a number; None for the whole table, also before ``auto`` is one."""
+        return self.size if isinstance(self.size, int) else None
+
+
+class RunSpec(_Spec):
+    """What the flow runs on; the result does not depend on it."""
+
+    scheduler: Annotated[StrictStr, Field(pattern=SCHEDULER)] = "threads"
+    """threads, processes, or the address of a running Dask scheduler: tcp://HOST:PORT."""
+
+    workers: Annotated[StrictInt, Field(ge=1, le=1024)] | None = None
+    """Threads or processes; as many as there are processors without it."""
+
+    memory: Annotated[StrictStr, Field(pattern=MEMORY)] | None = None
+    """What each worker may use, such as 4GiB: a process that uses more is ended; a table that would take
+    more is worked on in pieces."""
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The memory as a number of bytes."""
+        if self.memory is None:
+            return None
+        number = self.memory.rstrip("KMGTiB")
+        unit = self.memory[len(number) :]
+        return int(float(number) * (1024 if "i" in unit else 1000) ** (1 + "KMGT".index(unit[0])))
+
+
+class AnonymizeSpec(BaseModel):
+    """The method and its parameters; what is not declared here is an option of the method."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    algorithm: StrictStr
+    """A name of the registry (`anonflow algorithms`)."""
+
+    k: Annotated[StrictInt, Field(ge=2)]
+    """Among how many records each one hides."""
+
+    loss: StrictStr = "ncp"
+    """The information loss to keep low."""
+
+    boundaries: StrictBool = True
+    """Whether the method works inside the schema's boundaries."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The method's own options."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class DiversifySpec(_Spec):
+    """Generalizing further until the rows that may be a person's show diverse sensitive values."""
+
+    criterion: StrictStr
+    """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity or t-closeness."""
+
+    column: StrictStr | None = None
+    """The sensitive column; the only one without it."""
+
+    p: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Of p-sensitivity: distinct values."""
+
+    l: Annotated[float, Field(ge=1, allow_inf_nan=False, strict=True)] | None = None
+    """Of the kinds of l-diversity."""
+
+    c: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    """Of recursive l-diversity."""
+
+    t: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    """Of t-closeness: the largest distance from the whole table."""
+
+    w: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.15
+    """Of classes: weight of the information loss against diversity."""
+
+    risk: Annotated[float, Field(gt=0, lt=1, strict=True)] = 0.01
+    """Of k-regular methods: the chance that the draw fails the criterion and is refused."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What :func:`anonflow.algorithms.diversity.diversify` is called with besides the criterion."""
+        return {name: getattr(self, name) for name in ("column", "p", "l", "c", "t", "w", "risk")}
+
+    @property
+    def needed(self) -> dict[str, float]:
+        """The parameters of the criterion."""
+        given = {name: getattr(self, name) for name in ("p", "l", "c", "t")}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def asked(self) -> dict[str, dict[str, Any]]:
+        """The criterion as a release is verified by it."""
+        return {self.criterion: {**self.needed, **({} if self.column is None else {"column": self.column})}}
+
+
+class DrawSpec(_Spec):
+    """Drawing the assignment; it has no options."""
+
+
+class StepsSpec(_Spec):
+    """The steps of a flow by name, in the order in which they are taken."""
+
+    anonymize: AnonymizeSpec
+    diversify: DiversifySpec | None = None
+    """Diversity of what the rows that may be a person's show; between anonymize and draw."""
+
+    draw: DrawSpec | None = None
+    verify: tuple[StrictStr | dict[str, Any], ...] = ()
+    """Criteria; `guarantee` is what the algorithm promises."""
+
+    attack: tuple[StrictStr | dict[str, Any], ...] = ()
+    """Attackers that the release is tried against (`prosecutor`, `linker`, `insider: {c: 2}`, ...)."""
+
+    measure: tuple[StrictStr, ...] = ()
+    """Measures (`gcp`, `usefulness`, ...)."""
+
+
+class PublishSpec(_Spec):
+    """What is written where, relative to the flow file."""
+
+    table: StrictStr | None = None
+    """The release: a .parquet or .csv file."""
+
+    report: StrictStr | None = None
+    """The report: an .html file."""
+
+    run: dict[str, Any] | None = None
+    """With a matrix: which of its runs is published, as a value for each of its keys."""
+
+
+class FlowSpec(_Spec):
+    """A whole flow."""
+
+    flow: Annotated[StrictStr, Field(pattern=NAME_PATTERN)]
+    """Its name: letters, digits, dots, dashes and underscores; the owner's folder is named after it."""
+
+    version: Literal[1]
+    """Of the format."""
+
+    table: TableSpec
+    partition: PartitionSpec = PartitionSpec()
+    steps: StepsSpec
+    matrix: dict[str, tuple[Any, ...]] | None = None
+    """Parameter -> its values: one run for every combination."""
+
+    publish: PublishSpec = PublishSpec()
+    run: RunSpec = RunSpec()

@@ -1,0 +1,276 @@
+"""Checkpoints: results of partitions, kept in the owner's folder until the run they belong to is published.
+
+A checkpoint's name is a keyed hash of everything that the result depends on, so that a changed parameter, table or
+version of the package finds nothing and an unchanged one finds its result, in whatever flow it stands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anonflow import __version__
+from anonflow.algorithms.method import Outcome
+from anonflow.criteria.verification import Finding
+from anonflow.engine.owner.folder import write_whole
+from anonflow.engine.execution.tasks import Matched, Measured, PartitionResult, Settings
+from anonflow.errors import AnonflowError
+from anonflow.generalization import Generalization
+from anonflow.hierarchy import Hierarchy
+from anonflow.table import Records
+from anonflow.table.domain import Domain
+
+__all__ = ["Checkpoints", "domains_digest"]
+
+EVERY = 1.0
+"""Seconds of the methods' work that may be lost: results are stored together, a file for each such stretch."""
+
+_ARRAYS = ("lo", "hi", "bits", "matches", "classes", "suppressed", "costs", "exact", "whole")
+
+
+class Checkpoints:
+    """The stored results of one owner's folder.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        ``owner/<flow>/checkpoints``; made when the first result is stored.
+    key : bytes
+        The owner's secret: without it a name confirms no guess of what was hashed.
+
+    Notes
+    -----
+    Invariant: a file ``<name>.npz`` is written whole, by rename, and holds results of partitions one after the
+    other: a header of plain JSON and one flat array for each field. Nothing in it is code, and what cannot be
+    read is as if it were not there.
+    """
+
+    def __init__(self, folder: Path, key: bytes) -> None:
+        self.folder = folder
+        self._key = key
+        self._waiting: dict[str, PartitionResult] = {}
+        self._work = 0.0
+
+    def names(
+        self, settings: Settings, domains: bytes, parts: Iterable[Records], first: int = 0
+    ) -> list[str]:
+        """The name of each partition of a run.
+
+        Parameters
+        ----------
+        settings : Settings
+            Of the run.
+        domains : bytes
+            :func:`domains_digest` of the table.
+        parts : iterable of Records
+            The partitions in order; O(n q) time for all of them.
+        first : int
+            Number of the first.
+
+        Returns
+        -------
+        list of str
+            64 hexadecimal digits each.
+        """
+        told = json.dumps(
+            [
+                settings.algorithm, settings.k, settings.loss, settings.options, settings.criteria,
+                settings.entropy, settings.boundaries,
+            ],
+            sort_keys=True, default=str,
+        )  # fmt: skip
+        start = hmac.new(self._key, b"partition 1", "sha256")
+        for text in (__version__.encode(), domains, told.encode()):
+            start.update(hashlib.sha256(text).digest())
+        names = []
+        for number, records in enumerate(parts, first):
+            one = start.copy()
+            one.update(number.to_bytes(8, "big"))
+            one.update(hashlib.sha256(records.codes.tobytes()).digest())
+            names.append(one.hexdigest())
+        return names
+
+    def add(self, name: str, result: PartitionResult) -> None:
+        """Take a result that :meth:`flush` will write."""
+        if isinstance(result.matched, Matched):
+            self._waiting[name] = result
+            self._work += result.matched.seconds
+
+    @property
+    def due(self) -> bool:
+        """Whether what waits took long enough to be worth a file."""
+        return bool(self._waiting) and self._work >= EVERY
+
+    def flush(self) -> None:
+        """Write what waits.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        waiting, self._waiting = self._waiting, {}
+        if waiting:
+            self.write(self.folder / f"{next(iter(waiting))}.npz", waiting)
+        self._work = 0.0
+
+    def write(self, path: Path, results: Mapping[str, PartitionResult]) -> None:
+        """Write results to a file of the folder, which is made if it is not there.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        write_whole(path, lambda part: _write(part, results), mode=0o600)
+
+    def read(self, path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
+        """The results of one file that are wanted.
+
+        Notes
+        -----
+        What is damaged is as if it were not there.
+        """
+        try:
+            return _read(path, wanted)
+        except Exception:  # archives, arrays and JSON have each their own ways to be damaged
+            return {}
+
+    def find(self, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
+        """The results that are there.
+
+        Parameters
+        ----------
+        wanted : mapping
+            Name -> the domains that its generalized records are on.
+
+        Returns
+        -------
+        dict
+            Name -> result.
+
+        Notes
+        -----
+        What is damaged is done again.
+        """
+        found: dict[str, PartitionResult] = {}
+        for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
+            found |= self.read(path, wanted)
+        return found
+
+    def tidy(self, seconds: float) -> None:
+        """Delete what was stored longer ago than that."""
+        if not self.folder.is_dir():
+            return
+        before = time.time() - seconds
+        for path in self.folder.glob("*.npz"):
+            try:
+                if path.stat().st_mtime <= before:
+                    path.unlink()
+            except OSError:
+                continue
+
+
+def domains_digest(domains: Sequence[Domain]) -> bytes:
+    """What results depend on of a table besides its records: values, hierarchies, weights, boundaries, limits.
+    """
+    whole = hashlib.sha256()
+    for domain in domains:
+        for one in fields(domain):
+            value = getattr(domain, one.name)
+            if isinstance(value, Hierarchy):
+                whole.update(json.dumps(value.labels).encode())
+                value = value.parent
+            if isinstance(value, np.ndarray):
+                whole.update(f"{one.name} {value.dtype} {value.shape}".encode())
+                whole.update(value.tobytes())
+            else:
+                whole.update(json.dumps([one.name, value], default=str).encode())
+    return whole.digest()
+
+
+def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
+    arrays: dict[str, list[np.ndarray]] = {field: [] for field in _ARRAYS}
+    headers = {}
+    for name, result in results.items():
+        matched, measured = result.matched, result.measured
+        assert isinstance(matched, Matched)
+        assert measured is not None
+        outcome = matched.outcome
+        made = outcome.generalization
+        given = dict(
+            zip(
+                _ARRAYS,
+                (
+                    made.lo, made.hi, made.bits, outcome.matches, outcome.classes, outcome.suppressed,
+                    measured.costs, measured.exact, measured.whole,
+                ),
+                strict=True,
+            )
+        )  # fmt: skip
+        headers[name] = {
+            "shapes": {field: None if value is None else value.shape for field, value in given.items()},
+            "facts": outcome.facts,
+            "seconds": matched.seconds,
+            "records": measured.records,
+            "findings": [asdict(finding) for finding in result.findings],
+        }
+        for field, value in given.items():
+            if value is not None:
+                arrays[field].append(value.ravel())
+    flat = {field: np.concatenate(values) for field, values in arrays.items() if values}
+    try:
+        header = json.dumps(headers, default=_plain).encode()
+    except TypeError as error:
+        raise AnonflowError(f"{path}: a method's fact cannot be stored: {error}") from None
+    np.savez(path, header=np.frombuffer(header, np.uint8), **flat)  # type: ignore[arg-type]
+
+
+def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
+    found = {}
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+        headers = json.loads(bytes(file["header"]))
+        if not wanted.keys() & headers.keys():
+            return {}
+        flat = {field: file[field] for field in _ARRAYS if field in file}
+    used = dict.fromkeys(_ARRAYS, 0)
+    for name, header in headers.items():
+        arrays: dict[str, Any] = dict.fromkeys(_ARRAYS)
+        for field, shape in header["shapes"].items():
+            if shape is not None:
+                start, size = used[field], int(np.prod(shape))
+                # a copy: one result must not keep all the others
+                arrays[field] = flat[field][start : start + size].reshape(shape).copy()
+                used[field] = start + size
+        if name not in wanted:
+            continue
+        outcome = Outcome(
+            Generalization(tuple(wanted[name]), arrays["lo"], arrays["hi"], arrays["bits"]),
+            matches=arrays["matches"],
+            classes=arrays["classes"],
+            suppressed=arrays["suppressed"],
+            facts=header["facts"],
+        )
+        found[name] = PartitionResult(
+            Matched(outcome, header["seconds"]),
+            tuple(Finding(**{**one, "positions": tuple(one["positions"])}) for one in header["findings"]),
+            Measured(header["records"], arrays["costs"], arrays["exact"], arrays["whole"]),
+        )
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(type(value).__name__)

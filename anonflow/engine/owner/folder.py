@@ -1,0 +1,361 @@
+"""The owner's folder: certificate, seed and run record of a flow, readable by nobody else."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from anonflow.errors import AnonflowError, FlowError
+
+__all__ = ["OwnerFolder", "read_seed_file", "write_whole"]
+
+BITS = 128
+CERTIFICATE = "certificate.npz"
+SEED = "seed"
+RECORD = "record.json"
+KEY = "key"
+EARLIER = "earlier"
+UNFINISHED = "unfinished.json"
+CHECKPOINTS = "checkpoints"
+
+
+class OwnerFolder:
+    """The folder of one flow, ``owner/<flow>/`` beside its file.
+
+    Parameters
+    ----------
+    path : path
+        It need not exist yet.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        self._new_key: bytes | None = None
+
+    @property
+    def has_release(self) -> bool:
+        """Whether a release of this flow was made before."""
+        return (self.path / RECORD).exists()
+
+    def make(self) -> None:
+        """Make the folder, 0700, and the key that hashes in the record are made with.
+
+        Raises
+        ------
+        FlowError
+            If it cannot be made, is a link, or belongs to somebody else.
+        """
+        for folder in (self.path.parent, self.path):
+            try:
+                folder.mkdir(mode=0o700, exist_ok=True)
+                if folder.is_symlink():
+                    raise FlowError(f"{folder}: the owner's folder is a link; put a folder there")
+                if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+                    folder.chmod(0o700)
+            except OSError as error:
+                raise FlowError(
+                    f"{folder}: the owner's folder cannot be made: {error.strerror}; "
+                    "move the flow to a folder where you may write"
+                ) from None
+
+    def check(self) -> None:
+        """See that the folder can be made and written to; leaves nothing behind.
+
+        Raises
+        ------
+        FlowError
+            If it cannot.
+        """
+        made = _missing_folders(self.path)
+        try:
+            self.make()
+            probe = self.path / f".probe-{secrets.token_hex(4)}"
+            try:
+                os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                probe.unlink()
+            except OSError as error:
+                raise FlowError(f"{self.path}: cannot be written to: {error.strerror}") from None
+        finally:
+            for folder in made:
+                _remove_empty(folder)
+
+    def set_earlier_aside(self) -> None:
+        """Keep what an earlier release left: each release needs its own certificate.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be moved.
+        """
+        present = [name for name in (CERTIFICATE, SEED, RECORD) if (self.path / name).exists()]
+        if not present:
+            return
+        home = self.path / EARLIER
+        try:
+            home.mkdir(mode=0o700, exist_ok=True)
+            number = 1 + max((int(p.name) for p in home.iterdir() if p.name.isdigit()), default=0)
+            place = home / f"{number:04d}"
+            place.mkdir(mode=0o700)
+            for name in present:
+                os.replace(self.path / name, place / name)
+        except OSError as error:
+            raise AnonflowError(f"{self.path}: cannot be written to: {error.strerror}") from None
+
+    def write_seed(self, seed: int) -> None:
+        """Keep the seed.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        self._write(SEED, lambda path: path.write_text(f"{seed:0{BITS // 4}x}\n", encoding="ascii"))
+
+    def write_record(self, record: dict[str, Any]) -> None:
+        """Keep the run record.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+        self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8"))
+
+    def write_certificate(self, release: Any) -> None:
+        """Keep the certificate of a release, which writes it itself.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        self._write(CERTIFICATE, release.write_certificate)
+
+    def seed(self) -> int:
+        """The seed of the last run.
+
+        Raises
+        ------
+        FlowError
+            If there is none.
+        """
+        return read_seed_file(self.path / SEED)
+
+    def record(self) -> dict[str, Any]:
+        """The record of the last run.
+
+        Raises
+        ------
+        FlowError
+            If there is none, or it cannot be read.
+        """
+        path = self.path / RECORD
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise FlowError(
+                f"{path}: no readable run record; name the owner's folder of an earlier run"
+            ) from None
+        if not isinstance(record, dict):
+            raise FlowError(f"{path}: no run record; name the owner's folder of an earlier run")
+        return record
+
+    def digest(self, path: Path | None) -> str | None:
+        """A keyed hash of a file, or of a folder's files: without the owner's key it confirms no guess.
+
+        Raises
+        ------
+        FlowError
+            If the file or the key cannot be read.
+        """
+        if path is None:
+            return None
+        key = self.key()
+        self.keep_key()
+        try:
+            return hmac.new(key, _digest(path), "sha256").hexdigest()
+        except OSError as error:
+            raise FlowError(f"{path}: cannot be read: {error.strerror}") from None
+
+    def key(self) -> bytes:
+        """The secret that hashes are keyed with; a new one is only kept by :meth:`keep_key`.
+
+        Raises
+        ------
+        FlowError
+            If it cannot be read.
+        """
+        place = self.path / KEY
+        try:
+            return bytes.fromhex(place.read_text(encoding="ascii").strip())
+        except FileNotFoundError:
+            self._new_key = self._new_key or secrets.token_bytes(32)
+            return self._new_key
+        except (OSError, ValueError):
+            raise FlowError(f"{place}: cannot be read; delete it to get a new one") from None
+
+    def keep_key(self) -> None:
+        """Write a new key down.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        if self._new_key is not None and not (self.path / KEY).exists():
+            text = self._new_key.hex() + "\n"
+            self._write(KEY, lambda path: path.write_text(text, encoding="ascii"))
+
+    def write_unfinished(self, what: dict[str, Any]) -> None:
+        """Keep what a run needs to be picked up again: its seed among it.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written.
+        """
+        self.make()
+        self.keep_key()
+        self._write(UNFINISHED, lambda path: path.write_text(json.dumps(what) + "\n", encoding="ascii"))
+
+    def unfinished(self) -> dict[str, Any] | None:
+        """What :meth:`write_unfinished` kept, None if there is nothing or it cannot be read."""
+        try:
+            found = json.loads((self.path / UNFINISHED).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def forget_unfinished(self) -> None:
+        """There is nothing left to pick up.
+
+        Raises
+        ------
+        AnonflowError
+            If the file cannot be deleted.
+        """
+        try:
+            (self.path / UNFINISHED).unlink(missing_ok=True)
+        except OSError as error:
+            raise AnonflowError(f"{self.path / UNFINISHED}: cannot be deleted: {error.strerror}") from None
+
+    def _write(self, name: str, write: Callable[[Path], Any]) -> None:
+        write_whole(self.path / name, write, mode=0o600)
+
+
+def write_whole(target: Path, write: Callable[[Path], Any], mode: int | None = None) -> None:
+    """Write a file that appears whole or not at all, by rename.
+
+    Parameters
+    ----------
+    target : pathlib.Path
+    write : callable
+        Writes a file whose path it is given; the name ends like the target's.
+    mode : int, optional
+        Permission bits; without it those of a file that anybody may use, less the umask.
+
+    Raises
+    ------
+    AnonflowError
+        If it cannot be written.
+    """
+    beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
+    try:
+        draft = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode)
+        # what the umask leaves, asked of the file: the umask itself can be read only by changing it, for all threads
+        allowed = stat.S_IMODE(os.fstat(draft).st_mode)
+        os.fchmod(draft, 0o600)
+        os.close(draft)
+        write(beside)
+        beside.chmod(allowed if mode is None else mode)
+        with beside.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(beside, target)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise AnonflowError(f"{target}: cannot be written: {why}; make room or name another folder") from None
+    except AnonflowError as error:
+        # the writer knows the draft's name only
+        raise AnonflowError(error.message.replace(str(beside), str(target))) from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def read_seed_file(path: str | PathLike[str]) -> int:
+    """Read a secret seed: at least 32 hexadecimal digits.
+
+    Raises
+    ------
+    FlowError
+        If there is no such file, or it holds something else.
+    """
+    place = Path(path)
+    try:
+        text = place.read_bytes()[:4096].strip()
+    except OSError as error:
+        raise FlowError(f"{place}: the seed cannot be read: {error.strerror}") from None
+    if not re.fullmatch(rb"[0-9a-fA-F]{32,1024}", text):
+        raise FlowError(
+            f"{place}: a seed file holds at least 32 hexadecimal digits; make one with 'openssl rand -hex 16'"
+        )
+    return int(text, 16)
+
+
+def check_target(target: Path) -> None:
+    """See that a file can be published where it is asked for; leaves nothing behind.
+
+    Raises
+    ------
+    FlowError
+        If it cannot.
+    """
+    made = _missing_folders(target.parent)
+    try:
+        if target.is_dir():
+            raise FlowError(f"{target}: is a folder; name a file to publish to")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        probe = target.parent / f".probe-{secrets.token_hex(4)}"
+        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        probe.unlink()
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise FlowError(f"{target}: cannot be written: {why}; publish to another folder") from None
+    finally:
+        for folder in made:
+            _remove_empty(folder)
+
+
+def _digest(path: Path) -> bytes:
+    if not path.is_dir():
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").digest()
+    whole = hashlib.sha256()
+    for file in sorted(one for one in path.iterdir() if one.is_file()):
+        whole.update(hashlib.sha256(file.name.encode()).digest() + _digest(file))
+    return whole.digest()
+
+
+def _missing_folders(path: Path) -> list[Path]:
+    """The folders of a path that do not exist, the innermost first."""
+    missing = []
+    while not path.exists() and path != path.parent:
+        missing.append(path)
+        path = path.parent
+    return missing
+
+
+def _remove_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        return

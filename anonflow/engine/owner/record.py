@@ -1,0 +1,168 @@
+"""The run record: what was run, on what, with which versions; the owner's, and enough to repeat it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anonflow import __version__
+from anonflow.algorithms.budget import Fitted
+from anonflow.engine.execution.partition_budget import sizes_in
+from anonflow.engine.flows.flow import Flow, Run
+from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.execution.result import RunReport
+from anonflow.engine.execution.tasks import peak_memory
+from anonflow.errors import FlowError
+
+__all__ = ["of_run", "replayed_seed", "replayed_sizes", "versions"]
+
+_PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", "distributed", "pydantic")
+
+
+def versions() -> dict[str, str]:
+    """The versions of everything that a result may depend on."""
+    found = {"anonflow": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def of_run(
+    flow: Flow,
+    owner: OwnerFolder,
+    report: RunReport,
+    published: list[Path],
+    began: float,
+    seconds: float,
+    steps: dict[str, float],
+    scheduler: str,
+    workers: int | None,
+    fitted: Mapping[int, Fitted] | None = None,
+    memory: int = 0,
+) -> dict[str, Any]:
+    """The record of a run, as plain data.
+
+    Parameters
+    ----------
+    flow : Flow
+    owner : OwnerFolder
+        Its key makes the hashes.
+    report : RunReport
+    published : list of pathlib.Path
+    began : float
+        Seconds since 1970.
+    seconds : float
+    steps : dict
+        Step -> seconds.
+    scheduler : str
+    workers : int, optional
+    fitted : mapping, optional
+        Run -> what its partition size was found by, where a budget left it open.
+    memory : int
+        The most bytes that a worker used; 0 where workers did not say.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    FlowError
+        If the flow or its source cannot be read.
+    """
+    return {
+        "record": 1,
+        "flow": flow.name,
+        "file": None if flow.path is None else os.path.relpath(flow.path, owner.path),
+        "began": datetime.fromtimestamp(began, UTC).isoformat(timespec="seconds"),
+        "seconds": round(seconds, 3),
+        "steps": {name: round(value, 4) for name, value in steps.items()},
+        "peak-memory-bytes": peak_memory(),
+        "peak-memory-of-a-worker-bytes": memory or None,
+        "scheduler": scheduler,
+        "workers": workers,
+        "versions": versions(),
+        "machine": {
+            "system": platform.system(),
+            "processor": platform.machine(),
+            "processors": os.cpu_count(),
+        },
+        "hashes": {"flow": owner.digest(flow.path), "source": owner.digest(flow.source_path)},
+        "published-run": None if flow.published is None else flow.published.number,
+        "published": [os.path.relpath(path, owner.path) for path in published],
+        "runs": [
+            {
+                "run": result.number,
+                "name": result.name,
+                **{key: _plain(value) for key, value in result.row().items()},
+                **_partitions(flow.runs[result.number], (fitted or {}).get(result.number)),
+                "findings": [finding.sentence() for finding in result.findings],
+            }
+            for result in report.results
+        ],
+        "attacks": [] if report.attacks is None else report.attacks.to_dict("records"),
+        "warnings": list(report.warnings),
+    }
+
+
+def _partitions(run: Run, fitted: Fitted | None) -> dict[str, Any]:
+    """The size of a run's partitions, and what it was found by."""
+    found: dict[str, Any] = {"partition-size": run.partition.cut}
+    if run.partition.budget is not None:
+        found["budget"] = run.partition.budget
+    if fitted is not None:
+        found |= {name.replace("_", "-"): value for name, value in fitted.facts().items()}
+    return found
+
+
+def replayed_sizes(owner: OwnerFolder) -> dict[int, int]:
+    """The partition sizes that an earlier run chose for its budgets, by run: a replay repeats them.
+
+    Raises
+    ------
+    FlowError
+        If the folder has no record.
+    """
+    runs = owner.record().get("runs")
+    chosen = [run for run in (runs if isinstance(runs, list) else ()) if isinstance(run, dict)]
+    return sizes_in({run.get("run"): run.get("partition-size") for run in chosen if "budget" in run})
+
+
+def replayed_seed(flow: Flow, owner: OwnerFolder) -> int:
+    """The seed of an earlier run, if a replay would repeat it.
+
+    Raises
+    ------
+    FlowError
+        If the folder has no record or seed, is of another flow, or the flow or its source has changed.
+    """
+    earlier = owner.record()
+    if earlier.get("flow") != flow.name:
+        raise FlowError(f"{owner.path}: is the folder of another flow; name the folder of {flow.name!r}")
+    hashes = earlier.get("hashes") or {}
+    for what, path in (("flow", flow.path), ("source", flow.source_path)):
+        if owner.digest(path) != hashes.get(what):
+            raise FlowError(
+                f"{owner.path}: the {what} has changed since; restore it, or run without --replay"
+            )
+    if earlier.get("versions", {}).get("anonflow") != __version__:
+        raise FlowError(
+            f"{owner.path}: was made by another version of anonflow; install that one to repeat it"
+        )
+    return owner.seed()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and value != value else value

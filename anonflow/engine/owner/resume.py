@@ -1,0 +1,208 @@
+"""Picking up a run where an earlier one stopped: its seed, and the results of its partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from anonflow import __version__
+from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
+from anonflow.engine.execution.partition_budget import sizes_in
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.execution.plan import Plan
+from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
+from anonflow.engine.execution.tasks import PartitionResult, Settings
+from anonflow.errors import AnonflowError, ParameterError
+from anonflow.table import Records
+
+__all__ = ["DAYS", "Keeper", "seconds_of"]
+
+DAYS = 7
+"""Checkpoints are kept for so many days, unless the run is told otherwise."""
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def seconds_of(text: str) -> float:
+    """The seconds of a duration such as ``30m``, ``12h`` or ``7d``; ``0`` is none.
+
+    Raises
+    ------
+    ParameterError
+        If it is no duration.
+    """
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])|0", text.strip())
+    if found is None:
+        raise ParameterError("a duration is a number and one of s, m, h, d, such as 12h or 7d; or 0")
+    return float(found[1]) * _UNITS[found[2]] if found[1] else 0.0
+
+
+class Keeper:
+    """What a run keeps of its work, and finds of an earlier one's.
+
+    Parameters
+    ----------
+    flow : Flow
+    owner : OwnerFolder
+    fresh : bool
+        Whether to find nothing.
+    keep : float
+        Seconds that results are kept for.
+    warn : callable
+        Told once when nothing more can be kept: the run goes on.
+
+    Notes
+    -----
+    Invariant: there is a note of an unfinished run, with its seed, exactly while results of one may be in the
+    folder. Its seed is used again only for the same source and version; and only for the same flow once a
+    publication has begun, since two releases must not share a seed.
+    """
+
+    def __init__(
+        self, flow: Flow, owner: OwnerFolder, fresh: bool, keep: float, warn: Callable[[str], None]
+    ) -> None:
+        self._flow = flow
+        self._owner = owner
+        self._fresh = fresh
+        self._keep = keep
+        self._warn: Callable[[str], None] | None = warn
+        self._noted = False
+        self.sizes: dict[int, int] = {}
+        """Partition sizes that were chosen for budgets, by run: taken up with the seed."""
+        self._store = Checkpoints(owner.path / CHECKPOINTS, owner.key())
+
+    def seed(self) -> int | None:
+        """The seed of a run that did not finish and that this one takes up.
+
+        Raises
+        ------
+        FlowError
+            If the flow or its source cannot be read.
+        """
+        left = None if self._fresh else self._owner.unfinished()
+        if left is None or left.get("version") != __version__:
+            return None
+        if self._owner.digest(self._flow.source_path) != left.get("source"):
+            return None
+        if left.get("publishing") and self._owner.digest(self._flow.path) != left.get("flow"):
+            return None
+        try:
+            seed = int(left["seed"], 16)
+        except (KeyError, TypeError, ValueError):
+            return None
+        if self._owner.digest(self._flow.path) == left.get("flow"):
+            self.sizes = sizes_in(left.get("sizes"))
+        return seed
+
+    def find(
+        self, settings: Mapping[int, Settings], plan: Plan, records: Mapping[int, Records]
+    ) -> tuple[dict[tuple[int, int], str], dict[tuple[int, int], PartitionResult]]:
+        """Names of all partitions' results, and those results that are there.
+
+        Parameters
+        ----------
+        settings : mapping
+            Run -> what it does.
+        plan : Plan
+        records : mapping
+            Run -> the records as its method sees them.
+
+        Returns
+        -------
+        names : dict
+            (run, partition) -> name.
+        found : dict
+            (run, partition) -> result.
+        """
+        names: dict[tuple[int, int], str] = {}
+        wanted = {}
+        for one in plan.runs:
+            number = one.run.number
+            seen = records[number]
+            digest = domains_digest(seen.domains)
+            parts = (seen.take(at) for at in plan.index(one))
+            for p, name in enumerate(self._store.names(settings[number], digest, parts)):
+                names[number, p] = name
+                wanted[name] = seen.domains
+        if self._fresh:
+            self._store.tidy(0.0)
+            return names, {}
+        there = self._store.find(wanted)
+        return names, {at: there[name] for at, name in names.items() if name in there}
+
+    def add(self, name: str, result: PartitionResult, seed: int) -> None:
+        """Keep a partition's result. What cannot be kept is said once; the run goes on."""
+        self._store.add(name, result)
+        if self._store.due:
+            self._write(seed)
+
+    def stopped(self, seed: int) -> None:
+        """The run ends early: write what waits, if anything was written before."""
+        if self._noted:
+            self._write(seed)
+
+    def begin(self, seed: int) -> tuple[str, bytes]:
+        """Workers are about to write results themselves: where, and the secret that they are named by.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written down that a run has begun.
+        """
+        if self.fresh:
+            self._store.tidy(0.0)
+        self._owner.make()
+        self._owner.write_unfinished(self._note(seed, publishing=False))
+        self._noted = True
+        return str(self._store.folder), self._owner.key()
+
+    @property
+    def fresh(self) -> bool:
+        """Whether what is there is not used."""
+        return self._fresh
+
+    def publishing(self, seed: int) -> None:
+        """From here on, the seed is this flow's alone.
+
+        Raises
+        ------
+        AnonflowError
+            If that cannot be written down.
+        """
+        if self._noted or self._owner.unfinished() is not None:
+            self._owner.write_unfinished(self._note(seed, publishing=True))
+
+    def finished(self) -> None:
+        """The run is published: forget it, and what is too old.
+
+        Raises
+        ------
+        AnonflowError
+            If the note cannot be deleted.
+        """
+        self._owner.forget_unfinished()
+        self._store.tidy(self._keep)
+
+    def _write(self, seed: int) -> None:
+        if self._warn is None:
+            return
+        try:
+            if not self._noted:
+                self._owner.make()
+                self._owner.write_unfinished(self._note(seed, publishing=False))
+                self._noted = True
+            self._store.flush()
+        except AnonflowError as error:
+            self._warn(f"results cannot be kept, a run that stops starts over: {error.message}")
+            self._warn = None
+
+    def _note(self, seed: int, publishing: bool) -> dict[str, Any]:
+        return {
+            "seed": f"{seed:032x}",
+            "version": __version__,
+            "flow": self._owner.digest(self._flow.path),
+            "source": self._owner.digest(self._flow.source_path),
+            "publishing": publishing,
+            "sizes": self.sizes,
+        }

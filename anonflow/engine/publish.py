@@ -1,0 +1,208 @@
+"""From results to a publication: draw and verify the release, attack it, and only then write files."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from anonflow.algorithms.anonymize import Anonymization
+from anonflow.criteria.request import read_criteria
+from anonflow.criteria.verify import verify
+from anonflow.engine.context import Session
+from anonflow.engine.execution.combine import with_findings
+from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.owner import record
+from anonflow.engine.owner.folder import write_whole
+from anonflow.engine.report.attacks import attacked
+from anonflow.release import Release, publish, write_release
+from anonflow.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.engine.report.report import Described
+
+__all__ = ["Written", "attack", "release_of", "warn_of_earlier", "write_all"]
+
+
+def release_of(
+    session: Session, table: Table, results: list[RunResult]
+) -> tuple[list[RunResult], Release | None]:
+    """Draw the published run's assignment and verify what would be published.
+
+    Parameters
+    ----------
+    session : Session
+    table : Table
+    results : list of RunResult
+
+    Returns
+    -------
+    results : list of RunResult
+        With what the verifier found.
+    release : Release or None
+        None if nothing is drawn.
+
+    Raises
+    ------
+    Cancelled
+        If the run was cancelled.
+    VerificationError
+        If the matches are not regular.
+    """
+    picked = session.flow.published
+    if picked is None or not session.flow.draws(picked):
+        return results, None
+    result = results[picked.number]
+    anonymization = result.anonymization
+    assert anonymization is not None
+    warn_of_earlier(session)
+    release = session.step("draw", lambda: _draw(session, anonymization), picked.number)
+    promised = result.guarantee if release.certificate is None else release.certificate.criterion
+    asked = read_criteria(session.flow.criteria, promised)
+    checked = session.step(
+        "verify",
+        lambda: verify(table, release, asked, result.k, certificate=release.certificate),
+        picked.number,
+    )
+    results[picked.number] = with_findings(result, checked.findings)
+    return results, release
+
+
+def warn_of_earlier(session: Session) -> None:
+    """Warn of a second draw of one table."""
+    if session.owner is not None and session.owner.has_release and not session.replayed:
+        session.warn(
+            "this flow has been released before: who has two draws of one table can intersect them; "
+            "publish one of them only"
+        )
+
+
+def _draw(session: Session, anonymization: Anonymization) -> Release:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        release = publish(anonymization, seed=session.seed)
+    for warning in said:
+        session.warn(str(warning.message))
+    return release
+
+
+def attack(session: Session, table: Table, release: Release, results: list[RunResult]) -> pd.DataFrame | None:
+    """Try the attackers that a flow names against its release.
+
+    Raises
+    ------
+    Cancelled
+        If the run was cancelled.
+    """
+    assert session.flow.published is not None
+    number = session.flow.published.number
+    return session.step(
+        "attack", lambda: attacked(session.flow, table, release, results[number].k, session.seed), number
+    )
+
+
+class Written(Protocol):
+    """A release that can be written, with its certificate."""
+
+    def write_release(self, path: Path) -> None:
+        """Write the published table.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If it cannot be written.
+        """
+
+    def write_certificate(self, path: Path) -> None:
+        """Write the owner's proof.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If it cannot be written.
+        """
+
+
+class _InMemory:
+    """A release in memory, to be written."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+
+    def write_release(self, path: Path) -> None:
+        write_release(self.release, path)
+
+    def write_certificate(self, path: Path) -> None:
+        if self.release.certificate is not None:
+            self.release.certificate.save(path)
+
+
+def write_all(
+    session: Session, table: Described, report: RunReport, release: Written | None = None
+) -> RunReport:
+    """Write the owner's things first, then what is published: each file whole, by rename.
+
+    Parameters
+    ----------
+    session : Session
+    table : Table, or what describes one
+    report : RunReport
+    release : object, optional
+        Writes what is published, where the report has no release in memory.
+
+    Returns
+    -------
+    RunReport
+        With what was published, and the seconds it took in all.
+
+    Raises
+    ------
+    DataError, AnonflowError
+        If something cannot be written.
+    """
+    flow, published = session.flow, []
+    if report.release is not None:
+        release = _InMemory(report.release)
+    html = None
+    seconds = time.perf_counter() - session.clock
+    if flow.report_path is not None:
+        from anonflow.engine.report.report import render
+
+        html = render(flow, table, report, seconds)
+    if session.owner is not None:
+        session.owner.make()
+        if not session.replayed:
+            session.owner.set_earlier_aside()
+        session.owner.write_seed(session.seed)
+        if release is not None:
+            session.owner.write_certificate(release)
+    if flow.table_path is not None and release is not None:
+        flow.table_path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(flow.table_path, release.write_release)
+        published.append(flow.table_path)
+    if flow.report_path is not None and html is not None:
+        flow.report_path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"))
+        published.append(flow.report_path)
+    seconds = time.perf_counter() - session.clock
+    if session.owner is not None:
+        session.owner.write_record(
+            record.of_run(
+                flow,
+                session.owner,
+                report,
+                published,
+                session.began,
+                seconds,
+                session.seconds,
+                session.scheduler,
+                session.workers,
+                session.fitted,
+                session.memory,
+            )
+        )
+    return replace(report, published=tuple(published), seconds=seconds)

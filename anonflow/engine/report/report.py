@@ -1,0 +1,361 @@
+"""The report of a run: one HTML page that may be published with the release.
+
+It holds column names and counts, never a cell's value, and asks nothing of any other machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from markupsafe import Markup
+
+from anonflow import __version__
+from anonflow.drawing import plots
+from anonflow.drawing.frontier import risk_and_loss
+from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.report.attacks import publishable
+from anonflow.table import Domain, Schema
+from anonflow.utility.frontier import frontier
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["LIMITS", "PROMISES", "comparison", "limits_of", "page", "render"]
+
+PROMISES = {
+    "k-regular": (
+        "Every published row has k originals that could be its own, and the one that is was drawn so that each "
+        "has probability exactly 1/k, for whoever knows the quasi-identifiers of everybody in the table."
+    ),
+    "k-anonymity": "Every published row has the same quasi-identifiers as at least k - 1 others.",
+    "k-concealment": (
+        "Every original could be matched with at least k published rows in some complete matching; how likely "
+        "each of them is, is not promised."
+    ),
+    "(1,k)": "Every original is covered by at least k published rows.",
+    "(k,1)": "Every published row covers at least k originals.",
+    "(k,k)": "Every original is covered by at least k published rows, and every published row covers at least k originals.",
+}
+
+_NO_MATCHES = (
+    "Covering is not matching: who knows that everybody is in the table can rule out rows that lie on no complete "
+    "matching, and may be left with one. Publish k-concealment or a k-regular release instead."
+)
+
+LIMITS = (
+    "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
+    "that matters.",
+    "One row is taken to be one person. Who has several rows is protected less than k says.",
+    "Two releases about the same people, or two draws of one table, can be intersected. Publish once.",
+    "Only columns named as quasi-identifiers are generalized; what else is published is as it was, on another row.",
+)
+
+_BY_GUARANTEE = {
+    "k-regular": "Who knows for certain which rows belong to some people can rule out choices for others: "
+    "heterogeneous generalization loses more by this than classes of equal rows do.",
+    "k-concealment": "k-concealment assumes an attacker whose computations are polynomially bounded: the matches of a "
+    "record are not equally likely, and who could count all complete matchings would know how likely each is.",
+    **dict.fromkeys(("(1,k)", "(k,1)", "(k,k)"), _NO_MATCHES),
+}
+
+
+def limits_of(*guarantees: str) -> list[str]:
+    """What releases with these guarantees do not protect from, a sentence each."""
+    return [*LIMITS, *dict.fromkeys(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)]
+
+
+PATTERNS = 60
+"""Patterns of suppression that a report shows."""
+
+HEADER = ("run", "records", "GCP", "usefulness", "suppressed", "seconds", "checks")
+
+
+class Described(Protocol):
+    """What a report says of a table: a table, or what is known of one that is not in memory."""
+
+    @property
+    def n(self) -> int:
+        """Records."""
+
+    @property
+    def dropped(self) -> int:
+        """Records left out for a missing value."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Its published columns; rows are not looked at."""
+
+    @property
+    def schema(self) -> Schema:
+        """The schema."""
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """The domains of the coded QIs."""
+
+
+def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> str:
+    """The report of a flow as an HTML page.
+
+    Parameters
+    ----------
+    flow : Flow
+    table : Table, or what describes one
+    report : RunReport
+    seconds : float
+        What the run took.
+
+    Returns
+    -------
+    str
+    """
+    published = flow.published
+    shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
+    # of the report's warnings this one only: the others are the owner's, and of use to an attacker
+    left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
+    attacks = publishable(report.attacks)
+    return page(flow.name, report.results, shown, table.n, _columns(table), left_out, seconds, attacks)
+
+
+def comparison(table: Described, report: RunReport) -> str:
+    """The page of a comparison: every run, what was checked, GCP against k, the risk-utility frontier.
+
+    Parameters
+    ----------
+    table : Table
+    report : RunReport
+        Of :func:`anonflow.engine.compare.compared`.
+
+    Returns
+    -------
+    str
+        HTML; names and numbers, never a cell's value.
+    """
+    return page(report.flow, report.results, [], table.n, _columns(table), (), report.seconds)
+
+
+def page(
+    name: str,
+    results: tuple[RunResult, ...],
+    shown: list[RunResult],
+    records: int,
+    columns: list[tuple[str, str, str, str]],
+    warnings: tuple[str, ...],
+    seconds: float,
+    attacks: list[dict[str, Any]] | None = None,
+) -> str:
+    """The page of some runs over one table.
+
+    Parameters
+    ----------
+    name : str
+        Of the flow.
+    results : tuple of RunResult
+        All runs.
+    shown : list of RunResult
+        Those that are shown in detail.
+    records : int
+    columns : list of (str, str, str, str)
+        Name, role, kind and number of distinct values of every published column.
+    warnings : tuple of str
+    seconds : float
+    attacks : list of dict, optional
+        Rows of :func:`anonflow.attack` that may be published.
+
+    Returns
+    -------
+    str
+    """
+    from jinja2 import Environment
+
+    source = files("anonflow.engine.report").joinpath("report.html.j2").read_text(encoding="utf-8")
+    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    first = shown[0] if shown else None
+    passed = sum(finding.holds for result in results for finding in result.findings)
+    asked = sum(len(result.findings) for result in results)
+    guarantees = list(dict.fromkeys(result.guarantee for result in results))
+    return template.render(
+        title=f"{name}: how the table was anonymized",
+        lead=_lead(results, first, records),
+        cards=[] if first is None or len(results) > 1 else _cards(first, seconds),
+        header=_header(results),
+        rows=[_row(result, _bounded(results)) for result in results],
+        frontier=_frontier(results),
+        checked=f"{passed} of {asked} hold.",
+        findings=[
+            (result.name, finding.criterion, finding.holds, finding.detail or "from the data")
+            for result in results
+            for finding in result.findings
+        ],
+        details=[_detail(result, len(results) > 1) for result in shown if result.problem is None],
+        columns=columns,
+        attacks=[
+            (
+                row["attacker"],
+                row["knows"],
+                f"{100 * row['success']:.1f} %",
+                f"{100 * row['worst']:.1f} %",
+                f"{row['at_risk']:,}",
+            )
+            for row in attacks or ()
+        ],
+        sentences=[row["sentence"] for row in attacks or ()],
+        warnings=warnings,
+        promise=" ".join(PROMISES[one] for one in guarantees if one in PROMISES)
+        or "What each method promises is named above, among what was checked.",
+        limits=limits_of(*guarantees),
+        version=__version__,
+        flow=name,
+    )
+
+
+def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
+    if len(results) > 1 or first is None:
+        return f"{records:,} records, {len(results)} runs."
+    return (
+        f"{records:,} records, each hidden among k = {first.k} by the method {first.algorithm}, "
+        f"which guarantees: {first.guarantee}."
+    )
+
+
+def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
+    row = result.row()
+    bound = (
+        [(_floor(row["lower-bound"]), "no release with this k can be below")] if _bounded([result]) else []
+    )
+    return [
+        (f"{result.records:,}", "records"),
+        (str(result.k), "k"),
+        (_number(row["gcp"]), "information loss (GCP)"),
+        *bound,
+        (_number(row["usefulness"]), "usefulness (lower is better)"),
+        (f"{result.suppressed:,}", "suppressed"),
+        (result.checks, "checks passed"),
+        (f"{seconds:.1f} s", "in all"),
+    ]
+
+
+def _bounded(results: Sequence[RunResult]) -> bool:
+    """Whether the flow measures lower bounds."""
+    return any("lower-bound" in result.measures for result in results)
+
+
+def _header(results: Sequence[RunResult]) -> list[str]:
+    own = list(HEADER)
+    if _bounded(results):
+        own.insert(HEADER.index("GCP") + 1, "no release below")
+    return own
+
+
+def _row(result: RunResult, bounded: bool) -> list[str]:
+    row = result.row()
+    return [
+        result.name,
+        f"{result.records:,}",
+        _number(row["gcp"]),
+        *([_floor(row.get("lower-bound"))] if bounded else []),
+        _number(row["usefulness"]),
+        f"{result.suppressed:,}",
+        f"{result.seconds:.2f}",
+        result.checks,
+    ]
+
+
+def _floor(bound: Any) -> str:
+    """A lower bound, never rounded up."""
+    return _number(bound if bound is None else math.floor(bound * 1e4) / 1e4)
+
+
+def _number(value: Any) -> str:
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return "–"
+    return f"{value:.4f}"
+
+
+def _detail(result: RunResult, several: bool) -> dict[str, Any]:
+    labels = [one.column for one in result.columns]
+    cells = [(one.exact, max(0.0, 1.0 - one.exact - one.whole), one.whole) for one in result.columns]
+    regular = result.anonymization is not None and result.anonymization.matches is not None
+    return {
+        "of": f" · {result.name}" if several else "",
+        "gcp": _number(result.measures.get("gcp")),
+        "losses": plots.bars(labels, [one.loss for one in result.columns], "Information loss by column"),
+        "cells": plots.stacked(labels, cells, "Cells as they were, generalized, hidden"),
+        "sizes_title": "Matches of each published row" if regular else "Class sizes",
+        "sizes_text": _sizes_text(result, regular),
+        "sizes": plots.columns(result.sizes, "Class sizes", "matches" if regular else "size of the class")
+        if len(result.sizes) > 1
+        else "",
+        "spread": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
+        "patterns": _patterns(result),
+    }
+
+
+def _patterns(result: RunResult) -> dict[str, Any] | None:
+    """Of a pattern-guided run, which columns are hidden together and in how many rows: a grid to look at."""
+    made = result.anonymization
+    if made is None or made.algorithm.family != "pattern":
+        return None
+    used, counts = np.unique(made.generalization.whole().T, axis=0, return_counts=True)
+    order = np.lexsort([-counts, used.sum(axis=1)])[:PATTERNS]
+    return {
+        "names": [domain.name for domain in made.table.domains],
+        "rows": [(["*" if hidden else "·" for hidden in used[at]], f"{int(counts[at]):,}") for at in order],
+        "more": len(used) - len(order),
+    }
+
+
+def _sizes_text(result: RunResult, regular: bool) -> str:
+    if not result.sizes:
+        return ""
+    if len(result.sizes) == 1:
+        size = result.sizes[0][0]
+        if regular:
+            return f"Each of the {result.records:,} published rows is drawn from {size} originals."
+        return f"Every class has {size:,} records."
+    if regular:
+        return "How many originals each published row is drawn from; one is a suppressed row, which says nothing."
+    return "How many records are published in classes of each size."
+
+
+def _frontier(results: tuple[RunResult, ...]) -> Markup:
+    """GCP against k where there are several, and the risk-utility frontier."""
+    runs = [one for one in results if one.problem is None and one.measures.get("gcp") is not None]
+    if len(runs) < 2:
+        return Markup("")
+    series: dict[str, list[tuple[float, float]]] = {}
+    for one in sorted(runs, key=lambda one: one.k):
+        series.setdefault(one.algorithm, []).append((float(one.k), float(one.measures["gcp"])))
+    parts = []
+    if len({one.k for one in runs}) > 1:
+        parts += [
+            Markup("<h2>Information loss against k</h2>"),
+            plots.lines(series, "GCP against k", "k", "GCP, lower is better"),
+        ]
+    points = [(one.algorithm, one.name, 1 / one.k, float(one.measures["gcp"])) for one in runs]
+    best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
+    parts += [
+        Markup(
+            "<h2>Risk and utility</h2><p>The risk is what is promised, one in k; down and to the left is better. No run "
+            "beats those on the dashed line in both: {}.</p>"
+        ).format(", ".join(points[at][1] for at in best)),
+        risk_and_loss(points, best, "risk, 1/k", "GCP"),
+    ]
+    return Markup("").join(parts)
+
+
+def _columns(table: Described) -> list[tuple[str, str, str, str]]:
+    """Name, role, kind and number of distinct values of every published column."""
+    columns = []
+    for name in table.frame.columns:
+        column = table.schema[name]
+        domains = [domain for domain in table.domains if domain.column == name]
+        kind = column.kind or ""
+        distinct = "" if not domains else " / ".join(f"{int((d.counts > 0).sum()):,}" for d in domains)
+        columns.append((str(name), column.role, kind, distinct))
+    return columns

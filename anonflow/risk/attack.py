@@ -1,0 +1,183 @@
+"""The door of the room: who attacks what, as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from anonflow.errors import ParameterError
+from anonflow.risk.attacker import Attacker, Success
+from anonflow.risk.counting import MOST, Counter
+from anonflow.risk.evidence import Scene
+from anonflow.risk.insiders import Clerk, Insider, Replayer
+from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
+from anonflow.table import Table
+from anonflow.table.schema import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ATTACKERS", "COLUMNS", "attack", "attackers_of", "row_of", "usual"]
+
+ATTACKERS: dict[str, Any] = {
+    kind.name: kind
+    for kind in (Prosecutor, Journalist, Marketer, Linker, Insider, Replayer, Clerk, Homogeneity, Counter)
+}
+"""Every attacker by its name."""
+
+COLUMNS = (
+    "attacker",
+    "knows",
+    "targets",
+    "success",
+    "low",
+    "high",
+    "baseline",
+    "worst",
+    "at_risk",
+    "sentence",
+)
+
+
+def attack(
+    table: Table,
+    release: Any,
+    attackers: Any = None,
+    *,
+    k: int | None = None,
+    certificate: Any = None,
+    seed: int | None = None,
+) -> pd.DataFrame:
+    """Let attackers loose on a release, and say how often each wins.
+
+    Parameters
+    ----------
+    table : Table
+        The n originals.
+    release : Release, Anonymization, pandas.DataFrame or path
+        What is attacked. Of an anonymization a release is drawn for the purpose, and not published.
+    attackers : name, attacker, mapping, or list of them, optional
+        Names of ``risk.ATTACKERS``, with parameters ``{insider: {c: 3}}``, or objects with ``name``, ``knows``
+        and ``attack(scene)``. Without it all that this table and release can be attacked by.
+    k : int, optional
+        What the release promises; without it what it says of itself.
+    certificate : Certificate, optional
+        What running the method again tells an attacker; a release has its own.
+    seed : int, optional
+        Of the people who are attacked, where they are drawn.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each attacker: its name, what it `knows`, number of `targets`, its `success` rate, `low` and
+        `high` of that rate with confidence 95%, the `baseline` it must not beat, its `worst` probability of
+        finding one person, how many are `at_risk` (found more often than the baseline says), and a `sentence`
+        in plain words. Counts and rates only.
+
+    Raises
+    ------
+    ParameterError
+        If an attacker is unknown, lacks what it needs, or k is not known.
+    DataError
+        If the release cannot be read, does not cover the table, or covers too much to be listed.
+
+    Notes
+    -----
+    Success is an expectation over the attacker's own guesses and over the draw where that can be computed, and
+    counted against the truth, which the release keeps in memory only, where it cannot.
+    """
+    import pandas as pd
+
+    if not isinstance(table, Table):
+        raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
+    scene = Scene.of(table, release, k, certificate, seed)
+    chosen = usual(scene) if attackers is None else attackers_of(attackers)
+    rows = [row_of(one, one.attack(scene)) for one in chosen]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def row_of(attacker: Attacker, found: Success) -> dict[str, Any]:
+    """A success as a row of :func:`attack`'s frame."""
+    low, high = found.interval
+    return {
+        "attacker": attacker.name,
+        "knows": attacker.knows,
+        "targets": found.targets,
+        "success": found.rate,
+        "low": low,
+        "high": high,
+        "baseline": found.baseline,
+        "worst": found.worst,
+        "at_risk": found.at_risk,
+        "sentence": found.sentence,
+    }
+
+
+def attackers_of(asked: Any) -> list[Attacker]:
+    """Attackers from names, mappings and objects.
+
+    Raises
+    ------
+    ParameterError
+        If one is unknown, or its parameters are none that it has.
+    """
+    if isinstance(asked, str | Mapping) or hasattr(asked, "attack"):
+        asked = [asked]
+    if not isinstance(asked, Iterable):
+        raise ParameterError("attackers are names such as ['prosecutor', 'linker'], or attacker objects")
+    chosen = [attacker for one in asked for attacker in _one(one)]
+    if not chosen:
+        raise ParameterError("no attacker is named; such as ['prosecutor', 'linker']")
+    return chosen
+
+
+def _one(asked: Any) -> list[Attacker]:
+    if hasattr(asked, "attack"):
+        return [asked]
+    given: Mapping[Any, Any] = asked if isinstance(asked, Mapping) else {asked: {}}
+    made = []
+    for name, parameters in given.items():
+        if not isinstance(name, str) or name not in ATTACKERS:
+            hint = did_you_mean(name, tuple(ATTACKERS)) if isinstance(name, str) else ""
+            raise ParameterError(f"unknown attacker {name!r}{hint} (known: {', '.join(ATTACKERS)})")
+        if parameters is not None and not isinstance(parameters, Mapping):
+            raise ParameterError(f"{name}: parameters are a mapping such as {{c: 3}}")
+        try:
+            made.append(ATTACKERS[name](**{str(key): value for key, value in (parameters or {}).items()}))
+        except TypeError:
+            raise ParameterError(f"{name}: {_NEEDS.get(name, 'has no parameters')}") from None
+    return made
+
+
+_NEEDS = {
+    "journalist": "needs a population: risk.Journalist(population=frame)",
+    "insider": "has the parameters c and targets",
+    "homogeneity": "has the parameter column",
+    "order": "has the parameter names",
+    "replay": "has the parameters guesses and anonymization",
+}
+
+
+def usual(scene: Scene, publishable: bool = False) -> list[Attacker]:
+    """The attackers that a release can be judged by with what there is.
+
+    Parameters
+    ----------
+    scene : Scene
+    publishable : bool
+        Whether to leave out those whose rate is counted against the truth.
+    """
+    chosen: list[Attacker] = [Prosecutor(), Marketer(), Linker()]
+    if not publishable and (scene.truth is not None or scene.listing is not None):
+        chosen.append(Insider(1))
+    if not publishable and scene.truth is not None:
+        chosen.append(Clerk())
+    schema = scene.table.schema
+    chosen += [
+        Homogeneity(name)
+        for name in scene.table.other_columns
+        if schema[name].role == "sensitive" and name in scene.frame.columns
+    ]
+    if scene.n <= MOST:
+        chosen.append(Counter())
+    return chosen

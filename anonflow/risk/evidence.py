@@ -1,0 +1,210 @@
+"""What attackers look at: a release and its originals, and, for the judge alone, the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.criteria import Bipartite, Listing, collect, match_edges, subject_of
+from anonflow.criteria.evidence import Evidence
+from anonflow.errors import DataError, ParameterError
+from anonflow.release import RandomWords, Release, draw_assignment, publish
+from anonflow.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Scene"]
+
+PAIRS = 20_000_000
+"""More pairs of an original and a row are not listed one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A release under attack.
+
+    Attributes
+    ----------
+    table : Table
+        The n originals.
+    frame : pandas.DataFrame
+        The published table, n rows.
+    k : int
+        What was promised.
+    truth : numpy.ndarray, shape (n,), int64, or None
+        For each published row the original whose other columns it carries. No attacker sees it: it says who won.
+    certificate : Certificate or None
+        What somebody who knows all quasi-identifiers and the method finds out by running it again.
+    path : pathlib.Path or None
+        The published file.
+    anonymization : Anonymization or None
+    rng : numpy.random.Generator
+        Chooses samples of people.
+    """
+
+    table: Table
+    frame: pd.DataFrame
+    k: int
+    truth: np.ndarray | None = None
+    certificate: Any = None
+    path: Path | None = None
+    anonymization: Any = None
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        subject: Any,
+        k: int | None = None,
+        certificate: Any = None,
+        seed: int | None = None,
+    ) -> Scene:
+        """The scene of a release, of a file, or of an anonymization, which is drawn for it.
+
+        Parameters
+        ----------
+        table : Table
+        subject : Anonymization, Release, pandas.DataFrame or path
+        k : int, optional
+            What the subject says, without it.
+        certificate : Certificate, optional
+        seed : int, optional
+            Of the samples, and of the draw of an anonymization.
+
+        Raises
+        ------
+        ParameterError
+            If k is not known, or the release has another number of rows.
+        DataError
+            If a file cannot be read.
+        """
+        path = Path(subject) if isinstance(subject, str | PathLike) else None
+        anonymization = subject if hasattr(subject, "generalization") else None
+        given = subject_of(subject)
+        k = k or given.k or getattr(certificate, "k", None)
+        if k is None:
+            raise ParameterError("attacking needs k: what the release promises; say for example k=10")
+        if given.rows != table.n:
+            raise ParameterError(f"the release has {given.rows} rows and the table {table.n} records")
+        frame, truth = given.frame, None
+        if anonymization is not None:
+            subject = publish(anonymization, seed, rehearsal=True)
+        if isinstance(subject, Release):
+            frame, truth = subject.frame, subject.truth
+            certificate = certificate or subject.certificate
+        assert frame is not None
+        rng = np.random.default_rng(seed)
+        return cls(table, frame, int(k), truth, certificate, path, anonymization, rng)
+
+    @property
+    def n(self) -> int:
+        """Number of people."""
+        return self.table.n
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Originals and published rows over the same domains."""
+        return collect(self.table, subject_of(self.frame), self.k, self.certificate)
+
+    @cached_property
+    def graph(self) -> Bipartite:
+        """Which rows cover which originals; equal ones are merged."""
+        return self.evidence.graph
+
+    @cached_property
+    def matches(self) -> np.ndarray:
+        """Which edges of the graph lie on a perfect matching, shape (E,), bool."""
+        found = match_edges(self.evidence)
+        if found is None:
+            raise DataError("the release does not cover the table: nobody can be attacked; verify it first")
+        return found
+
+    @cached_property
+    def listing(self) -> Listing | None:
+        """The rows' matches that the certificate lists, None without one that lists them."""
+        if self.certificate is None or not self.certificate.complete:
+            return None
+        return self.evidence.listing
+
+    @cached_property
+    def people(self) -> np.ndarray:
+        """Originals about whom something is published, shape (p,), int64.
+
+        Of fewer than k suppressed records nothing is: their rows are ``*`` throughout.
+        """
+        hidden = np.flatnonzero(self.evidence.exempt)
+        if not len(hidden):
+            return np.arange(self.n)
+        if self.truth is not None:
+            gone = self.truth[hidden]
+        elif self.listing is not None:
+            gone = self.listing.end[np.isin(np.repeat(np.arange(self.n), self.listing.degrees), hidden)]
+        else:
+            return np.arange(self.n)
+        return np.setdiff1d(np.arange(self.n), gone)
+
+    def covering(self) -> np.ndarray:
+        """How many rows cover each original, shape (n,), int64."""
+        return self.graph.degrees()[0][self.graph.originals.label]
+
+    def candidates(self) -> np.ndarray:
+        """Among how many rows each original is, for who knows everybody and the method, shape (n,), int64.
+
+        Raises
+        ------
+        DataError
+            If the release does not cover the table.
+        """
+        found = self.graph.only(self.matches).degrees()[0][self.graph.originals.label]
+        if self.listing is not None:
+            found = np.minimum(found, np.bincount(self.listing.end, minlength=self.n))
+        return found
+
+    @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """All pairs of an original and a row that may be its: original, row, each shape (e,), int64.
+
+        Those of the certificate where there is one, else of all perfect matchings.
+        """
+        if self.listing is not None:
+            rows = np.repeat(np.arange(self.n), self.listing.degrees)
+            return self.listing.end.astype(np.int64), rows
+        graph = self.graph.only(self.matches)
+        boxes, people = graph.published, graph.originals
+        each = boxes.count[graph.box] * people.count[graph.end]
+        if each.sum() > PAIRS:
+            raise ParameterError(
+                f"more than {PAIRS:,} pairs of a person and a row; attack a part of the table"
+            )
+        box_rows = np.split(np.argsort(boxes.label, kind="stable"), np.cumsum(boxes.count)[:-1])
+        persons = np.split(np.argsort(people.label, kind="stable"), np.cumsum(people.count)[:-1])
+        original = [np.repeat(persons[i], boxes.count[b]) for i, b in zip(graph.end, graph.box, strict=True)]
+        row = [np.tile(box_rows[b], people.count[i]) for i, b in zip(graph.end, graph.box, strict=True)]
+        return np.concatenate(original).astype(np.int64), np.concatenate(row).astype(np.int64)
+
+    def judged(self) -> np.ndarray:
+        """A truth to judge by: the real one, or one drawn as the release's was, shape (n,), int64.
+
+        Raises
+        ------
+        ParameterError
+            If there is neither.
+        """
+        if self.truth is not None:
+            return self.truth
+        if self.listing is None:
+            raise ParameterError(
+                "whether this attacker wins is known only with the release as it was made, or its certificate"
+            )
+        width = int(self.listing.degrees.max())
+        matches = np.full((self.n, width), -1, np.int64)
+        at = np.arange(len(self.listing.end)) - np.repeat(self.listing.start[:-1], self.listing.degrees)
+        matches[np.repeat(np.arange(self.n), self.listing.degrees), at] = self.listing.end
+        return draw_assignment(matches, RandomWords())

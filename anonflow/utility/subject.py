@@ -1,0 +1,147 @@
+"""What is measured: originals, their generalized records, and which originals each of these stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.criteria.claim import Listing
+from anonflow.errors import DataError, ParameterError
+from anonflow.generalization import Generalization
+from anonflow.table import Records, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Part", "part_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The records of a table, or of a partition of it, and what is published in their place.
+
+    Attributes
+    ----------
+    records : Records
+        n originals; domains are those of the whole table.
+    generalization : Generalization
+        n generalized records.
+    owner, original : numpy.ndarray, shape (E,), int64, or None
+        Generalized record ``owner[e]`` stands for original ``original[e]``; owners ascending. None where only
+        what a generalized record covers is known (k-concealment).
+    homogeneous : bool
+        Whether the method makes equivalence classes: equal generalized records stand for their own originals.
+    suppressed : int
+        Suppressed records.
+    own : bool
+        Whether row i is original i's, as in an anonymization; a release is shuffled.
+    hidden : numpy.ndarray, shape (n,), bool, or None
+        Which records are suppressed; None where nobody says.
+    """
+
+    records: Records
+    generalization: Generalization
+    owner: np.ndarray | None
+    original: np.ndarray | None
+    homogeneous: bool
+    suppressed: int
+    own: bool = True
+    hidden: np.ndarray | None = None
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """Labels 0.. of equal generalized records, shape (n,), int64."""
+        return self.generalization.classes()
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """What tells classes of different partitions apart: the cells of each class, shape (rows, m), int64."""
+        _, first = np.unique(self.labels, return_index=True)
+        made = self.generalization.take(first)
+        rows = [made.lo.astype(np.int64), made.hi.astype(np.int64), made.bits.view(np.int64)]
+        return np.concatenate(rows)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Records of each class, shape (m,), int64."""
+        return np.bincount(self.labels)
+
+
+def part_of(records: Records | Table, subject: Any) -> Part:
+    """Tell what a subject offers to be measured.
+
+    Parameters
+    ----------
+    records : Records or Table
+        n originals.
+    subject : Anonymization, Outcome, Release, Generalization or pandas.DataFrame
+        Anything with a ``generalization`` whose row i is original i's, and perhaps ``matches`` (n, k),
+        ``classes`` (n,), ``suppressed`` (n,); or a published table in any order, perhaps with its certificate.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of these.
+    DataError
+        If it has another number of rows than the table, or its cells cannot be read.
+    """
+    import pandas as pd
+
+    own = records.records if isinstance(records, Table) else records
+    generalization = (
+        subject if isinstance(subject, Generalization) else getattr(subject, "generalization", None)
+    )
+    if isinstance(generalization, Generalization):
+        _check_rows(generalization.n, own.n)
+        # a generalization alone says nothing of matches and classes: its own `classes` is a method
+        return _anonymization(own, generalization, None if subject is generalization else subject)
+    frame = subject if isinstance(subject, pd.DataFrame) else getattr(subject, "frame", None)
+    if isinstance(frame, pd.DataFrame):
+        _check_rows(len(frame), own.n)
+        return _release(own, frame, getattr(subject, "certificate", None))
+    raise ParameterError(
+        f"cannot measure a {type(subject).__name__}; give an anonymization, a release or a published table"
+    )
+
+
+def _anonymization(records: Records, generalization: Generalization, subject: Any) -> Part:
+    matches = getattr(subject, "matches", None)
+    classes = getattr(subject, "classes", None)
+    suppressed = getattr(subject, "suppressed", None)
+    count = int((generalization.suppressed_rows() if suppressed is None else suppressed).sum())
+    if matches is not None:
+        listed = _listed(matches, records.n)
+        return Part(records, generalization, *listed, False, count, hidden=suppressed)
+    if classes is not None:
+        own = np.arange(records.n)
+        return Part(records, generalization, own, own, True, count, hidden=suppressed)
+    return Part(records, generalization, None, None, False, count, hidden=suppressed)
+
+
+def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:
+    published = Generalization.parse(frame, records.domains)
+    hiding = published.suppressed_rows()
+    hidden = int(hiding.sum())
+    owner, original = None, None
+    # a certificate of k-concealment lists the originals of suppressed rows at most
+    if certificate is not None and Listing.of(certificate, records.n).degrees[~hiding].any():
+        owner, original = _listed(certificate, records.n)
+    return Part(records, published, owner, original, False, hidden, own=False)
+
+
+def _listed(claim: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Owners and originals of a matrix of matches, or of a certificate."""
+    listing = Listing.of(claim, n)
+    if n and (not listing.degrees.all() or not 0 <= int(listing.end.min()) <= int(listing.end.max()) < n):
+        raise DataError("the matches name no original for some rows, or originals that do not exist")
+    return listing.row.astype(np.int64), listing.end.astype(np.int64)
+
+
+def _check_rows(rows: int, n: int) -> None:
+    if rows != n:
+        raise DataError(
+            f"{rows} generalized records for {n} originals; give the table that they were made from"
+        )

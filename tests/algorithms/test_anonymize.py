@@ -1,0 +1,138 @@
+"""af.anonymize: what every method is called through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonflow.algorithms import REGISTRY, algorithms, anonymize
+from anonflow.algorithms.anonymize import assemble
+from anonflow.algorithms.method import Outcome
+from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
+from anonflow.generalization import Generalization
+from anonflow.table import Table
+from tests.strategies import city_tree
+
+
+def people(n: int = 60) -> Table:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, n),
+            "job": rng.choice(["clerk", "nurse", "smith", "cook"], n),
+            "city": rng.choice(["San Diego", "Wichita", "Lincoln"], n),
+            "zip": rng.choice(["9412", "9413", "8001"], n),
+            "pay": rng.choice(["low", "high"], n),
+        },
+        index=np.arange(n) * 7 + 3,
+    )
+    return Table(
+        frame,
+        {
+            "age": {"role": "quasi-identifier", "kind": "numeric"},
+            "job": {"role": "quasi-identifier", "kind": "categorical"},
+            "city": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": city_tree()},
+            "zip": {"role": "quasi-identifier", "kind": "positions"},
+            "pay": {"role": "sensitive"},
+        },
+    )
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_bits_do_not_depend_on_workers(name: str) -> None:
+    table = people()
+    runs = [anonymize(table, name, k=3, partition_size=12, seed=11, workers=workers) for workers in (1, 3)]
+    one, three = (run.generalization for run in runs)
+    assert (one.lo == three.lo).all()
+    assert (one.hi == three.hi).all()
+    assert (one.bits == three.bits).all()
+    assert runs[0].loss() == runs[1].loss()
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_the_owner_sees_row_i_beside_original_i(name: str) -> None:
+    table = people()
+    anon = anonymize(table, name, k=3, seed=1)
+    frame = anon.frame()
+    assert list(frame.columns) == ["age", "job", "city", "zip"]
+    assert frame.index.equals(table.index)
+    assert all(isinstance(cell, str) for cell in frame.to_numpy().ravel())
+    assert anon.generalization.covers(Generalization.of(table.records)).all()
+    assert (anon.matches is not None) == (anon.guarantee == "k-regular")
+    assert 0 <= anon.loss("gcp") <= 1
+    assert name in repr(anon)
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+@pytest.mark.parametrize("loss", ["ncp", "gcp", "lm", "entropy", "height", "suppressions"])
+def test_every_method_takes_every_loss(name: str, loss: str) -> None:
+    anon = anonymize(people(24), name, k=2, loss=loss)
+    assert np.isfinite(anon.loss(loss))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"algorithm": "gredy"}, ParameterError, "did you mean 'greedy'"),
+        ({"k": 1}, ParameterError, "at least 2"),
+        ({"k": True}, ParameterError, "at least 2"),
+        ({"k": 2.5}, ParameterError, "at least 2"),
+        ({"k": "10"}, ParameterError, "at least 2"),
+        ({"k": 61}, InfeasibleError, "at most 60"),
+        ({"loss": "ncpp"}, ParameterError, "ncp"),
+        ({"partition_size": 2}, ParameterError, "smaller than k"),
+        ({"partition_size": 0}, ParameterError, "whole number"),
+        ({"partition_size": 12.5}, ParameterError, "whole number"),
+        ({"order": "sideways", "partition_size": 20}, ParameterError, "order"),
+        ({"seed": -1}, ParameterError, "seed"),
+        ({"seed": 1.5}, ParameterError, "seed"),
+        ({"colour": "red"}, ParameterError, "unknown option 'colour'"),
+    ],
+)
+def test_bad_parameters(arguments: dict[str, Any], error: type[AnonflowError], words: str) -> None:
+    with pytest.raises(error, match=words):
+        anonymize(people(), **{"k": 3, **arguments})
+
+
+def test_only_tables_are_anonymized() -> None:
+    with pytest.raises(ParameterError, match="Table"):
+        anonymize(pd.DataFrame({"a": [1]}), k=2)  # type: ignore[arg-type]
+
+
+def test_the_registry_is_a_frame_with_one_row_a_method() -> None:
+    frame = algorithms()
+    assert frame["name"].tolist() == list(REGISTRY)
+    assert not frame.isna().any().any()
+
+
+def test_suppressed_records_share_a_class_and_cover_everything() -> None:
+    table = people(6)
+    halves = [np.array([4, 0, 2]), np.array([1, 3, 5])]
+    outcomes = []
+    for half in halves:
+        hidden = np.array([False, False, True])
+        labels = np.array([9, 9, 4])
+        outcomes.append(Outcome.of_classes(table.records.take(half), labels, hidden, rounds=2, word="same"))
+    anon = assemble(table, REGISTRY["greedy"], 2, halves, outcomes, {})
+    assert anon.suppressed.tolist() == [False, False, True, False, False, True]
+    assert anon.classes is not None
+    assert anon.classes[2] == anon.classes[5]
+    assert anon.classes[4] == anon.classes[0] != anon.classes[1] == anon.classes[3]
+    assert (anon.frame().iloc[[2, 5]] == "*").all().all()
+    assert anon.facts == {"rounds": 4, "word": "same"}
+
+
+def test_a_partition_with_more_matches_pads_the_others() -> None:
+    table = people(5)
+    parts = [np.array([4, 0]), np.array([1, 2, 3])]
+    two = np.array([[0, 1], [1, 0]])
+    three = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]])
+    outcomes = [
+        Outcome.of_matches(table.records.take(part), m) for part, m in zip(parts, (two, three), strict=True)
+    ]
+    anon = assemble(table, REGISTRY["greedy"], 2, parts, outcomes, {})
+    assert anon.matches is not None
+    assert anon.matches.tolist() == [[0, 4, -1], [1, 2, 3], [2, 3, 1], [3, 1, 2], [4, 0, -1]]

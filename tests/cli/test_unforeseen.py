@@ -1,0 +1,86 @@
+"""Bugs of our own: what is said of them names their place, and never a cell, whoever runs into them."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.errors import BUG, AnonflowError, unforeseen
+
+CELL = "Jane Doe"
+SAID = re.compile(rf"ZeroDivisionError at test_unforeseen\.py:\d+; {BUG}")
+
+
+class Broken:
+    """A run with a bug, whose words hold a cell."""
+
+    @property
+    def events(self) -> Any:
+        raise ZeroDivisionError(CELL)
+
+
+def test_the_place_is_where_it_was_raised() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        Broken().events  # noqa: B018
+    assert SAID.fullmatch(f"{unforeseen(caught.value)}; {BUG}")
+    assert unforeseen(KeyError(CELL)) == "KeyError at an unknown place"
+
+
+def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path) -> None:
+    for name in ("a\nb.csv", "a\x1b[2Jb.csv", "a\u2028b.csv"):
+        with pytest.raises(AnonflowError) as caught:
+            af.Table.read(tmp_path / name, {"a": {"role": "quasi-identifier", "kind": "numeric"}})
+        assert str(caught.value).isprintable()
+        assert "does not exist" in str(caught.value)
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert (str(again), again.problems) == (str(caught.value), caught.value.problems)
+
+
+@pytest.fixture
+def workspace() -> Iterator[Any]:
+    pytest.importorskip("param", reason="the dashboards are an extra")
+    from anonflow.dashboards import Workspace
+
+    one = Workspace()
+    yield one
+    one.close()
+
+
+def test_in_a_run_of_the_dashboard(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonflow.engine.start", lambda flow, **settings: Broken())
+    workspace.open_dataset("census_like", n=50, seed=3)
+    workspace.start()
+    workspace.wait(60)
+    (run,) = workspace.runs
+    assert SAID.fullmatch(run.result.problem)
+
+
+def test_in_what_the_dashboard_does_aside(workspace: Any) -> None:
+    from anonflow.dashboards.session.background import Background
+
+    heard: list[str] = []
+    background = Background(workspace)
+    background.start(lambda: Broken().events, lambda found: heard.append("done"), heard.append)
+    background.wait(60)
+    (said,) = heard
+    assert SAID.fullmatch(said)
+
+
+def test_in_a_run_of_the_explorer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ipywidgets", reason="the widgets are an extra")
+    from anonflow.widgets import Exploration
+
+    monkeypatch.setattr("anonflow.engine.start", lambda flow, **settings: Broken())
+    model = Exploration(af.Table(datasets.census_like(50, seed=3), datasets.schema("census_like")))
+    model.methods = ("greedy",)
+    model.start()
+    model.wait(60)
+    (finished,) = model.finished
+    assert SAID.fullmatch(finished.result.problem)

@@ -1,0 +1,306 @@
+"""The screen Compare: its logic by params, its parts by the models a browser would get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+import anonflow as af
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.dashboards.compare.model import CompareModel, column_losses
+from anonflow.dashboards.compare.screen import FIVE, CompareScreen
+from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
+from anonflow.dashboards.session.diff import changes, differences
+from anonflow.dashboards.session.limits import Limits
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.drawing.marks import SHAPES, mark_of, sparkline
+from anonflow.drawing.neighbours import around_one
+from anonflow.drawing.tables import heat, intervals, pairs
+from anonflow.loss import cell_costs
+from anonflow.utility.frontier import frontier
+
+
+@pytest.fixture(scope="module")
+def done() -> Iterator[Workspace]:
+    """A workspace with four runs over 150 records; tests that change runs make their own."""
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=150, seed=2)
+    workspace.set_algorithms(["greedy", "mondrian"])
+    workspace.set_ks([3, 5])
+    workspace.start()
+    workspace.wait(60)
+    yield workspace
+    workspace.close()
+
+
+@pytest.fixture
+def small() -> Iterator[Workspace]:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=60, seed=2)
+    yield workspace
+    workspace.close()
+
+
+def test_every_run_is_a_row_with_its_pictures(done: Workspace) -> None:
+    model = CompareModel(done)
+    rows = model.rows()
+    assert sorted(rows["run"]) == ["greedy k=3", "greedy k=5", "mondrian k=3", "mondrian k=5"]
+    assert set(rows["checks"]) == {"✓ 2 of 2 hold"}
+    assert rows["columns"].str.startswith("<svg").all()
+    assert rows["records"].str.startswith("<svg").all()
+    for run in done.runs:
+        row = rows[rows["id"] == run.id].iloc[0]
+        assert row["gcp"] == pytest.approx(run.result.anonymization.loss("gcp"))
+        assert row["seconds"] > 0
+
+
+def test_no_cell_of_the_table_is_in_the_table_of_runs(done: Workspace) -> None:
+    text = CompareModel(done).rows().to_csv()
+    for column in ("Marital", "Education", "Workclass"):
+        if column in done.frame:
+            for value in done.frame[column].astype(str).unique():
+                assert len(value) < 4 or value not in text
+
+
+def test_points_are_the_measures_of_the_runs(done: Workspace) -> None:
+    model = CompareModel(done)
+    for measure in ("gcp", "usefulness", "seconds"):
+        points = model.points(measure)
+        assert [point.id for point in points] == [run.id for run in done.runs]
+        for point, run in zip(points, done.runs, strict=True):
+            assert point.x == run.result.k
+            expected = run.result.seconds if measure == "seconds" else run.result.measures[measure]
+            assert point.y == pytest.approx(expected)
+
+
+def test_the_frontier_is_that_of_risk_and_loss(done: Workspace) -> None:
+    model = CompareModel(done)
+    points = model.frontier_points()
+    assert {point.x for point in points} == {1 / 3, 1 / 5}
+    expected = frontier([p.x for p in points], [p.y for p in points])
+    assert model.best() == [points[at].id for at in expected]
+    marked = model.rows().set_index("id")["best"]
+    assert {id for id, text in marked.items() if text} == set(model.best())
+
+
+def test_measured_risk_is_that_of_the_attacker_who_knows_everybody(done: Workspace) -> None:
+    model = CompareModel(done)
+    model.risk = "measured"
+    for _ in range(len(done.runs)):
+        model.background.wait(30)
+    assert not model.measuring
+    assert set(model.measured) == {run.id for run in done.runs}
+    for run in done.runs:
+        rate = model.measured[run.id]
+        assert 0 < rate <= 1 / run.result.k + 1e-9
+        if run.result.algorithm == "mondrian":
+            # in a class of c each record is one in c
+            classes = run.result.anonymization.classes
+            _, at, size = np.unique(classes, return_inverse=True, return_counts=True)
+            assert rate == pytest.approx(float((1 / size[at]).mean()))
+    assert len(model.frontier_points()) == 4
+
+
+def test_column_losses_are_the_mean_costs_of_the_cells(done: Workspace) -> None:
+    run = done.runs[0]
+    made = run.result.anonymization
+    expected = dict(
+        zip([d.name for d in made.table.domains], cell_costs(made.generalization).mean(axis=1), strict=True)
+    )
+    assert column_losses(run) == pytest.approx(expected)
+
+
+def test_two_runs_side_by_side(done: Workspace) -> None:
+    model = CompareModel(done)
+    by_name = {run.name: run.id for run in done.runs}
+    model.param.update(first=by_name["greedy k=3"], second=by_name["mondrian k=5"])
+    told = {name: (a, b) for name, a, b in model.what_differs()}
+    assert told["method"] == ("greedy", "mondrian")
+    assert told["k"] == ("3", "5")
+    assert told["guarantee"] == ("k-regular", "k-anonymity")
+    assert "information loss (GCP)" in told
+    assert not any(" of " in place for place in told)
+    names, first, second = model.losses_of_both()
+    assert names == list(column_losses(done.runs[0]))
+    assert first == pytest.approx(list(column_losses(done.run_of(model.first)).values()))
+    assert second == pytest.approx(list(column_losses(done.run_of(model.second)).values()))
+    model.second = model.first
+    assert model.pair() is None
+    assert model.what_differs() == []
+
+
+def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
+    model = CompareModel(small)
+    assert model.history() == []
+    small.set_ks([4])
+    small.set_algorithms(["mondrian"])
+    assert model.history() == ["method from greedy to mondrian", "k from 10 to 4"]
+    small.start()
+    small.wait(60)
+    run = small.runs[0]
+    small.draft.undo()
+    assert small.algorithms == ["greedy"]
+    assert len(model.history()) == 1
+    assert small.runs == [run], "undo leaves the runs"
+    small.set_algorithms(["greedy", "nh"])
+    model.take_up(run.id)
+    assert (small.algorithms, small.ks) == (["mondrian"], [4])
+    assert small.problems == ()
+    small.draft.undo()
+    assert small.algorithms == ["greedy", "nh"]
+
+
+def test_differences_are_named_by_their_place() -> None:
+    first = {"flow": "a", "steps": [{"anonymize": {"algorithm": "greedy", "k": 3}}, {"draw": {}}]}
+    second = {
+        "flow": "b",
+        "steps": [{"anonymize": {"algorithm": "greedy", "k": 5}}],
+        "partition": {"size": 9},
+    }
+    assert differences(first, second) == [
+        ("k", "3", "5"),
+        ("draw", "yes", "–"),
+        ("partition size", "–", "9"),
+    ]
+    assert differences(first, first) == []
+    assert changes(first, {**first, "flow": "c"}) == "nothing that runs differently"
+    many = {**first, "table": {"source": {"dataset": "x", "n": 1, "seed": 2}}, "partition": {"size": 1}}
+    assert changes(first, many).endswith("; 1 more")
+
+
+def test_a_run_without_a_result_is_a_row_that_says_so(small: Workspace) -> None:
+    small.limits = Limits(seconds=1e-6)
+    small.set_ks([3])
+    small.start()
+    small.wait(60)
+    model = CompareModel(small)
+    row = model.rows().iloc[0]
+    assert row["checks"] == "✗ no result"
+    assert "stopped after" in row["problem"]
+    assert row["columns"] == row["records"] == ""
+    assert model.pair() is None
+    assert model.best() == []
+    model.risk = "measured"
+    assert not model.measuring
+
+
+def test_a_new_table_forgets_what_was_measured(small: Workspace) -> None:
+    model = CompareModel(small)
+    small.set_ks([3])
+    small.start()
+    small.wait(60)
+    model.risk = "measured"
+    model.background.wait(30)
+    assert model.measured
+    small.open_dataset("freeform_example")
+    assert model.measured == {}
+    assert (model.first, model.second) == (None, None)
+    assert af.datasets.freeform_example().shape[0] == len(small.frame)
+
+
+# ------------------------------------------------------------------------------------- the screen
+
+
+def test_the_screen_without_a_table_says_what_to_do() -> None:
+    workspace = Workspace()
+    screen = CompareScreen(workspace=workspace)
+    assert screen.nothing.visible
+    assert not screen.results.visible
+    assert screen.run.disabled
+    assert screen.cancel.disabled
+    assert "Data" in screen.said.object
+    workspace.close()
+
+
+def test_controls_and_workspace_say_the_same(small: Workspace) -> None:
+    screen = CompareScreen(workspace=small)
+    assert screen.methods.value == ["greedy"]
+    screen.methods.value = ["greedy", "nh"]
+    screen.ks.value = "5, 3"
+    assert (small.algorithms, small.ks) == (["greedy", "nh"], [3, 5])
+    assert screen.run.label == "Run 4"
+    screen.ks.value = "three"
+    assert "whole number" in screen.said.object
+    assert small.ks == [3, 5]
+    screen.methods.value = []
+    assert screen.methods.value == ["greedy", "nh"], "a flow without a method is none"
+    screen.five.clicks += 1
+    assert small.algorithms == FIVE
+    small.draft.undo()
+    assert screen.methods.value == ["greedy", "nh"]
+    screen.ks.value = "61"
+    assert screen.run.disabled
+    assert "This cannot run yet" in screen.said.object
+
+
+def test_run_fills_the_table_and_a_tap_chooses(small: Workspace) -> None:
+    screen = CompareScreen(workspace=small)
+    screen.methods.value = ["greedy", "mondrian"]
+    screen.ks.value = "3, 4"
+    seen: list[int] = []
+    small.param.watch(lambda event: seen.append(len(screen.table.value)), "runs", precedence=1)
+    screen.run.clicks += 1
+    small.wait(60)
+    assert seen == [1, 2, 3, 4], "results arrive one by one"
+    assert screen.results.visible
+    assert screen.pair.visible
+    figure = screen.frontier.object
+    source = next(
+        one.data_source for one in figure.renderers if "id" in one.data_source.data and one.glyph.size == 13
+    )
+    other = int(source.data["id"][-1])
+    source.selected.indices = [len(source.data["id"]) - 1]
+    assert small.chosen == other
+    assert screen.table.selection == [screen.table.value["id"].tolist().index(other)]
+    assert screen.shown.value == other
+    screen.table.selection = [0]
+    assert small.chosen == screen.table.value["id"].iloc[0]
+    screen.shown.value = other
+    assert small.chosen == other
+
+
+def test_figures_differ_by_shape_and_survive_the_dark(done: Workspace) -> None:
+    screen = CompareScreen(workspace=done)
+    before = screen.figures["gcp"].object
+    markers = {one.glyph.marker for one in before.renderers if hasattr(one.glyph, "marker")}
+    assert len(markers - {"circle"}) >= 1
+    done.dark = True
+    after = screen.figures["gcp"].object
+    assert after.xaxis[0].major_label_text_color == DARK.ink
+    done.dark = False
+    assert screen.figures["gcp"].object.xaxis[0].major_label_text_color == LIGHT.ink
+
+
+def test_a_single_k_is_drawn_by_method() -> None:
+    points = [Point(1, "a", "greedy", 5.0, 0.1), Point(2, "b", "mondrian", 5.0, 0.2)]
+    made = against_k(points, "GCP", LIGHT)
+    assert list(made.x_range.factors) == ["greedy", "mondrian"]
+    several = against_k([*points, Point(3, "c", "greedy", 9.0, 0.3)], "GCP", LIGHT)
+    assert several.xaxis[0].ticker.ticks == [5.0, 9.0]
+    assert against_k([], "GCP", LIGHT) is not None
+    assert risk_and_loss([], "risk", LIGHT) is not None
+
+
+def test_the_look_of_methods_differs() -> None:
+    names = list(REGISTRY)
+    looks = [(mark_of(name).colour, mark_of(name).shape) for name in names]
+    assert len(set(looks)) == len(names)
+    five = [mark_of(name) for name in FIVE]
+    assert len({mark.colour for mark in five}) == len({mark.shape for mark in five}) == 5
+    assert {mark.shape for mark in map(mark_of, names)} <= set(SHAPES)
+
+
+def test_drawings_escape_what_they_are_given() -> None:
+    bad = "<script>alert(1)</script>"
+    for markup in (
+        heat([bad], [bad], [[0.5]]),
+        pairs([bad], [0.1], [0.2], (bad, bad), bad),
+        intervals([(bad, 0.1, 0.0, 0.2, 0.1)], bad),
+        around_one([bad], [bad], [(0, 0)], left=bad, right=bad),
+        sparkline([0.0, 1.0], bad),
+    ):
+        assert "<script" not in markup
+        assert "&lt;script" in markup

@@ -1,0 +1,454 @@
+"""The page Data without a browser: what its columns are, hints, uploads that come in chunks."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonflow import datasets
+from anonflow.errors import DataError
+from tests.naive.uniqueness import unique_on
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.components.markup import unique_bars
+from anonflow.dashboards.components.upload import DiskDropper
+from anonflow.dashboards.data.columns import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
+from anonflow.dashboards.data.screen import OWN, DataScreen
+from anonflow.dashboards.session import table
+from anonflow.dashboards.session.limits import Limits
+from anonflow.dashboards.session.workspace import Workspace
+
+PEOPLE = "id,age,city,zip,born,income\n" + "".join(
+    f"{i},{20 + (i % 4 if i < 50 else i)},{['Athens', 'Volos', 'Patras'][i % 3]},104{i % 4}1,19{60 + i % 2}-01-02,"
+    f"{'poor' if i % 2 else 'rich'}\n"
+    for i in range(60)
+).replace("23,Athens", ",Athens")
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return Workspace(limits=Limits(upload_bytes=200_000, rows=1_000))
+
+
+def opened(
+    workspace: Workspace, tmp_path: Path, text: str = PEOPLE, name: str = "people.csv"
+) -> ColumnChoice:
+    (tmp_path / "given").write_text(text, encoding="utf-8")
+    choice = ColumnChoice(workspace)
+    workspace.open_file(name, tmp_path / "given")
+    return choice
+
+
+def test_the_first_guess_stands_in_the_table(workspace: Workspace, tmp_path: Path) -> None:
+    choice = opened(workspace, tmp_path)
+    rows = choice.rows.set_index("column")
+    assert list(rows.index) == ["id", "age", "city", "zip", "born", "income"]
+    assert list(rows["type"]) == ["number", "number", "text", "number", "date", "text"]
+    assert rows.loc["id", "role"] == "identifier"
+    assert rows.loc["income", "role"] == "sensitive"
+    assert rows.loc["age", "kind"] == "numeric"
+    assert rows.loc["age", "missing"] == int(workspace.frame["age"].isna().sum()) > 0
+    assert rows.loc["age", "no value"] == "suppress"
+    assert rows.loc["city", "no value"] == ""  # nothing is missing: nothing to say
+    assert rows.loc["city", "distinct"] == 3
+    assert workspace.problems == ()
+
+
+def test_each_choice_is_one_step_that_can_be_undone(workspace: Workspace, tmp_path: Path) -> None:
+    choice = opened(workspace, tmp_path)
+    before = workspace.draft.document
+    assert not workspace.draft.can_undo
+    assert choice.choose("city", "role", "sensitive")
+    assert workspace.draft.get(("table", "columns", "city")) == {"role": "sensitive"}
+    assert choice.rows.set_index("column").loc["city", "kind"] == ""
+    assert choice.choose("born", "kind", "suppression")
+    workspace.draft.undo()
+    assert choice.rows.set_index("column").loc["born", "kind"] == "numeric"
+    workspace.draft.undo()
+    assert workspace.draft.document == before
+    assert choice.rows.set_index("column").loc["city", "role"] == "quasi-identifier"
+    assert not workspace.draft.can_undo
+
+
+def test_a_column_may_be_left_out(workspace: Workspace, tmp_path: Path) -> None:
+    choice = opened(workspace, tmp_path)
+    assert choice.choose("city", "role", NOT_PUBLISHED)
+    assert "city" not in workspace.draft.get(("table", "columns"))
+    assert choice.rows.set_index("column").loc["city", "role"] == NOT_PUBLISHED
+    assert choice.choose("city", "role", "quasi-identifier")
+    assert workspace.draft.get(("table", "columns", "city", "kind")) == "categorical"
+
+
+@pytest.mark.parametrize(
+    ("column", "start"),
+    [("age", "intervals"), ("zip", "intervals"), ("city", "nested")],
+)
+def test_kind_hierarchy_comes_with_a_hierarchy_to_start_from(
+    workspace: Workspace, tmp_path: Path, column: str, start: str
+) -> None:
+    choice = opened(workspace, tmp_path)
+    assert choice.choose(column, "kind", "hierarchy")
+    assert start in workspace.draft.get(("table", "columns", column, "hierarchy"))
+    assert workspace.problems == ()
+    assert workspace.table is not None
+
+
+def test_a_built_in_table_gives_its_own_hierarchy(workspace: Workspace) -> None:
+    choice = ColumnChoice(workspace)
+    workspace.open_dataset("patients_example")
+    choice.choose("zipcode", "kind", "categorical")
+    assert choice.choose("zipcode", "kind", "hierarchy")
+    known = datasets.schema("patients_example", hierarchies=True)["zipcode"]["hierarchy"]
+    assert workspace.draft.get(("table", "columns", "zipcode", "hierarchy")) == known
+
+
+@pytest.mark.parametrize(
+    ("column", "field", "value", "says"),
+    [
+        ("city", "role", "king", "a role is one of"),
+        ("city", "kind", "tree", "a kind is one of"),
+        ("city", "no value", "suppress", "without a value, kind categorical can value, refuse, drop"),
+        ("income", "no value", "drop", "of quasi-identifiers only"),
+        ("nobody", "role", "sensitive", "no such column"),
+        ("city", "distinct", 3, "only role, kind"),
+        ("city", "role", None, "a role is one of"),
+    ],
+)
+def test_what_cannot_be_chosen_is_said_and_changes_nothing(
+    workspace: Workspace, tmp_path: Path, column: str, field: str, value: object, says: str
+) -> None:
+    choice = opened(workspace, tmp_path)
+    before = workspace.draft.document
+    assert not choice.choose(column, field, value)
+    assert says in choice.said
+    assert workspace.draft.document == before
+    choice.choose("born", "role", "insensitive")
+    assert choice.said == ""
+
+
+def test_a_kind_that_the_values_do_not_have_is_a_problem_before_run(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    choice = opened(workspace, tmp_path)
+    choice.choose("city", "kind", "numeric")
+    assert workspace.table is None
+    assert "city" in " ".join(workspace.problems)
+    assert choice.sentence()  # the counts do not need a valid table
+
+
+def test_unique_records_as_columns_are_added(workspace: Workspace, tmp_path: Path) -> None:
+    choice = opened(workspace, tmp_path)
+    names = choice.quasi_identifiers
+    rows = [tuple(map(str, row)) for row in workspace.frame[list(names)].itertuples(index=False)]
+    counts = [unique_on(rows, a + 1) for a in range(len(names))]
+    assert [many for _, many, _, _ in choice.bars] == counts
+    n = len(workspace.frame)
+    assert (
+        choice.sentence() == f"{counts[-1]:,} records ({100 * counts[-1] / n:.1f}%) are unique on these QIs."
+    )
+    for name in names:
+        choice.choose(name, "role", "insensitive")
+    assert choice.bars == []
+    assert "choose at least one" in choice.sentence()
+
+
+def test_markup_of_bars_holds_no_markup_of_a_header() -> None:
+    made = unique_bars([("<img src=x onerror=alert(1)>", 3, "1%", 0.01)])
+    assert "<img" not in made
+    assert "&lt;img" in made
+
+
+def test_back_to_the_first_guess(workspace: Workspace, tmp_path: Path) -> None:
+    choice = opened(workspace, tmp_path)
+    guessed = workspace.draft.get(("table", "columns"))
+    for column in choice.quasi_identifiers:
+        assert choice.choose(column, "role", "sensitive")
+    assert choice.quasi_identifiers == ()
+    choice.infer()
+    assert workspace.draft.get(("table", "columns")) == guessed
+
+
+def test_built_in_tables_are_made_inside_the_caps(workspace: Workspace) -> None:
+    workspace.limits = Limits(rows=1_000, columns=20)
+    for asked in ({"n": 1_001}, {"n": 100, "q": 21}):
+        with pytest.raises(DataError, match="at most"):
+            workspace.open_dataset("random_normal", **asked)
+    workspace.open_dataset("random_normal", n=100, q=20)
+    assert workspace.frame.shape == (100, 20)
+
+
+def test_types() -> None:
+    assert type_of(pd.Series(["1", "2.5"])) == "number"
+    assert type_of(pd.Series(["2020-01-01", None])) == "date"
+    assert type_of(pd.Series([True, False])) == "truth value"
+    assert type_of(pd.Series(["a", "1"])) == "text"
+    assert type_of(pd.Series([None, None], dtype=object)) == "empty"
+    assert type_of(pd.Series([float("inf"), 1.0])) == "text"
+
+
+def test_tables_that_need_a_download_say_so() -> None:
+    told = about_datasets()
+    assert set(told) == set(datasets.names())
+    away = datasets.describe().set_index("name")["available"]
+    for name, text in told.items():
+        assert ("needs a download" in text) == (not away[name])
+
+
+# ------------------------------------------------------------------------------------------ uploads
+
+
+def send(
+    dropper: DiskDropper, name: str, data: bytes, size: int = 50, chunks: list[int] | None = None
+) -> None:
+    """What a browser sends: events with chunks numbered from 1."""
+    pieces = [data[at : at + size] for at in range(0, len(data), size)] or [b""]
+    for at in chunks or range(1, len(pieces) + 1):
+        event = SimpleNamespace(
+            event_name="upload_event",
+            data={
+                "name": name,
+                "chunk": at,
+                "total_chunks": len(pieces),
+                "type": "text/csv",
+                "data": pieces[at - 1],
+            },
+        )
+        dropper._process_event(event)
+
+
+def dropper_to(
+    folder: Path, most: int | None = None
+) -> tuple[DiskDropper, list[tuple[str, bytes]], list[str]]:
+    taken: list[tuple[str, bytes]] = []
+    refused: list[str] = []
+    dropper = DiskDropper(
+        lambda: folder, lambda name, path: taken.append((name, path.read_bytes())), refused.append, most=most
+    )
+    return dropper, taken, refused
+
+
+def test_chunks_are_put_together_on_disk(tmp_path: Path) -> None:
+    dropper, taken, refused = dropper_to(tmp_path)
+    send(dropper, "a.csv", PEOPLE.encode())
+    assert taken == [("a.csv", PEOPLE.encode())]
+    assert refused == []
+    assert dropper.value == {}  # nothing is kept in memory
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_oversize_upload_stops_at_the_cap(tmp_path: Path) -> None:
+    dropper, taken, refused = dropper_to(tmp_path, most=1000)
+    send(dropper, "a.csv", b"x" * 5000)
+    assert taken == []
+    assert len(refused) == 1
+    assert "larger than 0.0 MB" in refused[0] or "larger than" in refused[0]
+    assert list(tmp_path.iterdir()) == []
+    send(dropper, "b.csv", b"x" * 1000)  # the next one is taken
+    assert [name for name, _ in taken] == ["b.csv"]
+
+
+@pytest.mark.parametrize("chunks", [[1, 3], [1, 2, 2], [2], [1, 2, 999]])
+def test_chunks_out_of_order_are_no_file(tmp_path: Path, chunks: list[int]) -> None:
+    dropper, taken, _ = dropper_to(tmp_path)
+    data = b"0123456789" * 30
+    pieces = max(chunks)
+    if pieces > 6:
+        data = data + b"x" * 50 * pieces
+    send(dropper, "a.csv", data, chunks=chunks)
+    assert taken == []
+
+
+def test_a_broken_event_is_refused(tmp_path: Path) -> None:
+    dropper, taken, refused = dropper_to(tmp_path)
+    dropper._process_event(SimpleNamespace(event_name="upload_event", data={"name": "a"}))
+    assert taken == []
+    assert "try again" in refused[0]
+
+
+def hostile(tmp_path: Path) -> dict[str, bytes]:
+    frame = pd.DataFrame({"a": range(1001), "b": ["x"] * 1001})
+    frame.to_parquet(tmp_path / "long.parquet")
+    nested = pd.DataFrame({"a": [[1], [2]], "b": [1, 2]})
+    nested.to_parquet(tmp_path / "nested.parquet")
+    # one text, a thousand times: in the file once
+    pd.DataFrame({"a": ["x" * 5_000] * 1000, "b": ["y"] * 1000}).to_parquet(tmp_path / "bomb.parquet")
+    wide = ",".join(f"c{i}" for i in range(3000)) + "\n" + ",".join("1" for _ in range(3000)) + "\n"
+    return {
+        "table.xlsx": b"PK\x03\x04",
+        "table": b"a,b\n1,2\n",
+        "broken.parquet": b"PAR1" + b"nonsense" * 50,
+        "empty.csv": b"",
+        "header.csv": b"a,b\n",
+        "binary.csv": bytes(range(256)) * 20,
+        "zeros.csv": b"a,b\n\x00\x00,\x00\n",
+        "bomb.csv.gz": gzip.compress(b"a,b\n" + b"1,2\n" * 200_000),
+        "no.csv.gz": b"this is not gzip",
+        "long.csv": b"a,b\n" + b"1,2\n" * 1001,
+        "long.parquet": (tmp_path / "long.parquet").read_bytes(),
+        "nested.parquet": (tmp_path / "nested.parquet").read_bytes(),
+        "bomb.parquet": (tmp_path / "bomb.parquet").read_bytes(),
+        "ragged.csv": b"a,b\n1,2,3\n4\n",
+        "twice.csv": b"a,a\n1,2\n",
+        "nameless.csv": b"a,\n1,2\n",
+        "wide.csv": wide.encode(),
+        "../../etc/passwd": b"root:x:0:0\n",
+    }
+
+
+NAMES = [
+    "table.xlsx", "table", "broken.parquet", "empty.csv", "header.csv", "binary.csv", "bomb.csv.gz", "no.csv.gz",
+    "long.csv", "long.parquet", "nested.parquet", "bomb.parquet", "ragged.csv", "twice.csv", "nameless.csv", "wide.csv",
+    "../../etc/passwd",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_uploads_are_one_sentence_and_change_nothing(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    given = hostile(tmp_path)[name]
+    screen = DataScreen(workspace=workspace)
+    screen.way.value = OWN
+    before = set(workspace.folder.iterdir())
+    send(screen.dropper, name, given, size=100_000)
+    screen.reading.wait(30)
+    assert workspace.frame is None
+    assert screen.wrong.visible
+    assert "Not opened" in screen.wrong.object
+    assert "\n" not in screen.wrong.object
+    assert str(workspace.folder) not in screen.wrong.object
+    assert set(workspace.folder.iterdir()) == before  # nothing stays behind
+
+
+def test_a_very_wide_table_is_refused_before_it_is_read(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*_: object, **__: object) -> None:
+        pytest.fail("a hundred thousand columns take the server half a minute")
+
+    monkeypatch.setattr("anonflow.dashboards.session.sources.read_frame", read)
+    (tmp_path / "given").write_text('"one\nname";' + ";".join(f"c{i}" for i in range(10_000)) + "\n")
+    with pytest.raises(DataError, match="10,001 columns"):
+        workspace.open_file("wide.csv", tmp_path / "given", delimiter=";")
+
+
+def test_an_upload_opens_and_the_message_goes(workspace: Workspace) -> None:
+    screen = DataScreen(workspace=workspace)
+    send(screen.dropper, "bad.csv", b"")
+    screen.reading.wait(30)
+    assert screen.wrong.visible
+    screen.missing.value = "?, NA"
+    screen.delimiter.value = ";"
+    send(screen.dropper, "good.csv", PEOPLE.replace(",", ";").replace("Volos", "NA").encode(), size=1000)
+    screen.reading.wait(30)
+    assert not screen.wrong.visible
+    assert len(workspace.frame) == 60
+    assert workspace.frame["city"].isna().sum() == 20
+    assert workspace.source == {"csv": "good.csv", "delimiter": ";", "missing": ["?", "NA"]}
+    assert len(screen.first.value) == 60
+    assert list(screen.columns.value["column"]) == list(workspace.frame.columns)
+    assert f"{screen.choice.unique()[-1]:,} records (" in screen.sentence.object
+
+
+def test_the_screen_opens_built_in_tables_with_their_options(workspace: Workspace) -> None:
+    screen = DataScreen(workspace=workspace)
+    screen.dataset.value = "census_like"
+    screen._options["n"].value = 300
+    screen.open.clicks += 1
+    assert workspace.source == {"dataset": "census_like", "n": 300}
+    assert len(workspace.frame) == 300
+    assert "unique on these QIs" in screen.sentence.object
+    screen._options["n"].value = 5000  # beyond this server's rows
+    screen.open.clicks += 1
+    assert len(workspace.frame) == 300
+    assert "at most 1,000" in screen.wrong.object
+
+
+def test_edits_in_the_table_reach_the_draft_and_come_back(workspace: Workspace, tmp_path: Path) -> None:
+    screen = DataScreen(workspace=workspace)
+    (tmp_path / "given").write_text(PEOPLE, encoding="utf-8")
+    workspace.open_file("people.csv", tmp_path / "given")
+    screen._edited(SimpleNamespace(row=2, column="role", value="sensitive"))
+    assert workspace.draft.get(("table", "columns", "city")) == {"role": "sensitive"}
+    assert screen.columns.value["role"].iloc[2] == "sensitive"
+    screen._edited(SimpleNamespace(row=2, column="role", value="nonsense"))
+    assert screen.said.visible
+    assert screen.columns.value["role"].iloc[2] == "sensitive"
+    workspace.draft.undo()
+    assert screen.columns.value["role"].iloc[2] == "quasi-identifier"
+    assert not screen.trouble.visible
+    screen._edited(SimpleNamespace(row=2, column="kind", value="numeric"))
+    assert screen.trouble.visible
+    assert "city" in screen.trouble.object
+    workspace.draft.undo()
+    assert not screen.trouble.visible
+    screen._edited(SimpleNamespace(row=99, column="role", value="sensitive"))  # no such row: nothing
+
+
+def test_titles_of_the_first_rows_are_no_markup(workspace: Workspace, tmp_path: Path) -> None:
+    screen = DataScreen(workspace=workspace)
+    (tmp_path / "given").write_text('"<b onclick=x>a</b>",b\n1,2\n3,4\n', encoding="utf-8")
+    workspace.open_file("x.csv", tmp_path / "given")
+    assert next(iter(screen.first.titles.values())).startswith("&lt;b")
+
+
+def test_a_table_without_a_guess_at_quasi_identifiers_is_opened_to_be_edited(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    choice = opened(workspace, tmp_path, "id,same\n" + "".join(f"{i},x\n" for i in range(30)))
+    assert workspace.table is None
+    assert workspace.problems != ()
+    assert "choose at least one" in choice.sentence()
+    assert choice.choose("id", "role", "quasi-identifier")
+    assert choice.choose("id", "kind", "numeric")
+    assert workspace.problems == ()
+
+
+def test_no_table_no_rows(workspace: Workspace) -> None:
+    choice = ColumnChoice(workspace)
+    assert choice.sentence() == ""
+    with pytest.raises(DataError):
+        choice.first_rows()
+
+
+def test_a_file_is_read_aside_while_everybody_else_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, inside = threading.Event(), threading.Event()
+    read = table.read_upload
+
+    def slowly(path: Path, *rest: Any, **given: Any) -> Any:
+        inside.set()
+        assert go.wait(30)
+        return read(path, *rest, **given)
+
+    monkeypatch.setattr(table, "read_upload", slowly)
+    one, other = Workspace(), Workspace()
+    screen = DataScreen(workspace=one)
+    path = one.folder / "upload-1"
+    path.write_text("age,city\n" + "".join(f"{20 + i % 50},Athens\n" for i in range(60)))
+    screen._open_file("people.csv", path)  # as the drop area does, on the event loop
+    assert inside.wait(30)
+    assert one.frame is None
+    assert screen.reading.busy
+    other.open_dataset("census_like", n=40)  # on the same loop, meanwhile
+    assert len(other.frame) == 40
+    go.set()
+    screen.reading.wait(30)
+    assert len(one.frame) == 60
+    assert one.status.startswith("60 records")
+    assert sorted(place.name for place in one.folder.iterdir()) == ["people.csv"]
+    # what is no table is said in a sentence, and nothing of it is kept
+    path.write_bytes(b"\x00\xff" * 50)
+    screen._open_file("broken.csv", path)
+    screen.reading.wait(30)
+    assert "broken.csv" in screen.wrong.object
+    assert not list(one.folder.glob("*broken*")) + list(one.folder.glob("upload*"))
+    one.close()
+    other.close()

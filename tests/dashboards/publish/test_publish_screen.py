@@ -1,0 +1,202 @@
+"""The screen Publish: one draw, its files, and what is whose."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+import panel as pn
+
+import anonflow as af
+from anonflow import strict_yaml
+from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
+from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.release import Certificate
+
+
+@pytest.fixture
+def done() -> Iterator[Workspace]:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=90, seed=2)
+    workspace.set_algorithms(["greedy", "mondrian"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(60)
+    yield workspace
+    workspace.close()
+
+
+def drawn(workspace: Workspace) -> PublishModel:
+    model = PublishModel(workspace)
+    model.draw()
+    model.background.wait(60)
+    return model
+
+
+def test_nothing_is_handed_out_before_the_draw(done: Workspace) -> None:
+    model = PublishModel(done)
+    assert model.publication is None
+    assert all(model.content(what) == b"" for what in PUBLIC | OWNER)
+    with pytest.raises(KeyError):
+        model.content("truth")
+
+
+def test_the_files_are_what_they_say(done: Workspace, tmp_path: Path) -> None:
+    model = drawn(done)
+    assert model.problem == ""
+    assert model.publication.ok
+    csv = pd.read_csv(io.BytesIO(model.content("csv")), dtype=str)
+    parquet = pd.read_parquet(io.BytesIO(model.content("parquet"))).astype(str)
+    assert csv.shape == parquet.shape == (90, len(done.table.frame.columns))
+    path = tmp_path / "release.csv"
+    path.write_bytes(model.content("csv"))
+    assert af.verify(done.table, str(path), ["covers", "k-regular"], k=3)
+    proof = tmp_path / "certificate.npz"
+    proof.write_bytes(model.content("certificate"))
+    assert Certificate.load(proof).k == 3
+    html = model.content("report").decode()
+    assert html.startswith("<!doctype html>")
+    assert model.content("seed").decode().strip() == f"{model.run.seed:032x}"
+    assert f"{model.run.seed:x}" not in model.content("flow").decode()
+    assert "seed" not in strict_yaml.loads(model.content("flow").decode()).data
+
+
+def test_the_flow_and_the_seed_repeat_the_release(done: Workspace, tmp_path: Path) -> None:
+    model = drawn(done)
+    flow = tmp_path / "again.yaml"
+    flow.write_bytes(model.content("flow"))
+    seed = tmp_path / "seed"
+    seed.write_bytes(model.content("seed"))
+    from typer.testing import CliRunner
+
+    from anonflow.cli.commands import app
+
+    told = CliRunner().invoke(app, ["run", str(flow), "--seed-file", str(seed), "--quiet"])
+    assert told.exit_code == 0, told.output
+    name = strict_yaml.loads(model.content("flow").decode()).data["publish"]["table"]
+    assert (tmp_path / name).read_bytes() == model.content("csv")
+
+
+def test_asking_again_gives_the_same_release(done: Workspace) -> None:
+    model = drawn(done)
+    first = model.publication
+    model.draw()
+    assert model.publication is first
+    done.choose(done.runs[1].id)
+    assert model.publication is None
+    done.choose(done.runs[0].id)
+    assert model.publication is first
+
+
+def test_a_second_draw_of_the_same_table_warns(done: Workspace) -> None:
+    model = drawn(done)
+    first = done.run_of(done.chosen)
+    assert model.drawn == []
+    done.choose(next(run.id for run in done.runs if run is not first))
+    assert model.drawn == [f"{first.name} (#{first.id})"]
+    assert model.needs_agreement
+    model.draw()
+    assert not model.drawing
+    assert model.publication is None, "not without agreement"
+    model.agreed = True
+    model.draw()
+    model.background.wait(60)
+    assert model.publication.ok
+    assert not model.agreed, "an agreement is for one draw"
+    done.open_dataset("freeform_example")
+    assert model.drawn == [], "another table"
+
+
+def test_a_failed_check_hands_nothing_out(done: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataclasses import replace
+
+    from anonflow.criteria.verification import Finding
+
+    real = done.publish
+    bad = Finding("covers", False, 2, "published", (1, 2), "two rows cover nobody")
+    monkeypatch.setattr(Workspace, "publish", lambda self, id: replace(real(id), ok=False, findings=(bad,)))
+    screen = PublishScreen(workspace=done)
+    screen.model.draw()
+    screen.model.background.wait(60)
+    assert all(screen.model.content(what) == b"" for what in PUBLIC | OWNER)
+    assert not screen.public.visible
+    assert not screen.owner.visible
+    assert "A check failed" in screen.said.object
+    assert "✗" in screen.said.object
+    assert screen.model.drawn == []
+
+
+def test_file_names_say_flow_method_and_k_only(done: Workspace) -> None:
+    model = PublishModel(done)
+    assert model.file_name("csv") == f"census_like-{model.run.result.algorithm}-k3-release.csv"
+    assert len({model.file_name(what) for what in PUBLIC | OWNER}) == len(PUBLIC | OWNER)
+
+
+def test_the_link_holds_no_value_and_says_what_it_leaves_out(tmp_path: Path) -> None:
+    import base64
+
+    frame = pd.DataFrame({"Confidential": ["Zaphod", "Trillian", "Arthur"] * 4, "age": range(12)})
+    path = tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    workspace = Workspace()
+    workspace.open_file("people.csv", path)
+    workspace.set_column("Confidential", role="quasi-identifier", kind="categorical")
+    workspace.set_column(
+        "Confidential", kind="hierarchy", hierarchy={"nested": {"all": ["Zaphod", "Trillian", "Arthur"]}}
+    )
+    workspace.set_ks([3])
+    model = PublishModel(workspace)
+    code = model.link().removeprefix("c=")
+    text = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)).decode()
+    for word in ("Zaphod", "Confidential", "people", "age"):
+        assert word not in text
+    assert any("Confidential" in place for place in model.not_in_the_link())
+    workspace.close()
+
+
+def test_the_link_of_a_built_in_table_restores_it(done: Workspace) -> None:
+    from anonflow.dashboards.session import share_link
+
+    model = PublishModel(done)
+    assert model.not_in_the_link() == []
+    again = Workspace()
+    again.open_dataset("census_like", n=90, seed=2)
+    again.draft.put(share_link.merged(again.draft.document, share_link.configuration(model.link())))
+    assert (again.algorithms, again.ks) == (done.algorithms, done.ks)
+    assert again.draft.document["table"] == done.draft.document["table"]
+    again.close()
+
+
+def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace) -> None:
+    screen = PublishScreen(workspace=done)
+    assert not screen.public.visible
+    screen.model.draw()
+    screen.model.background.wait(60)
+    assert screen.public.visible
+    assert screen.owner.visible
+    assert "✓" in screen.said.object
+    assert not screen.seed.visible, "the seed is offered apart"
+    screen.show_seed.value = True
+    assert screen.seed.visible
+    assert screen.buttons["csv"].callback().read() == screen.model.content("csv")
+    assert "intersected" in screen.limits.object
+    assert screen.draw.disabled
+    run = screen.model.run
+    assert f"{run.seed:x}" not in str(
+        [pane.object for pane in pn.panel(screen).select(pn.pane.HTML) if hasattr(pane, "object")]
+    )
+
+
+def test_without_a_run_the_screen_says_how_to_get_one() -> None:
+    workspace = Workspace()
+    screen = PublishScreen(workspace=workspace)
+    assert screen.nothing.visible
+    assert not screen.inside.visible
+    assert "Compare" in screen.nothing.object
+    workspace.close()

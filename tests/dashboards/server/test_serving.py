@@ -1,0 +1,420 @@
+"""The server without a browser: who gets in under which name, who has to wait, and what is left of a session."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import http.client
+import re
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from bokeh.server.session import ServerSession
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
+
+from anonflow.dashboards import Limits, Workspace
+from anonflow.dashboards.server import server
+from anonflow.dashboards.server.accounts import Accounts, Patience, add_account, hashed
+from anonflow.dashboards.server.server import Server, Settings
+from anonflow.errors import ParameterError
+
+WAIT = 60.0
+PASSWORD = "correct horse battery"
+
+
+class Running:
+    """A server on a thread of its own."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.server: Server | None = None
+        self._error: BaseException | None = None
+        ready = threading.Event()
+
+        def work() -> None:
+            loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(loop)
+            try:
+                self.server = Server(Settings(**{"port": 0, **settings}))
+                self.server.run(ready.set, signals=())
+            except BaseException as error:
+                self._error = error
+                ready.set()
+            finally:
+                left = asyncio.all_tasks(loop)
+                for task in left:
+                    task.cancel()
+                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+                asyncio.set_event_loop(None)
+                loop.close()
+
+        self._thread = threading.Thread(target=work, daemon=True)
+        self._thread.start()
+        assert ready.wait(WAIT)
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def port(self) -> int:
+        assert self.server is not None
+        return self.server.port
+
+    def ask(
+        self, method: str = "GET", path: str = "/", body: str | None = None, **headers: str
+    ) -> tuple[int, dict[str, str], str]:
+        """Status, headers and body; a header's underscores are dashes."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None:
+            sent.setdefault("Content-Type", "application/x-www-form-urlencoded")
+        connection.request(method, path, body=body, headers=sent)
+        answer = connection.getresponse()
+        text = answer.read().decode("utf-8", "replace")
+        connection.close()
+        return answer.status, dict(answer.getheaders()), text
+
+    def token(self, **headers: str) -> str:
+        """Begin a session, and take the token that its websocket is opened with."""
+        status, _, page = self.ask(**headers)
+        assert status == 200
+        found = re.search(r'"token":"([^"]+)"', page)
+        assert found is not None
+        return found[1]
+
+    def websocket(self, token: str, **headers: str) -> str:
+        """Whether a websocket opens: "open", or the status it is refused with."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+
+        async def go() -> str:
+            request = HTTPRequest(f"ws://127.0.0.1:{self.port}/ws", headers=sent)
+            try:
+                connection = await websocket_connect(request, subprotocols=["bokeh", token])
+                answer = await connection.read_message()  # the server says hello
+                connection.close()
+                while await asyncio.wait_for(connection.read_message(), WAIT) is not None:
+                    pass  # until the server has closed its side, too
+            except HTTPClientError as error:
+                return str(error.code)
+            return "open" if answer is not None else "closed"
+
+        return asyncio.run(go())
+
+    def stop(self) -> None:
+        assert self.server is not None
+        self.server.stop()
+        self._thread.join(WAIT)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]:
+    monkeypatch.setattr(server, "LOST", 0.2)
+    monkeypatch.setattr(server, "LOOK", 0.2)
+    servers: list[Running] = []
+
+    def start(**settings: Any) -> Running:
+        servers.append(Running(**settings))
+        return servers[-1]
+
+    yield start
+    for one in servers:
+        one.stop()
+    with warnings.catch_warnings():  # tornado leaves sockets to the collector when its loop ends
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    path = tmp_path / "users"
+    add_account(path, "anna", PASSWORD)
+    return path
+
+
+def until(true: Callable[[], Any]) -> None:
+    end = time.monotonic() + WAIT
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+# ------------------------------------------------------------------------------------- names and pages
+
+
+def test_only_who_asks_under_a_known_name_gets_anything(running: Callable[..., Running]) -> None:
+    one = running(hosts=("anon.example",), open_to_all=True, workers=0)
+    port = one.port
+    for host in (
+        "127.0.0.1",
+        f"127.0.0.1:{port}",
+        "localhost:1",
+        "anon.example",
+        "ANON.example:8443",
+        "[::1]:5",
+    ):
+        assert one.ask(path="/health", Host=host)[0] == 200, host
+    for host in (
+        "evil.test",
+        f"evil.test:{port}",
+        "anon.example.evil.test",
+        "127.0.0.1.evil.test",
+        "x@127.0.0.1",
+    ):
+        for path in ("/", "/health", "/static/js/bokeh.min.js", "/autoload.js", "/nothing"):
+            assert one.ask(path=path, Host=host)[0] in (400, 421), (host, path)
+    assert one.server.sessions == 0
+
+
+def test_a_rebound_name_opens_no_websocket(running: Callable[..., Running]) -> None:
+    one = running()
+    port = one.port
+    token = one.token()
+    for host, origin in (
+        (f"evil.test:{port}", f"http://evil.test:{port}"),
+        (f"evil.test:{port}", f"http://127.0.0.1:{port}"),
+        (f"127.0.0.1:{port}", f"http://evil.test:{port}"),
+        (f"127.0.0.1:{port}", "null"),
+    ):
+        assert one.websocket(token, Host=host, Origin=origin) in ("403", "421"), (host, origin)
+    assert one.websocket(token, Host=f"127.0.0.1:{port}", Sec_Fetch_Site="cross-site") == "403"
+    assert one.websocket(token, Host=f"127.0.0.1:{port}", Origin=f"http://127.0.0.1:{port}") == "open"
+
+
+def test_every_answer_has_the_headers_that_keep_others_out(running: Callable[..., Running]) -> None:
+    one = running()
+    for path in ("/", "/health", "/nothing", "/static/js/bokeh.min.js"):
+        _, headers, body = one.ask(path=path)
+        assert headers["X-Frame-Options"] == "DENY"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert "default-src 'self'" in headers["Content-Security-Policy"]
+        assert "Server" not in headers
+        assert "Traceback" not in body
+    assert one.ask(path="/nothing")[0] == 404
+
+
+# --------------------------------------------------------------------------------------------- signing in
+
+
+def sign_in(one: Running, name: str = "anna", password: str = PASSWORD, **headers: str) -> Any:
+    headers.setdefault("Origin", f"http://127.0.0.1:{one.port}")
+    return one.ask("POST", "/login", urlencode({"name": name, "password": password}), **headers)
+
+
+def test_nothing_but_health_and_the_login_is_open(running: Callable[..., Running], users: Path) -> None:
+    one = running(users=users, workers=0)
+    token = "any"
+    assert one.ask(path="/health")[::2] == (200, '{"ok": true}')
+    assert one.ask(path="/login")[0] == 200
+    status, headers, _ = one.ask()
+    assert (status, headers["Location"]) == (302, "/login")
+    for path in ("/static/js/bokeh.min.js", "/autoload.js", "/ws", "/metadata", "/components/x/y/z/w"):
+        assert one.ask(path=path)[0] == 403, path
+    assert one.websocket(token, Origin=f"http://127.0.0.1:{one.port}") == "403"
+    status, headers, _ = sign_in(one)
+    assert status == 303
+    cookie = headers["Set-Cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    signed = cookie.partition(";")[0]
+    token = one.token(Cookie=signed)
+    assert one.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
+    assert one.websocket(token, Cookie=signed, Origin=f"http://127.0.0.1:{one.port}") == "open"
+    forged = signed.replace("|", "|0", 1)
+    assert one.ask(Cookie=forged)[0] == 302
+    assert one.ask(Cookie='anonflow-user="anna"')[0] == 302
+    status, headers, _ = one.ask(path="/logout", Cookie=signed)
+    assert status == 302
+    assert 'anonflow-user=""' in headers["Set-Cookie"]
+
+
+def test_a_wrong_password_says_nothing_and_makes_one_wait(
+    running: Callable[..., Running], users: Path
+) -> None:
+    one = running(users=users, workers=0, https=True)
+    wrong = sign_in(one, password="wrong")
+    unknown = sign_in(one, name="nobody", password="wrong")
+    assert wrong[0] == unknown[0] == 403
+    assert wrong[2] == unknown[2]
+    assert sign_in(one, Origin="http://evil.test")[0] == 403
+    assert "Secure" in sign_in(one)[1]["Set-Cookie"]
+    assert [sign_in(one, password=f"guess {n}")[0] for n in range(7)] == [403] * 6 + [429]
+    status, headers, text = sign_in(one)
+    assert status == 429  # also the right one: guessing costs
+    assert int(headers["Retry-After"]) >= 1
+    assert "Try again" in text
+    assert PASSWORD not in text
+
+
+def test_spaces_at_its_ends_are_part_of_a_password(running: Callable[..., Running], tmp_path: Path) -> None:
+    add_account(tmp_path / "users", "anna", " two spaces  ")
+    one = running(users=tmp_path / "users", workers=0)
+    assert sign_in(one, password="two spaces")[0] == 403
+    assert sign_in(one, password=" two spaces  ")[0] == 303
+
+
+@pytest.mark.parametrize("proxied", [True, False])
+def test_a_proxy_is_believed_only_where_there_is_one(
+    running: Callable[..., Running], users: Path, proxied: bool
+) -> None:
+    one = running(users=users, workers=0, proxied=proxied)
+    assert sign_in(one, password="wrong", X_Real_IP="192.0.2.7")[0] == 403
+    waiting = one.server._wall.patience["address"]._wrong
+    assert list(waiting) == ["192.0.2.7" if proxied else "127.0.0.1"]
+
+
+def test_a_request_has_no_large_body(running: Callable[..., Running], users: Path) -> None:
+    one = running(users=users, workers=0)
+    # announced, not sent: what arrives after the answer would reset the connection, and the answer with it
+    assert one.ask("POST", "/login", "", Content_Length=str(2 << 20))[0] == 400
+
+
+def test_accounts_are_hashes_that_only_their_owner_reads(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    add_account(path, "anna", PASSWORD)
+    add_account(path, "ben", "another password")
+    add_account(path, "anna", "changed password")
+    text = path.read_text()
+    assert PASSWORD not in text
+    assert path.stat().st_mode & 0o777 == 0o600
+    accounts = Accounts(path)
+    assert len(accounts) == 2
+    assert accounts.allow("anna", "changed password")
+    assert accounts.allow("ben", "another password")
+    assert not accounts.allow("anna", PASSWORD)
+    assert not accounts.allow("carl", PASSWORD)
+    assert hashed("x") != hashed("x")  # salted
+    refused = [("anna:b", PASSWORD), ("", PASSWORD), ("a\nb", PASSWORD)]
+    refused += [("anna", "short"), ("anna", "x" * 1025), ("anna", "with a\ttab in it")]
+    for name, password in refused:
+        with pytest.raises(ParameterError):
+            add_account(path, name, password)
+    path.chmod(0o644)
+    with pytest.raises(ParameterError, match="chmod 600"):
+        Accounts(path)
+    path.chmod(0o600)
+    path.write_text("anna:plain text\n")
+    with pytest.raises(ParameterError, match="line 1"):
+        Accounts(path)
+    with pytest.raises(ParameterError, match="cannot be read"):
+        Accounts(tmp_path / "none")
+
+
+def test_patience_doubles_and_forgets() -> None:
+    now = [0.0]
+    patience = Patience(free=2, longest=10.0, clock=lambda: now[0])
+    waits = []
+    for _ in range(6):
+        patience.failed("anna")
+        waits.append(patience.wait("anna"))
+    assert waits == [0, 0, 2, 4, 8, 10]
+    assert patience.wait("ben") == 0
+    now[0] = 11.0
+    assert patience.wait("anna", "ben") == 0
+    patience.passed("anna")
+    patience.failed("anna")
+    assert patience.wait("anna") == 0
+    for number in range(Patience.MOST + 10):
+        patience.failed(str(number))
+    assert len(patience._wrong) == Patience.MOST
+
+
+# --------------------------------------------------------------------------------------------- sessions
+
+
+def test_sessions_are_counted_capped_and_leave_nothing_behind(
+    running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = running(limits=Limits(sessions=2))
+    seen: list[Workspace] = []
+    original = one.server._workspace
+
+    def remember() -> Workspace:
+        seen.append(original())
+        return seen[-1]
+
+    one.server._workspace = remember  # type: ignore[method-assign]
+    with monkeypatch.context() as patched:  # however long the three take, none is lost before the next
+        patched.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+        for _ in range(3):
+            one.token()
+        assert one.server.sessions == 2
+    assert len(seen) == 2
+    assert seen[0].folder != seen[1].folder
+    assert all(workspace.folder.is_dir() for workspace in seen)
+    (seen[0].folder / "upload.csv").write_text("a person's cell")
+    until(lambda: one.server is not None and one.server.sessions == 0)  # nobody opened their websockets
+    assert not any(workspace.folder.exists() for workspace in seen)
+    one.token()
+    assert one.server.sessions == 1
+
+
+def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
+    running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken() -> None:
+        raise ValueError("Jane Doe")
+
+    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+    one = running()
+    one.token()
+    (workspace,) = one.server._workspaces
+    workspace.later(broken)
+    until(lambda: "ValueError at test_serving.py" in caplog.text)
+    one.server.line.join("somebody", broken, lambda: None)
+    until(lambda: caplog.text.count("ValueError at test_serving.py") == 2)
+    assert "Jane Doe" not in caplog.text
+
+
+def test_a_server_that_ends_ends_its_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Running()
+    one.token()
+    workspaces = list(one.server._workspaces)
+    assert len(workspaces) == 1
+    folder = workspaces[0].folder
+    one.stop()
+    assert not folder.exists()
+
+
+def test_a_session_begins_with_a_table_a_flow_or_a_link(
+    running: Callable[..., Running], tmp_path: Path
+) -> None:
+    from anonflow import datasets
+
+    datasets.census_like(40, seed=1).to_csv(tmp_path / "people.csv", index=False)
+    one = running(start=tmp_path / "people.csv")
+    one.token()
+    (workspace,) = one.server._workspaces
+    assert len(workspace.frame) == 40
+    assert (tmp_path / "people.csv").exists()  # a copy was taken
+    text = workspace.draft.text()
+    (tmp_path / "flow.yaml").write_text(text)
+    two = running(start=tmp_path / "flow.yaml")
+    assert two.server is not None
+    two.token()
+    (other,) = two.server._workspaces
+    assert len(other.frame) == 40
+    assert other.draft.get(("steps",)) == workspace.draft.get(("steps",))
+    assert (tmp_path / "people.csv").exists()
+    with pytest.raises(ParameterError, match="does not exist"):
+        Running(start=tmp_path / "nothing.csv")
+
+
+def test_a_server_that_others_reach_needs_a_login_or_a_word() -> None:
+    for settings in ({"address": "0.0.0.0"}, {"hosts": ("anon.example",)}, {"proxied": True}):
+        with pytest.raises(ParameterError, match="--users"):
+            Running(**settings)
+
+
+def test_a_taken_port_is_said(running: Callable[..., Running]) -> None:
+    one = running()
+    with pytest.raises(ParameterError, match="choose another --port"):
+        Running(port=one.port)

@@ -1,0 +1,110 @@
+"""Fifty sessions at once on one server's workers: each is served or told where it stands, and none starves.
+
+What is driven are the sessions' workspaces, the server's line and its worker processes, as the pages drive them; the
+fifty browsers are not there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards import Limits, Workspace
+from anonflow.dashboards.server.workers import SharedCluster
+from anonflow.dashboards.session.fair_queue import Line
+
+pytestmark = pytest.mark.slow
+
+SESSIONS = 50
+
+
+def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None:
+    workers = os.cpu_count() or 1
+    cluster = SharedCluster(workers)
+    line = Line(workers)
+    users = [
+        Workspace(line=line, scheduler=cluster.address, freed=cluster.sweep, limits=Limits(seconds=300.0))
+        for _ in range(SESSIONS)
+    ]
+    said: list[list[str]] = [[] for _ in users]
+    ended: list[int] = []
+    try:
+        for number, one in enumerate(users):
+            one.open_dataset("census_like", n=3000, seed=number)
+            one.param.watch(lambda event, number=number: said[number].append(event.new), "status")
+            one.param.watch(lambda event, number=number: ended.append(number), "runs")
+        begin = time.monotonic()
+        for one in users:
+            one.start()
+        for one in users:
+            one.wait(900)
+        seconds = time.monotonic() - begin
+        print(
+            f"\n{SESSIONS} sessions, {workers} workers: {seconds:.1f} s, {seconds / SESSIONS:.2f} s for each"
+        )
+        assert [len(one.runs) for one in users] == [1] * SESSIONS
+        assert all(one.runs[0].ok for one in users), [one.runs[0].result.problem for one in users]
+        # everybody who had to wait was told so; who came first was served first
+        waited = [
+            number for number in range(SESSIONS) if any("in the queue" in text for text in said[number])
+        ]
+        assert len(waited) >= SESSIONS - 2 * workers
+        late = max(abs(place - number) for place, number in enumerate(ended))
+        assert late <= 2 * workers + 2, ended
+        # their results are their own: each has the data of its own seed
+        assert len({one.frame.to_csv() for one in users}) == SESSIONS
+        assert all(one.runs[0].result.anonymization.table is one.table for one in users)
+    finally:
+        for one in users:
+            one.close()
+        cluster.close()
+
+
+def test_a_user_with_many_runs_does_not_keep_the_others_waiting() -> None:
+    cluster = SharedCluster(1)
+    line = Line(1)
+    greedy_user, other = (Workspace(line=line, scheduler=cluster.address) for _ in range(2))
+    ended: list[str] = []
+    try:
+        for one, name in ((greedy_user, "many"), (other, "one")):
+            one.open_dataset("census_like", n=500, seed=1)
+            one.param.watch(lambda event, name=name: ended.append(name), "runs")
+        greedy_user.set_ks([2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+        greedy_user.start()
+        other.start()
+        for one in (greedy_user, other):
+            one.wait(300)
+        assert len(ended) == 11
+        assert ended.index("one") <= 2, ended
+    finally:
+        greedy_user.close()
+        other.close()
+        cluster.close()
+
+
+def test_a_cancelled_run_gives_its_worker_back() -> None:
+    cluster = SharedCluster(1)
+    line = Line(1)
+    slow, quick = (Workspace(line=line, scheduler=cluster.address, freed=cluster.sweep) for _ in range(2))
+    try:
+        slow.open_dataset("census_like", n=20_000, seed=1)
+        slow.draft.set(("partition",), None)
+        slow.set_algorithms(["hungarian"])  # one partition of 20,000 records: minutes in one kernel
+        slow.set_ks([50])
+        quick.open_dataset("census_like", n=300, seed=2)
+        slow.start()
+        time.sleep(5)
+        slow.cancel()
+        slow.wait(5)  # at once
+        begin = time.monotonic()
+        quick.start()
+        quick.wait(240)
+        print(f"\nthe next run was done {time.monotonic() - begin:.1f} s after the cancelled one")
+        assert quick.runs[0].ok, quick.runs[0].result.problem
+    finally:
+        slow.close()
+        quick.close()
+        cluster.close()

@@ -1,0 +1,500 @@
+"""One user's state behind the screens: no browser, no server."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonflow import datasets, strict_yaml
+from anonflow.cli import main
+from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
+
+pytest.importorskip("param", reason="the dashboards are an extra")
+from anonflow.dashboards import Draft, Limits, Workspace
+from anonflow.dashboards.session.fair_queue import Line
+
+WAIT = 60.0
+
+
+@pytest.fixture
+def workspace() -> Any:
+    one = Workspace()
+    yield one
+    one.close()
+
+
+def opened(one: Workspace, n: int = 200, **more: Any) -> Workspace:
+    one.open_dataset("census_like", n=n, seed=3, **more)
+    return one
+
+
+def upload(folder: Path, frame: pd.DataFrame, name: str = "people.csv") -> Path:
+    path = folder / f"upload-{name}"
+    if name.endswith(".parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+# ------------------------------------------------------------------------------------- opening a table
+
+
+def test_before_a_table_is_open_nothing_can_run(workspace: Workspace) -> None:
+    assert workspace.table is None
+    workspace._refresh()
+    assert "open one first" in workspace.problems[0]
+    with pytest.raises(FlowError, match="open one first"):
+        workspace.start()
+
+
+def test_it_says_no_cell_of_itself(workspace: Workspace) -> None:
+    frame = pd.DataFrame({"town": ["Qxz"] * 3 + ["Rxz"] * 3, "illness": ["Sxz"] * 6})
+    tree = {"nested": {"*": ["Qxz", "Rxz"]}}
+    columns = {"town": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree}}
+    workspace.open_frame(frame, columns)
+    workspace.set_ks([2])
+    workspace.start()
+    workspace.wait(WAIT)
+    assert len(workspace.runs) == 1
+    for thing in (workspace, workspace.draft, workspace.runs[0], workspace.publish(1)):
+        assert "xz" not in repr(thing), type(thing)
+
+
+def test_a_built_in_table_opens_ready_to_run(workspace: Workspace) -> None:
+    opened(workspace, 400)
+    assert len(workspace.frame) == 400
+    assert workspace.source == {"dataset": "census_like", "n": 400, "seed": 3}
+    assert workspace.table.n == 400
+    assert workspace.problems == ()
+    assert workspace.algorithms == ["greedy"]
+    assert workspace.ks == [10]
+    assert workspace.draft.get(("partition", "size")) == 250
+
+
+@pytest.mark.parametrize("name", ["freeform_example", "zip_example", "location_example", "patients_example"])
+def test_tiny_tables_start_with_a_k_that_they_can_have(workspace: Workspace, name: str) -> None:
+    workspace.open_dataset(name)
+    assert workspace.problems == ()
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet", "../../etc/Ünder der;Bank.csv"])
+def test_an_uploaded_file_is_moved_into_the_session(workspace: Workspace, tmp_path: Path, name: str) -> None:
+    frame = datasets.census_like(50, seed=1)
+    path = upload(tmp_path, frame, "people.parquet" if name.endswith("parquet") else "people.csv")
+    workspace.open_file(name, path)
+    assert not path.exists()
+    kept = [one for one in workspace.folder.iterdir() if one.is_file()]
+    assert len(kept) == 1
+    assert kept[0].name == next(iter(workspace.source.values()))
+    assert stat.S_IMODE(kept[0].stat().st_mode) == 0o600
+    assert stat.S_IMODE(workspace.folder.stat().st_mode) == 0o700
+    assert len(workspace.frame) == 50
+    assert workspace.problems == ()
+    workspace.close()
+    assert not workspace.folder.exists()
+
+
+def test_semicolons_are_found(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    datasets.census_like(20, seed=1).to_csv(path, index=False, sep=";")
+    workspace.open_file("a.csv", path)
+    assert workspace.source == {"csv": "a.csv", "delimiter": ";"}
+    assert workspace.draft.problems == ()
+
+
+def test_caps_on_uploads_and_rows(tmp_path: Path) -> None:
+    one = Workspace(limits=Limits(upload_bytes=4000, rows=60))
+    try:
+        frame = datasets.census_like(200, seed=1)
+        with pytest.raises(DataError, match="MB"):
+            one.open_file("people.csv", upload(tmp_path, frame))
+        with pytest.raises(DataError, match=r"200 records.*at most 60"):
+            one.open_file("people.parquet", upload(tmp_path, frame[["Gender"]], "people.parquet"))
+        with pytest.raises(DataError, match="200 records"):
+            one.open_dataset("census_like", n=200)
+        with pytest.raises(DataError, match="1,000,000,000 records"):
+            one.open_dataset("census_like", n=1_000_000_000)  # refused before it is made
+        packed = tmp_path / "bomb.csv.gz"
+        packed.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000))
+        assert packed.stat().st_size < 4000
+        with pytest.raises(DataError, match="MB"):
+            one.open_file("bomb.csv.gz", packed)
+        assert one.frame is None
+        assert list(one.folder.iterdir()) == []
+    finally:
+        one.close()
+
+
+def test_errors_name_no_path_of_the_server(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "empty.csv"
+    path.write_text("")
+    with pytest.raises(DataError, match=r"empty\.csv: is empty") as caught:
+        workspace.open_file("empty.csv", path)
+    assert str(workspace.folder) not in str(caught.value)
+    assert str(tmp_path) not in str(caught.value)
+    assert list(workspace.folder.iterdir()) == []
+    path.write_text("x")
+    with pytest.raises(DataError, match="rename or convert"):
+        workspace.open_file("table.exe", path)
+
+
+# ------------------------------------------------------------------------------------ editing the draft
+
+
+def test_columns_are_edited_as_one_step_and_undone(workspace: Workspace) -> None:
+    opened(workspace)
+    table = workspace.table
+    workspace.set_column("Age", role="insensitive")
+    assert workspace.table is not table
+    assert "Age" not in workspace.table.qi_columns
+    assert workspace.draft.get(("table", "columns", "Age")) == {"role": "insensitive"}
+    workspace.draft.undo()
+    assert "Age" in workspace.table.qi_columns
+    workspace.draft.redo()
+    workspace.set_column("Age", role="quasi-identifier")
+    assert workspace.draft.get(("table", "columns", "Age", "kind")) == "numeric"
+    workspace.set_column("Age", boundary={"width": 20})
+    workspace.set_column("Age", kind="categorical")  # a boundary of widths does not go with it
+    assert workspace.draft.get(("table", "columns", "Age")) == {
+        "role": "quasi-identifier",
+        "kind": "categorical",
+    }
+    assert workspace.problems == ()
+    with pytest.raises(ParameterError):
+        workspace.set_column("none of them", role="sensitive")
+
+
+def test_the_table_is_not_coded_again_for_other_edits(workspace: Workspace) -> None:
+    opened(workspace)
+    table = workspace.table
+    workspace.set_ks([5])
+    workspace.set_algorithms(["greedy", "mondrian"])
+    assert workspace.table is table
+
+
+def test_methods_and_ks_live_in_the_draft(workspace: Workspace) -> None:
+    opened(workspace)
+    workspace.set_algorithms(["mondrian", "greedy"])
+    workspace.set_ks([10, 5])
+    assert workspace.draft.get(("matrix",)) == {
+        "anonymize.algorithm": ["mondrian", "greedy"],
+        "anonymize.k": [5, 10],
+    }
+    assert (workspace.algorithms, workspace.ks) == (["mondrian", "greedy"], [5, 10])
+    assert workspace.draft.flow().runs[0].name == "mondrian k=5"
+    workspace.draft.undo()
+    assert workspace.ks == [10]
+    workspace.set_algorithms(["nh"])
+    assert workspace.draft.get(("matrix",)) is None
+    assert workspace.draft.get(("steps", "anonymize", "algorithm")) == "nh"
+    with pytest.raises(ParameterError):
+        workspace.set_ks([])
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda one: one.set_ks([500]), "500"),
+        (lambda one: one.set_algorithms(["gredy"]), "gredy"),
+        (lambda one: one.set_column("Age", kind="hierarchy"), "hierarchy"),
+        (lambda one: one.draft.set(("partition", "size"), 5), "smaller than k"),
+        (
+            lambda one: one.draft.set(
+                ("steps", "diversify"), {"criterion": "l-diversity", "column": "Salary-class", "l": 60}
+            ),
+            "60",
+        ),
+        (lambda one: one.draft.set(("table", "source", "n"), 10), "another table"),
+    ],
+)
+def test_what_cannot_work_is_said_before_it_is_run(workspace: Workspace, edit: Any, said: str) -> None:
+    opened(workspace)
+    edit(workspace)
+    assert any(said in problem for problem in workspace.problems), workspace.problems
+    with pytest.raises(AnonflowError):
+        workspace.start()
+    workspace.draft.undo()
+    assert workspace.problems == ()
+
+
+# ------------------------------------------------------------------------------------------------ runs
+
+
+def test_runs_arrive_one_by_one_and_the_source_is_not_read_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(workspace, 400)
+    monkeypatch.setattr(datasets, "load", lambda *a, **k: pytest.fail("read again"))
+    workspace.set_algorithms(["greedy", "mondrian"])
+    workspace.set_ks([5, 10])
+    seen: list[int] = []
+    threads = set()
+    shares: list[dict[str, float]] = []
+    workspace.param.watch(lambda event: seen.append(len(event.new)), "runs")
+    workspace.param.watch(lambda event: threads.add(threading.current_thread().name), "runs")
+    workspace.param.watch(lambda event: shares.append(event.new), "progress")
+    workspace.start()
+    assert workspace.running
+    workspace.wait(WAIT)
+    assert not workspace.running
+    assert seen == [1, 2, 3, 4]
+    assert all(name.startswith("anonflow-slot") for name in threads)
+    assert {run.name for run in workspace.runs} == {
+        "greedy k=5", "greedy k=10", "mondrian k=5", "mondrian k=10",
+    }  # fmt: skip
+    assert [run.id for run in workspace.runs] == [1, 2, 3, 4]
+    assert all(run.ok and run.result.anonymization is not None for run in workspace.runs)
+    assert workspace.chosen == 1
+    assert len({run.seed for run in workspace.runs}) == 4
+    assert set(shares[0]) == {run.name for run in workspace.runs}
+    assert workspace.status.startswith("Done: 4 runs in")
+    assert workspace.runs[0].row()["id"] == 1
+    workspace.choose(3)
+    assert workspace.chosen == 3
+    with pytest.raises(ParameterError):
+        workspace.choose(99)
+
+
+def test_a_run_that_fails_is_a_row_that_says_why_and_the_others_go_on(workspace: Workspace) -> None:
+    opened(workspace)
+    workspace.set_algorithms(["k-concealment", "greedy"])
+    options = {"k-concealment": {"q": 100_000}}
+    workspace.draft.set(("steps", "anonymize", "options"), options)
+    workspace.start()
+    workspace.wait(WAIT)
+    assert len(workspace.runs) == 2
+    broken, fine = sorted(workspace.runs, key=lambda run: run.ok)
+    assert broken.result.algorithm == "k-concealment"
+    assert "q is at most" in broken.result.problem
+    assert fine.ok
+    assert workspace.chosen == fine.id
+
+
+def slow(one: Workspace) -> Workspace:
+    """A run that takes longer than a test may."""
+    opened(one, 6000)
+    one.draft.set(("partition",), {"size": 500})
+    one.set_algorithms(["two-phase", "min-cost-flow", "hungarian"])
+    one.set_ks([20])
+    return one
+
+
+def test_cancel_keeps_what_is_done(workspace: Workspace) -> None:
+    opened(workspace)
+    workspace.start()
+    workspace.wait(WAIT)
+    slow_one = Workspace()
+    try:
+        slow(slow_one)
+        slow_one.start()
+        time.sleep(0.5)
+        slow_one.cancel()
+        slow_one.wait(20)
+        assert slow_one.status.startswith("Cancelled")
+        assert not slow_one.running
+        assert slow_one.progress == {}
+        assert len(slow_one.runs) < 3
+        # and it can be started again
+        opened(slow_one)
+        slow_one.start()
+        slow_one.wait(WAIT)
+        assert len(slow_one.runs) == 1
+    finally:
+        slow_one.close()
+    assert len(workspace.runs) == 1
+
+
+def test_a_run_that_takes_too_long_is_stopped_and_says_so() -> None:
+    one = Workspace(limits=Limits(seconds=0.3))
+    try:
+        slow(one)
+        one.set_algorithms(["hungarian"])
+        one.start()
+        one.wait(WAIT)
+        assert "stopped after 0.3 s" in one.runs[0].result.problem
+        assert not one.runs[0].ok
+        assert one.chosen is None
+        with pytest.raises(ParameterError, match="no result"):
+            one.publish(1)
+    finally:
+        one.close()
+
+
+def test_a_queue_is_fair_and_says_where_one_stands() -> None:
+    line = Line(1)
+    users = [Workspace(line=line) for _ in range(3)]
+    said: list[str] = []
+    order: list[int] = []
+    try:
+        for number, one in enumerate(users):
+            opened(one, 120)
+            one.set_ks([2, 3, 4])
+            one.param.watch(lambda event, number=number: order.append(number), "runs")
+        users[2].param.watch(lambda event: said.append(event.new), "status")
+        gate = threading.Event()
+        line.join("somebody", lambda: gate.wait(WAIT), lambda: None)
+        for one in users:
+            one._told = 0.0
+            one.start()
+        time.sleep(0.2)
+        users[2]._show()
+        gate.set()
+        for one in users:
+            one.wait(WAIT)
+        # three runs each, and nobody waits for more than one run of each of the others
+        assert [sorted(order[at : at + 3]) for at in (0, 3, 6)] == [[0, 1, 2]] * 3
+        assert any("you are 3rd in the queue" in text for text in said)
+        assert line.waiting == line.busy == 0
+    finally:
+        for one in users:
+            one.close()
+
+
+def test_changes_reach_params_through_schedule_alone() -> None:
+    waiting: list[Any] = []
+    one = Workspace(schedule=waiting.append)
+    try:
+        opened(one)
+        one.start()
+        until = time.monotonic() + WAIT
+        while not one._over.is_set() and time.monotonic() < until:
+            assert len(one.runs) <= 1
+            if waiting:
+                waiting.pop(0)()
+            else:
+                time.sleep(0.01)
+        assert len(one.runs) == 1
+    finally:
+        one.close()
+
+
+# ---------------------------------------------------------------------------------------- publishing
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment", "nh"])
+def test_the_flow_file_and_the_seed_repeat_the_release_bit_by_bit(
+    workspace: Workspace, tmp_path: Path, algorithm: str
+) -> None:
+    frame = datasets.census_like(300, seed=5)
+    workspace.open_file("people.csv", upload(tmp_path, frame))
+    workspace.set_algorithms([algorithm, "sort-greedy"])
+    workspace.set_ks([4, 6])
+    workspace.start()
+    workspace.wait(WAIT)
+    run = next(run for run in workspace.runs if run.name == f"{algorithm} k=6")
+    made = workspace.publish(run.id)
+    assert made.ok
+    assert {finding.criterion for finding in made.findings} >= {"covers"}
+    assert "seed" not in made.flow
+    assert made.seed.strip() not in made.flow + made.report.decode()
+    home = tmp_path / "elsewhere"
+    home.mkdir()
+    (home / "people.csv").write_bytes((workspace.folder / "people.csv").read_bytes())
+    (home / "flow.yaml").write_text(made.flow, encoding="utf-8")
+    (home / "seed").write_text(made.seed, encoding="ascii")
+    with pytest.raises(SystemExit) as end:
+        main(["run", str(home / "flow.yaml"), "--seed-file", str(home / "seed"), "--quiet"])
+    assert end.value.code == 0
+    assert (home / "out" / "people.csv").read_bytes() == made.table_csv
+    again = workspace.publish(run.id)
+    assert again.table_csv == made.table_csv
+    assert again.warnings == made.warnings
+    assert pd.read_parquet(io.BytesIO(made.table_parquet)).shape == (300, 9)
+    proof = home / "owner" / strict_yaml.loads(made.flow).data["flow"] / "certificate.npz"
+    (home / "theirs.npz").write_bytes(made.certificate)
+    from anonflow.release.certificate import Certificate
+
+    ours, theirs = Certificate.load(proof), Certificate.load(home / "theirs.npz")
+    assert (ours.originals == theirs.originals).all()
+
+
+def test_nothing_is_handed_out_when_a_check_fails(workspace: Workspace) -> None:
+    opened(workspace)
+    workspace.draft.set(
+        ("steps", "verify"), ["covers", {"p-sensitivity": {"column": "Salary-class", "p": 40}}]
+    )
+    workspace.start()
+    workspace.wait(WAIT)
+    made = workspace.publish(workspace.runs[0].id)
+    assert not made.ok
+    assert made.table_csv == made.table_parquet == made.report == made.certificate == b""
+    assert any(not finding.holds for finding in made.findings)
+
+
+# ------------------------------------------------------------------------------- flows from strangers
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["{csv: /etc/passwd}", "{csv: ../people.csv}", "{csv: a/../../b.csv}", "{parquet: 'C:\\x.parquet'}"],
+)
+def test_a_flow_names_no_file_outside_its_folder(workspace: Workspace, source: str) -> None:
+    text = f"""
+flow: a
+version: 1
+table:
+  source: {source}
+  columns: {{a: {{role: quasi-identifier, kind: categorical}}}}
+steps: [{{anonymize: {{algorithm: greedy, k: 2}}}}]
+"""
+    with pytest.raises(FlowError, match="outside the folder"):
+        workspace.open_flow(text)
+    with pytest.raises(FlowError, match="outside the folder"):
+        Draft.read(text, folder=workspace.folder, confined=True)
+
+
+def test_a_flow_names_no_hierarchy_register_or_target_outside(workspace: Workspace) -> None:
+    text = """
+flow: a
+version: 1
+table:
+  source: {csv: a.csv}
+  columns:
+    a: {role: quasi-identifier, kind: hierarchy, hierarchy: /etc/passwd}
+    b: {role: quasi-identifier, kind: hierarchy, hierarchy: {csv: ../secret.csv}}
+steps:
+  - anonymize: {algorithm: greedy, k: 2}
+  - attack: [{journalist: {population: ~/../x.csv}}]
+publish: {table: ../../x.csv, report: /x.html}
+"""
+    with pytest.raises(FlowError) as caught:
+        workspace.open_flow(text)
+    assert len(caught.value.problems) == 5
+    assert "passwd" not in str(caught.value)
+
+
+def test_a_link_leads_nowhere(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("a\n1\n2\n")
+    (workspace.folder / "in.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(FlowError, match="outside the folder"):
+        workspace.open_flow(
+            "flow: a\nversion: 1\ntable: {source: {csv: in.csv}, columns: "
+            "{a: {role: quasi-identifier, kind: categorical}}}\nsteps: [{anonymize: {algorithm: greedy, k: 2}}]\n"
+        )
+
+
+def test_a_flow_goes_on_where_it_was(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.open_file("people.csv", upload(tmp_path, datasets.census_like(60, seed=2)))
+    workspace.set_algorithms(["greedy", "nh"])
+    workspace.set_column("Race", role="insensitive")
+    text = workspace.draft.text()
+    workspace.set_column("Race", role="quasi-identifier")
+    workspace.open_flow(text)
+    assert workspace.algorithms == ["greedy", "nh"]
+    assert "Race" not in workspace.table.qi_columns
+    other = Workspace()
+    try:
+        with pytest.raises(AnonflowError):
+            other.open_flow(text)  # the file is not theirs
+        assert other.frame is None
+    finally:
+        other.close()

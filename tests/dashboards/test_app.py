@@ -1,0 +1,226 @@
+"""The page without a browser: steps, captions, undo, dark mode, a notebook's cell; and links without data."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+import panel as pn
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.dashboards import Workspace
+from anonflow.dashboards.app import STEPS, App, captions, extension
+from anonflow.dashboards.session.share_link import configuration, link
+from anonflow.errors import FlowError, ParameterError
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    one = Workspace()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def app(workspace: Workspace) -> Iterator[App]:
+    extension()
+    yield App(workspace=workspace)
+    pn.state.reset()
+
+
+# ---------------------------------------------------------------------------------------------- the page
+
+
+def test_a_screen_is_made_when_it_is_first_shown_and_kept(app: App) -> None:
+    assert STEPS == ("Data", "Protect", "Compare", "Explore", "Publish")
+    assert len(app._main) == 1
+    app.bar.step = 1
+    assert app.step == 1
+    first = app._screens[1]
+    assert [screen.visible for screen in app._main] == [False, True]
+    app.step = 0
+    app.step = 1
+    assert app._screens[1] is first
+    assert len(app._main) == 2
+    app.next.clicks += 1
+    assert app.bar.step == 2
+    app.back.clicks += 1
+    assert app.step == 1
+
+
+def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) -> None:
+    assert app.bar.captions[0] == "no table yet"
+    workspace.open_dataset("census_like", n=60, seed=1)
+    assert app.bar.captions[:3] == ["60 records", "greedy, k = 10", "0 runs"]
+    assert not app.bar.can_undo
+    workspace.set_ks([200])
+    assert app.bar.can_undo
+    assert app.bar.troubles == 1
+    app.bar._handle_msg({"action": "undo"})
+    assert workspace.ks == [10]
+    assert app.bar.troubles == 0
+    assert app.bar.can_redo
+    app.bar._handle_msg({"action": "redo"})
+    assert workspace.ks == [200]
+    app.bar._handle_msg({"action": "drop table"})
+    app.bar._handle_msg("undo")
+    assert workspace.ks == [200]
+    workspace.draft.undo()
+    workspace.start()
+    workspace.wait(60)
+    assert captions(workspace)[2:] == ["1 run", "greedy k=10", "greedy k=10"]
+    assert app.bar.status == workspace.status
+
+
+def test_dark_mode_goes_both_ways(app: App, workspace: Workspace) -> None:
+    app.bar.dark = True
+    assert workspace.dark
+    assert "af-dark" in app._root.css_classes
+    workspace.dark = False
+    assert not app.bar.dark
+    assert app._root.css_classes == ["af-app"]
+
+
+def test_a_notebook_shows_a_table_or_a_frame() -> None:
+    frame = datasets.census_like(60, seed=1)
+    tree = af.Hierarchy.from_nested({"any": ["Male", "Female"]})
+    schema = {
+        "Age": {"role": "quasi-identifier", "kind": "numeric"},
+        "Gender": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree},
+        "Salary-class": {"role": "sensitive"},
+    }
+    app = af.dashboard(af.Table(frame, schema), name="people")
+    try:
+        one = app.workspace
+        assert not app.page
+        assert one.problems == ()
+        assert one.source == {"parquet": "people.parquet"}
+        assert one.table.qi_columns == ("Age", "Gender")
+        one.start()
+        one.wait(60)
+        assert one.runs[0].ok
+    finally:
+        app.workspace.close()
+    app = af.dashboard(frame)
+    assert len(app.workspace.frame) == 60
+    app.workspace.close()
+    with pytest.raises(ParameterError, match="DataFrame"):
+        af.dashboard("people.csv")
+
+
+# ------------------------------------------------------------------------------------------------- links
+
+
+def texts_in(value: Any) -> set[str]:
+    if isinstance(value, str):
+        return {value}
+    if isinstance(value, dict):
+        return set().union(*(texts_in(one) for pair in value.items() for one in pair)) if value else set()
+    if isinstance(value, list):
+        return set().union(*(texts_in(one) for one in value)) if value else set()
+    return set()
+
+
+def test_a_link_restores_a_built_in_table_and_what_was_chosen(workspace: Workspace) -> None:
+    workspace.open_dataset("nursery", hierarchies=True)
+    workspace.set_algorithms(["greedy", "mondrian"])
+    workspace.set_ks([5, 10])
+    workspace.set_column("finance", role="insensitive")
+    workspace.set_column("health", kind="categorical")
+    other = Workspace()
+    try:
+        other.open_link(workspace.link())
+        assert other.source == workspace.source
+        assert other.draft.document == workspace.draft.document
+        assert other.problems == ()
+        assert len(other.frame) == 12_960
+    finally:
+        other.close()
+
+
+def test_a_link_holds_nothing_of_an_uploaded_file(workspace: Workspace, tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"patient": ["Ada", "Bo", "Cy", "Di"] * 10, "ward": ["Nord", "Süd"] * 20, "x": range(40)}
+    )
+    path = tmp_path / "clinic.csv"
+    frame.to_csv(path, index=False)
+    workspace.open_file("clinic.csv", path)
+    workspace.set_column(
+        "ward", role="quasi-identifier", kind="hierarchy", hierarchy={"nested": {"all": ["Nord", "Süd"]}}
+    )
+    workspace.set_algorithms(["greedy", "pattern-guided"])
+    options = {"pattern-guided": {"patterns": {"never": ["ward"]}, "local_search": True}}
+    workspace.draft.set(("steps", "anonymize", "options"), options)
+    workspace.draft.set(("steps", "diversify"), {"criterion": "l-diversity", "column": "patient", "l": 2})
+    kept = configuration(workspace.link())
+    said = " ".join(texts_in(kept))
+    for secret in ("clinic", "patient", "ward", "Nord", "Süd", "Ada"):
+        assert secret not in said, secret
+    assert kept["steps"][0]["anonymize"]["options"] == {"pattern-guided": {"local_search": True}}
+    other = Workspace()
+    try:
+        other.open_link(workspace.link())
+        assert other.frame is None
+        assert "Open your table" in other.status
+        copy = tmp_path / "again.csv"
+        frame.to_csv(copy, index=False)
+        other.open_file("again.csv", copy)
+        assert other.algorithms == ["greedy", "pattern-guided"]
+        assert other.draft.get(("steps", "diversify", "l")) == 2
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "c=", "c=!!!", "c=" + "A" * 9000, "c=" + base64.urlsafe_b64encode(b"[1]").decode(),
+     "c=" + base64.urlsafe_b64encode(b'{"version": 1}').decode(), "?c=" + base64.urlsafe_b64encode(b"\xff").decode()],
+)  # fmt: skip
+def test_a_broken_link_is_refused(workspace: Workspace, text: str) -> None:
+    with pytest.raises(ParameterError, match="holds no configuration"):
+        workspace.open_link(text)
+    assert workspace.frame is None
+
+
+def test_a_forged_link_gets_no_further_than_a_draft(workspace: Workspace) -> None:
+    def forged(**found: Any) -> str:
+        text = json.dumps({"version": 1, "steps": [], **found})
+        return "c=" + base64.urlsafe_b64encode(text.encode()).decode()
+
+    for source in (
+        {"dataset": "/etc/passwd"},
+        {"dataset": "nursery", "self": 1},
+        {"dataset": "nursery", "csv": "/etc/passwd"},
+    ):
+        with pytest.raises(ParameterError):
+            workspace.open_link(forged(source=source))
+    steps = [{"anonymize": {"algorithm": "greedy", "k": 2}}]
+    register = {"attack": [{"journalist": {"population": "/etc/passwd"}}]}
+    small = {"dataset": "census_like", "n": 30}
+    with pytest.raises(FlowError):
+        workspace.open_link(forged(source=small, steps=[*steps, register]))
+    assert workspace.frame is None
+    tree = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "/etc/passwd"}
+    workspace.open_link(forged(source=small, steps=steps, columns={"Gender": tree, "no": 3}))
+    assert workspace.problems != ()
+    assert "/etc/passwd" not in json.dumps(workspace.draft.document)
+    with pytest.raises(FlowError):
+        workspace.open_link(forged(steps=[*steps, register]))
+
+
+def test_every_text_of_a_link_is_known(workspace: Workspace) -> None:
+    workspace.open_dataset("location_example")
+    workspace.set_column("Age", boundary={"width": 10})
+    query = link(workspace.draft.document)
+    assert configuration(query)["columns"]["Age"]["boundary"] == {"width": 10}
+    frame = workspace.frame
+    cells = {str(cell) for name in ("Name", "SSN", "Diagnosis") for cell in frame[name]}
+    assert not cells & texts_in(configuration(query))

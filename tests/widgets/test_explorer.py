@@ -1,0 +1,360 @@
+"""The explorer without a browser: the state behind it, and widgets that show it and change it."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow.algorithms import registry
+from anonflow.algorithms.freeform.greedy import GREEDY
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.engine.execution import tasks
+from anonflow.errors import ParameterError
+
+pytest.importorskip("ipywidgets")
+
+from anonflow.widgets import Exploration
+
+
+@pytest.fixture(scope="module")
+def table() -> af.Table:
+    frame = af.datasets.census_like(300, seed=3)
+    return af.Table(frame, af.datasets.schema("census_like"))
+
+
+def done(panel: Any) -> Any:
+    panel.start()
+    panel.wait(120)
+    return panel
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """greedy waits in every partition until the event is set."""
+    go = threading.Event()
+
+    def run(part: Partition, k: int, **options: Any) -> Outcome:
+        go.wait(30)
+        return GREEDY.run(part, k)
+
+    method = Algorithm("greedy", run, "freeform", "", "k-regular", "", "")
+    real = registry.algorithm_named
+    monkeypatch.setattr(tasks, "algorithm_named", lambda name: method if name == "greedy" else real(name))
+    return go
+
+
+# ------------------------------------------------------------------------------------- the state
+
+
+def test_it_begins_with_what_can_be_run(table: af.Table) -> None:
+    model = Exploration(table)
+    assert (model.k, model.methods, model.partition_size) == (10, ("greedy", "mondrian"), 250)
+    assert model.problems == ()
+    assert model.roles["Age"] == "quasi-identifier"
+    assert model.roles["Salary-class"] == "sensitive"
+    assert Exploration(table.take(np.arange(5))).k == 5
+    assert Exploration(table.take(np.arange(40))).partition_size is None
+    assert list(model.runs.columns)[:4] == ["algorithm", "k", "records", "gcp"]
+    assert len(model.runs) == 0
+    assert model.chosen is None
+
+
+def test_a_frame_gets_a_first_guess() -> None:
+    model = Exploration(af.datasets.nursery().iloc[::61])
+    assert set(model.roles.values()) == {"quasi-identifier"}
+    assert model.table is not None
+    assert model.table.schema["form"].kind == "categorical"
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ({"k": 1}, "k must be"),
+        ({"k": True}, "k must be"),
+        ({"methods": ["gredy"]}, "did you mean 'greedy'"),
+        ({"partition_size": 1}, "partition_size"),
+    ],
+)
+def test_what_there_is_not_is_refused(table: af.Table, bad: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        af.explorer(table, **bad)
+    with pytest.raises(ParameterError, match="takes an anonflow"):
+        af.explorer("adult.csv")  # type: ignore[arg-type]
+
+
+def test_runs_are_those_of_the_library(table: af.Table) -> None:
+    """The same numbers as af.anonymize, verified."""
+    model = done(Exploration(table, k=4, methods=["mondrian", "greedy"], partition_size=100))
+    runs = model.runs
+    assert list(runs["algorithm"]) == ["mondrian", "greedy"]
+    assert list(runs.index) == [1, 2]
+    assert set(runs["checks"]) == {"2/2"}
+    assert set(runs["partition"]) == {"100"}
+    for name, gcp in zip(runs["algorithm"], runs["gcp"], strict=True):
+        made = af.anonymize(table, name, k=4, partition_size=100)
+        assert made.loss("gcp") == pytest.approx(gcp, abs=1e-12)
+    assert model.chosen is not None
+    assert model.chosen.algorithm.name == "greedy"  # it loses less
+    af.verify(table, model.chosen, ["covers", "k-regular"]).raise_if_failed()
+
+
+def test_runs_add_up_and_are_chosen(table: af.Table) -> None:
+    model = done(Exploration(table, k=3, methods=["mondrian"], partition_size=None))
+    model.k = 6
+    done(model)
+    assert list(model.runs["k"]) == [3, 6]
+    assert list(model.runs["partition"]) == ["whole table"] * 2
+    assert model.chosen.k == 6
+    model.choose(1)
+    assert model.chosen.k == 3
+    with pytest.raises(ParameterError, match="no such run"):
+        model.choose(3)
+
+
+def test_roles_make_another_table(table: af.Table) -> None:
+    model = Exploration(table, k=3, methods=["mondrian"])
+    before = model.unique.unique
+    for name in ("Country", "Occupation", "Age"):
+        model.set_role(name, "insensitive")
+    assert model.table.qi_columns == ("Gender", "Education", "Marital", "Race", "Workclass")
+    assert model.unique.unique < before
+    model.set_role("Age", "identifier")
+    assert "Age" not in model.table.frame.columns
+    model.set_role("Age", "quasi-identifier")
+    assert model.table.schema["Age"].kind == "numeric"
+    model.set_role("Salary-class", "quasi-identifier")
+    assert model.table.schema["Salary-class"].kind == "categorical"
+    done(model)
+    assert list(model.chosen.frame().columns) == [
+        "Age", "Gender", "Education", "Marital", "Race", "Workclass", "Salary-class",
+    ]  # fmt: skip
+    with pytest.raises(ParameterError, match="unknown column"):
+        model.set_role("Agee", "sensitive")
+    with pytest.raises(ParameterError, match="unknown role"):
+        model.set_role("Age", "secret")
+
+
+def test_what_cannot_work_is_said_before_the_run(table: af.Table) -> None:
+    model = Exploration(table, methods=["greedy", "mondrian"], partition_size=100)
+    model.k = 301
+    assert len(model.problems) == 2
+    assert all("300" in problem or "k" in problem for problem in model.problems)
+    with pytest.raises(ParameterError, match="greedy"):
+        model.start()
+    model.k = 10
+    model.methods = ()
+    assert model.problems == ("no method is chosen; choose at least one",)
+    model.methods = "greedy"
+    assert model.problems == ()
+    for name in model.roles:
+        model.set_role(name, "sensitive")
+    assert model.table is None
+    assert "quasi-identifier" in model.problems[0]
+    with pytest.raises(ParameterError, match="quasi-identifier"):
+        model.start()
+
+
+def test_blanks_in_numbers_are_suppressed_unless_the_schema_says_more() -> None:
+    frame = pd.DataFrame({"age": [1.0, None, 3.0, 4.0], "city": list("aabb")})
+    model = Exploration(
+        af.Table(
+            frame, {"age": {"role": "sensitive"}, "city": {"role": "quasi-identifier", "kind": "categorical"}}
+        ),
+        k=2,
+        methods=["mondrian"],
+    )
+    model.set_role("age", "quasi-identifier")
+    assert model.problems == ()  # the guess says what is done with them
+    assert model.table.schema["age"].missing == "suppress"
+
+
+def test_cancel_keeps_what_is_finished(table: af.Table, slow: threading.Event) -> None:
+    model = Exploration(table, k=3, methods=["mondrian", "greedy", "nh"], partition_size=60)
+    model.start()
+    assert model.running
+    for _ in range(600):
+        if len(model.finished) == 1:
+            break
+        time.sleep(0.05)
+    model.cancel()
+    slow.set()
+    model.wait(60)
+    assert not model.running
+    assert list(model.runs["algorithm"]) == ["mondrian"]
+    assert model.status == "Cancelled; 1 of 3 runs are done."
+    assert model.chosen.algorithm.name == "mondrian"
+    done(model)  # and it runs again
+    assert list(model.runs["algorithm"]) == ["mondrian", "mondrian", "greedy", "nh"]
+
+
+def test_progress_goes_up(table: af.Table) -> None:
+    seen: list[float] = []
+    model = Exploration(table, k=3, methods=["mondrian"], partition_size=50)
+    model.listen(lambda: seen.append(model.progress.get("mondrian k=3", -1.0)))
+    done(model)
+    shares = [share for share in seen if share >= 0]
+    assert shares == sorted(shares)
+    assert {round(share, 4) for share in shares} >= {round(at / 6, 4) for at in range(7)}
+    assert seen[-1] == -1.0
+
+
+def test_a_method_without_an_answer_is_a_row(table: af.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    from anonflow.errors import InfeasibleError
+
+    def run(part: Partition, k: int, **options: Any) -> Outcome:
+        raise InfeasibleError("no release exists; lower k")
+
+    method = Algorithm("mondrian", run, "classes", "", "k-anonymity", "", "")
+    real = registry.algorithm_named
+    monkeypatch.setattr(tasks, "algorithm_named", lambda name: method if name == "mondrian" else real(name))
+    model = done(Exploration(table, k=3, methods=["mondrian", "greedy"]))
+    assert list(model.runs["checks"]) == ["infeasible", "2/2"]
+    assert model.chosen.algorithm.name == "greedy"
+    with pytest.raises(ParameterError, match="no such run"):
+        model.choose(1)
+
+
+# ----------------------------------------------------------------------------------- the widgets
+
+
+def test_widgets_change_the_state(table: af.Table) -> None:
+    panel = af.explorer(table, partition_size=100)
+    panel.slider.value = 7
+    assert panel.k == 7
+    panel.boxes["mondrian"].value = False
+    panel.boxes["nh"].value = True
+    assert panel.methods == ("greedy", "nh")
+    panel.size.value = None
+    assert panel.partition_size is None
+    panel.roles["Age"].value = "insensitive"
+    assert "Age" not in panel.table.qi_columns
+
+
+def test_what_is_chosen_while_another_thread_draws_is_taken(table: af.Table) -> None:
+    panel = af.explorer(table, k=5)
+    drawing, drawn = threading.Event(), threading.Event()
+
+    def draw() -> None:
+        with panel._busy:
+            panel._hushed = True
+            drawing.set()
+            drawn.wait(10)
+            panel._hushed = False
+
+    artist = threading.Thread(target=draw)
+    artist.start()
+    drawing.wait(10)
+    user = threading.Thread(target=lambda: setattr(panel.slider, "value", 7))
+    user.start()
+    user.join(0.2)
+    drawn.set()
+    artist.join(10)
+    user.join(10)
+    assert panel.k == panel.slider.value == 7
+
+
+def test_the_state_changes_widgets(table: af.Table) -> None:
+    panel = af.explorer(table)
+    panel.k = 120
+    assert (panel.slider.value, panel.slider.max) == (120, 120)
+    panel.methods = ["forest"]
+    assert [name for name, box in panel.boxes.items() if box.value] == ["forest"]
+    panel.partition_size = 123
+    assert panel.size.value == 123
+    panel.exploration.set_role("Race", "sensitive")
+    assert panel.roles["Race"].value == "sensitive"
+    assert len(panel.runs) == 0
+
+
+def test_run_is_off_where_it_cannot_work(table: af.Table) -> None:
+    panel = af.explorer(table)
+    assert not panel.run.disabled
+    assert panel.stop.disabled
+    for box in panel.boxes.values():
+        box.value = False
+    assert panel.run.disabled
+    assert "no method is chosen" in panel.status.value
+    panel.boxes["greedy"].value = True
+    assert not panel.run.disabled
+
+
+def test_the_count_at_risk_follows_k(table: af.Table) -> None:
+    panel = af.explorer(table)
+    found = []
+    for k in (2, 5, 40):
+        panel.slider.value = k
+        (count,) = re.findall(r"; ([\d,]+) \([\d.]+%\) share", panel.hint.value)
+        found.append(int(count))
+        sizes = table.frame.groupby(list(table.qi_columns), dropna=False).size()
+        assert found[-1] == int(sizes[sizes < k].sum())
+    assert found == sorted(found)
+
+
+def test_run_fills_the_table_and_the_plots(table: af.Table) -> None:
+    panel = af.explorer(table, k=3, methods=["greedy", "mondrian"], partition_size=100)
+    panel.run.click()
+    panel.wait(120)
+    assert panel.results.value.count("<tr>") == 3
+    assert "2/2" in panel.results.value
+    assert [label for label, _ in panel.pick.options] == ["1: greedy, k = 3", "2: mondrian, k = 3"]
+    assert panel.pick.value == 1
+    assert panel.bars.children == ()
+    assert panel.plots[0].value.count("<title>") == 3 + 2  # the picture, two points, two in the legend
+    assert "each of the 300 records has 3 matches" in panel.plots[2].value
+    panel.pick.value = 2
+    assert panel.chosen.algorithm.name == "mondrian"
+    assert "records in the class" in panel.plots[2].value
+    assert not panel.run.disabled
+    assert panel.stop.disabled
+
+
+def test_cancel_is_a_button(table: af.Table, slow: threading.Event) -> None:
+    panel = af.explorer(table, k=3, methods=["greedy"], partition_size=60)
+    panel.run.click()
+    assert panel.run.disabled
+    assert not panel.stop.disabled
+    panel.stop.click()
+    slow.set()
+    panel.wait(60)
+    assert len(panel.runs) == 0
+    assert "Cancelled; 0 of 1 runs are done." in panel.status.value
+    assert panel.stop.disabled
+
+
+def test_it_shows_itself_without_widgets_too(table: af.Table) -> None:
+    panel = done(af.explorer(table, k=3, methods=["mondrian"]))
+    bundle, _ = panel._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert bundle["text/plain"] == "Explorer(300 records, k=3, methods=mondrian, 1 runs)"
+    assert "owner’s view" in bundle["text/html"]
+    assert bundle["text/html"].count("<svg") == 3
+
+
+def test_hostile_names_are_escaped() -> None:
+    evil = "<script>alert(1)</script>"
+    frame = pd.DataFrame({evil: list("aabbccdd") * 3, "age": range(24)})
+    schema = {
+        evil: {"role": "quasi-identifier", "kind": "categorical"},
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+    }
+    panel = done(af.explorer(af.Table(frame, schema), k=2))
+    bundle, _ = panel._repr_mimebundle_()
+    shown = [bundle["text/html"], panel.results.value, panel.hint.value, panel.status.value]
+    assert "<script>" not in "".join([*shown, *(plot.value for plot in panel.plots)])
+
+
+def test_a_slider_step_answers_at_once(table: af.Table) -> None:
+    frame = af.datasets.census_like(30_000, seed=1)
+    panel = af.explorer(af.Table(frame, af.datasets.schema("census_like")))
+    panel.slider.value = 11
+    begin = time.process_time()
+    for k in range(12, 17):
+        panel.slider.value = k
+    assert (time.process_time() - begin) / 5 < 0.2
