@@ -1,4 +1,13 @@
-"""Ejection chains: matches handed on from record to record until the loss has fallen."""
+"""Ejection chains: a match is handed on from record to record until the loss has fallen.
+
+A local search on a k-regular graph in the manner of Lin and Kernighan (Oper. Res. 21, 1973; Glover, Discrete Appl.
+Math. 65, 1996). Record i drops a match a and takes another original b from a record j that holds it; j takes one
+from a third record, and so on, until the last one takes a. Every original keeps its k places, so the graph stays
+k-regular; the loss changes by the sum of what the records of the chain cost more or less, each standing in it once.
+
+Chains are confined to blocks of records: what is written belongs to records of the block and to places that they
+hold. So blocks can be worked on at once, and the result is the same in any order.
+"""
 
 from __future__ import annotations
 
@@ -9,377 +18,434 @@ import numpy as np
 from anonflow.kernels.jit import jit
 from anonflow.kernels.slot_rows import Rows, renew_rows, rises, rises_of
 
-DEPTH = 8
+__all__ = [
+    "Search",
+    "Workspace",
+    "block_chains",
+    "block_chains_jit",
+    "chain",
+    "chain_jit",
+    "descend",
+    "descend_jit",
+    "hand_on",
+    "hand_on_jit",
+    "holds",
+    "holds_jit",
+    "note",
+    "note_jit",
+    "take_back",
+    "take_back_jit",
+    "workspace",
+    "workspace_jit",
+]
+
 _SHIFT = np.int64(32)
 
 
 class Search(NamedTuple):
-    matches: np.ndarray  # (n, k) int32
-    holders: np.ndarray  # (n, k) int32: places j k + s
-    turn: np.ndarray  # (n, k) int32: holders[matches[j, s], turn[j, s]] == j k + s
-    near: np.ndarray  # (n, C) int32, -1 none
-    block: np.ndarray  # (n,) int32
-    active: np.ndarray  # (n,) bool
+    """A k-regular graph of n records, from both sides, and where chains may go.
+
+    Attributes
+    ----------
+    matches : numpy.ndarray, shape (n, k), int32
+        ``matches[j, 0] == j``.
+    holders : numpy.ndarray, shape (n, k), int32
+        The k places that hold each original: place ``j k + s`` is record j's slot s. ``holders[i, 0] == i k``.
+    turn : numpy.ndarray, shape (n, k), int32
+        ``holders[matches[j, s], turn[j, s]] == j k + s``: both ends of an edge change in O(1).
+    near : numpy.ndarray, shape (n, C), int32
+        Originals that a record may take, those that raise its cost least first; -1 from where there are no more.
+    block : numpy.ndarray, shape (n,), int32
+        A chain stays among records of one number.
+    waiting : numpy.ndarray, shape (n,), bool
+        Records in the queue of their block; none between calls.
+    """
+
+    matches: np.ndarray
+    holders: np.ndarray
+    turn: np.ndarray
+    near: np.ndarray
+    block: np.ndarray
+    waiting: np.ndarray
 
 
-def holds(matches: np.ndarray, j: int, a: int) -> bool:
+class Workspace(NamedTuple):
+    """What a search writes on, made once for a block.
+
+    Attributes
+    ----------
+    record, slot, gained : numpy.ndarray, shape (depth,), int64
+        The chain: ``record[e]`` takes ``gained[e]`` in ``slot[e]``.
+    ids, up : numpy.ndarray, shape (C,), int64 and float64
+        Candidates, and by how much they raise a cost.
+    place, taken, after : numpy.ndarray, shape (tests,), int64, int64 and float64
+        Steps from the last record of the chain, best first: the place that gives an original up, the original, and the
+        partial gain after it.
+    back : numpy.ndarray, shape (tests,), float64
+        By how much the first record's match raises the cost of those who would take it.
+    words : numpy.ndarray, shape (k,), uint64
+    """
+
+    record: np.ndarray
+    slot: np.ndarray
+    gained: np.ndarray
+    ids: np.ndarray
+    up: np.ndarray
+    place: np.ndarray
+    taken: np.ndarray
+    after: np.ndarray
+    back: np.ndarray
+    words: np.ndarray
+
+
+def workspace(k: int, candidates: int, depth: int, tests: int) -> Workspace:
+    """Room for a search."""
+    return Workspace(
+        np.empty(depth, np.int64),
+        np.empty(depth, np.int64),
+        np.empty(depth, np.int64),
+        np.empty(candidates, np.int64),
+        np.empty(candidates),
+        np.empty(tests, np.int64),
+        np.empty(tests, np.int64),
+        np.empty(tests),
+        np.empty(tests),
+        np.empty(k, np.uint64),
+    )
+
+
+workspace_jit = jit(workspace)
+
+
+def holds(matches: np.ndarray, j: int, i: int) -> bool:
+    """Whether record j matches original i."""
+    found = False
     for d in range(matches.shape[1]):
-        if matches[j, d] == a:
-            return True
-    return False
+        found |= matches[j, d] == i
+    return found
 
 
 holds_jit = jit(holds)
 
 
-def chain(rows: Rows, search: Search, i: int, s: int, record: np.ndarray, slot: np.ndarray, gained: np.ndarray, depth: int, ids: np.ndarray, up: np.ndarray, places: np.ndarray, who: np.ndarray, afters: np.ndarray, up_a: np.ndarray, breadth: np.ndarray, filled: np.ndarray, tried: np.ndarray) -> int:
-    """Find a chain from record i's slot s that lowers the loss; its length, 0 if none."""
+def chain(rows: Rows, search: Search, i: int, s: int, work: Workspace) -> int:
+    """Look for a chain that begins with record i's match in slot s and lowers the loss.
+
+    Parameters
+    ----------
+    rows : Rows
+    search : Search
+    i, s : int
+        0 < s < k.
+    work : Workspace
+        ``record, slot, gained`` are the chain that was found.
+
+    Returns
+    -------
+    int
+        Its length, 2 or more; 0 if none was found.
+
+    Notes
+    -----
+    From the last record of the chain the steps of largest partial gain are looked at, as many as `work` has room
+    for, all positive. If the first record's match can be taken by one of them at a gain, the chain closes with the
+    largest; else the first step is followed. Gains are true ones: no record stands in a chain twice, and no edge is
+    doubled.
+
+    O(depth (C (q + k) + tests q)).
+    """
     k = rows.size[0]
+    depth = len(work.record)
+    tests = len(work.after)
     matches = search.matches
-    a = np.int64(matches[i, s])
+    first = np.int64(matches[i, s])
     mine = search.block[i]
-    most = places.shape[1]
-    record[0] = i
-    slot[0] = s
-    partial = rows.drop[i * k + s]
-    level = 0
-    fresh = True
-    while level >= 0:
-        if fresh:
-            cur = record[level]
-            m = 0
-            while m < search.near.shape[1] and search.near[cur, m] >= 0:
-                ids[m] = search.near[cur, m]
-                m += 1
-            rises(rows, cur * k + slot[level], ids, m, up)
-            count = 0
-            for c in range(m):
-                left = partial - up[c]
-                if left <= 0.0:
+    work.record[0] = i
+    work.slot[0] = s
+    gain = rows.drop[i * k + s]
+    length = 1
+    while length < depth and gain > 0.0:
+        j = work.record[length - 1]
+        m = 0
+        while m < search.near.shape[1] and search.near[j, m] >= 0:
+            work.ids[m] = search.near[j, m]
+            m += 1
+        rises(rows, j * k + work.slot[length - 1], work.ids, m, work.up)
+        count = 0
+        for c in range(m):
+            left = gain - work.up[c]
+            b = work.ids[c]
+            if left <= 0.0 or b == first or holds(matches, j, b):
+                continue
+            for d in range(1, k):
+                place = np.int64(search.holders[b, d])
+                after = left + rows.drop[place]
+                if after <= 0.0 or (count == tests and after <= work.after[tests - 1]):
                     continue
-                b = ids[c]
-                if b == a or holds(matches, cur, b):
+                other = place // k
+                if search.block[other] != mine or holds(matches, other, first):
                     continue
-                for d in range(1, k):
-                    place = np.int64(search.holders[b, d])
-                    after = left + rows.drop[place]
-                    if count == most and after <= afters[level, most - 1]:
-                        continue
-                    j = place // k
-                    if search.block[j] != mine or holds(matches, j, a):
-                        continue
-                    passed = False
-                    for e in range(level + 1):
-                        passed |= record[e] == j
-                    if passed:
-                        continue
-                    x = count if count < most else most - 1
-                    while x > 0 and afters[level, x - 1] < after:
-                        afters[level, x] = afters[level, x - 1]
-                        places[level, x] = places[level, x - 1]
-                        who[level, x] = who[level, x - 1]
-                        x -= 1
-                    afters[level, x] = after
-                    places[level, x] = place
-                    who[level, x] = b
-                    count = min(count + 1, most)
-            filled[level] = count
-            tried[level] = 0
-            rises_of(rows, a, places[level], count, up_a)
-            closing = 0.0
-            at = -1
-            for x in range(count):
-                if afters[level, x] - up_a[x] > closing:
-                    closing = afters[level, x] - up_a[x]
-                    at = x
-            if at >= 0:
-                gained[level] = who[level, at]
-                record[level + 1] = places[level, at] // k
-                slot[level + 1] = places[level, at] % k
-                gained[level + 1] = a
-                return level + 2
-        if level + 2 < depth and tried[level] < filled[level] and tried[level] < breadth[level]:
-            x = tried[level]
-            tried[level] += 1
-            gained[level] = who[level, x]
-            record[level + 1] = places[level, x] // k
-            slot[level + 1] = places[level, x] % k
-            partial = afters[level, x]
-            level += 1
-            fresh = True
-        else:
-            level -= 1
-            fresh = False
+                passed = False
+                for e in range(length):
+                    passed |= work.record[e] == other
+                if passed:
+                    continue
+                at = count if count < tests else tests - 1
+                while at > 0 and work.after[at - 1] < after:
+                    work.after[at] = work.after[at - 1]
+                    work.place[at] = work.place[at - 1]
+                    work.taken[at] = work.taken[at - 1]
+                    at -= 1
+                work.after[at] = after
+                work.place[at] = place
+                work.taken[at] = b
+                count = min(count + 1, tests)
+        if count == 0:
+            return 0
+        rises_of(rows, first, work.place, count, work.back)
+        closing = 0.0
+        at = 0
+        for e in range(count):
+            if work.after[e] - work.back[e] > closing:
+                closing = work.after[e] - work.back[e]
+                at = e
+        work.gained[length - 1] = work.taken[at]
+        work.record[length] = work.place[at] // k
+        work.slot[length] = work.place[at] % k
+        length += 1
+        if closing > 0.0:
+            work.gained[length - 1] = first
+            return length
+        gain = work.after[0]
     return 0
 
 
 chain_jit = jit(chain)
 
 
-def hand_on(rows: Rows, search: Search, record: np.ndarray, slot: np.ndarray, gained: np.ndarray, length: int) -> None:
-    """Make gained[e] the match of record[e] in slot[e], for all e at once."""
+def hand_on(rows: Rows, search: Search, work: Workspace, length: int) -> None:
+    """Reverse a chain: ``record[e]`` takes ``gained[e]`` in ``slot[e]``, all at once; O(length k q)."""
     k = rows.size[0]
-    last = length - 1
-    a_turn = search.turn[record[0], slot[0]]
+    last = search.turn[work.record[0], work.slot[0]]
     for e in range(length):
-        j = record[e]
-        s = slot[e]
-        d = search.turn[record[e + 1], slot[e + 1]] if e < last else a_turn
-        search.matches[j, s] = gained[e]
-        search.holders[gained[e], d] = j * k + s
+        j = work.record[e]
+        s = work.slot[e]
+        d = last
+        if e + 1 < length:
+            d = search.turn[work.record[e + 1], work.slot[e + 1]]
+        search.matches[j, s] = work.gained[e]
+        search.holders[work.gained[e], d] = j * k + s
         search.turn[j, s] = d
-    room = np.empty(k, np.uint64)
     for e in range(length):
-        renew_rows(rows, search.matches, record[e], room)
+        renew_rows(rows, search.matches, work.record[e], work.words)
 
 
 hand_on_jit = jit(hand_on)
 
 
-def descend(rows: Rows, search: Search, queue: np.ndarray, waiting: np.ndarray, tail: int, most: int, depth: int, most_tests: int, breadth: np.ndarray,
-            record: np.ndarray, slot: np.ndarray, gained: np.ndarray, journal: np.ndarray, kept: np.ndarray, counts: np.ndarray, debt: float) -> float:
-    """Visit queued records until none is left or `most` visits; total change.
+def note(search: Search, work: Workspace, length: int, journal: np.ndarray, entries: int) -> int:
+    """Enter in a journal what a chain is about to change; the number of entries now."""
+    for e in range(length):
+        j = work.record[e]
+        s = work.slot[e]
+        journal[entries + e, 0] = j
+        journal[entries + e, 1] = s
+        journal[entries + e, 2] = search.matches[j, s]
+        journal[entries + e, 3] = search.turn[j, s]
+    return entries + length
 
-    journal: (J, 3) record, slot, lost ; kept[0] number of entries, -1: none kept."""
+
+note_jit = jit(note)
+
+
+def take_back(rows: Rows, search: Search, work: Workspace, journal: np.ndarray, entries: int) -> None:
+    """Undo what a journal says, the last entry first: every bit is as before."""
+    k = rows.size[0]
+    for e in range(entries - 1, -1, -1):
+        j = journal[e, 0]
+        s = journal[e, 1]
+        search.matches[j, s] = journal[e, 2]
+        search.turn[j, s] = journal[e, 3]
+        search.holders[journal[e, 2], journal[e, 3]] = j * k + s
+        search.waiting[j] = True
+    for e in range(entries):
+        j = journal[e, 0]
+        if search.waiting[j]:
+            search.waiting[j] = False
+            renew_rows(rows, search.matches, j, work.words)
+
+
+take_back_jit = jit(take_back)
+
+
+def descend(
+    rows: Rows,
+    search: Search,
+    work: Workspace,
+    queue: np.ndarray,
+    tail: int,
+    visits: int,
+    owed: float,
+    journal: np.ndarray,
+    facts: np.ndarray,
+) -> float:
+    """Visit records that wait, and those that chains change, until none is left.
+
+    Parameters
+    ----------
+    rows : Rows
+    search : Search
+    work : Workspace
+    queue : numpy.ndarray, shape (at least the block's records,), int64
+        ``queue[:tail]`` are the records that wait; a ring.
+    tail : int
+    visits : int
+        At most.
+    owed : float
+        It ends where the change makes up for exactly that: with a kick of this price undone nothing else is new.
+    journal : numpy.ndarray, shape (J, 4), int64
+        Entries are kept, and it ends where there is no more room; none are kept where J is 0.
+    facts : numpy.ndarray, shape (5,), int64
+        Added to: chains, records in them. ``facts[4]`` is the number of entries in the journal.
+
+    Returns
+    -------
+    float
+        The change of the loss, 0 or negative.
+    """
     k = rows.size[0]
     size = len(queue)
     head = 0
-    visits = 0
-    ids = np.empty(search.near.shape[1], np.int64)
-    up = np.empty(search.near.shape[1])
-    places = np.empty((depth, most_tests), np.int64)
-    who = np.empty((depth, most_tests), np.int64)
-    afters = np.empty((depth, most_tests))
-    filled = np.empty(depth, np.int64)
-    tried = np.empty(depth, np.int64)
-    up_a = np.empty(most_tests)
     change = 0.0
-    while tail > head and visits < most:
+    while head < tail and head < visits:
         i = queue[head % size]
         head += 1
-        waiting[i] = False
-        visits += 1
-        s = 1
+        search.waiting[i] = False
+        s = np.int64(1)
         while s < k:
             length = 0
             if rows.drop[i * k + s] > 0.0:
-                length = chain(rows, search, i, s, record, slot, gained, depth, ids, up, places, who, afters, up_a, breadth, filled, tried)
+                length = chain(rows, search, i, s, work)
             if length == 0:
                 s += 1
                 continue
-            if kept[0] >= 0:
-                if kept[0] + length > len(journal):
+            if len(journal) > 0:
+                if facts[4] + length > len(journal):
+                    visits = head
                     break
-                for e in range(length):
-                    journal[kept[0] + e, 0] = record[e]
-                    journal[kept[0] + e, 1] = slot[e]
-                    journal[kept[0] + e, 2] = search.matches[record[e], slot[e]]
-                kept[0] += length
+                facts[4] = note(search, work, length, journal, facts[4])
+            facts[0] += 1
+            facts[1] += length
             for e in range(length):
-                change -= rows.drop[record[e] * k]
-            hand_on(rows, search, record, slot, gained, length)
-            counts[0] += 1
-            counts[1] += length
+                change -= rows.drop[work.record[e] * k]
+            hand_on(rows, search, work, length)
             for e in range(length):
-                change += rows.drop[record[e] * k]
-                if not waiting[record[e]] and debt + change != 0.0:
-                    waiting[record[e]] = True
-                    queue[tail % size] = record[e]
+                j = work.record[e]
+                change += rows.drop[j * k]
+                if not search.waiting[j]:
+                    search.waiting[j] = True
+                    queue[tail % size] = j
                     tail += 1
-            if debt + change == 0.0:
-                most = 0
+            if change + owed == 0.0:
+                visits = head
                 break
-    while tail > head:
-        waiting[queue[head % size]] = False
+    while head < tail:
+        search.waiting[queue[head % size]] = False
         head += 1
-    counts[2] += visits
     return change
 
 
 descend_jit = jit(descend)
 
 
-def improve_block(rows: Rows, search: Search, members: np.ndarray, waiting: np.ndarray, most: int, depth: int, most_tests: int, breadth: np.ndarray, lanes: np.ndarray, dear: float, cap: int, counts: np.ndarray) -> float:
-    """Chains from all active records of a block, then a kick for each row of lanes."""
+def block_chains(
+    rows: Rows,
+    search: Search,
+    members: np.ndarray,
+    lanes: np.ndarray,
+    dear: float,
+    sizes: np.ndarray,
+    facts: np.ndarray,
+) -> float:
+    """Chains among the records of a block until none is found, then kicks.
+
+    A kick exchanges two matches at random, not too dearly; chains follow from the two records. All of it is undone
+    unless the loss has not risen.
+
+    Parameters
+    ----------
+    rows : Rows
+    search : Search
+    members : numpy.ndarray, shape (m,), int64
+        The block's records, in the order in which they are visited.
+    lanes : numpy.ndarray, shape (kicks, 4), uint32
+        Random numbers: which record, slot, candidate and holder of it.
+    dear : float
+        What a kick may cost.
+    sizes : numpy.ndarray, shape (5,), int64
+        Records in a chain at most; steps looked at from each; visits in all; visits after a kick; entries of its
+        journal.
+    facts : numpy.ndarray, shape (5,), int64
+        Added to: chains, records in them, kicks made, kicks that lowered the loss.
+
+    Returns
+    -------
+    float
+        The change of the loss, 0 or negative.
+
+    Notes
+    -----
+    O(visits k depth (C (q + k) + tests q)) time; O(m + C + depth tests) memory.
+    """
     k = rows.size[0]
-    ids1 = np.empty(1, np.int64)
-    up1 = np.empty(1)
-    queue = np.empty(len(members) + 1, np.int64)
-    record = np.empty(depth + 1, np.int64)
-    slot = np.empty(depth + 1, np.int64)
-    gained = np.empty(depth + 1, np.int64)
-    journal = np.empty((4096, 3), np.int64)
-    kept = np.full(1, -1, np.int64)
-    tail = 0
-    for e in range(len(members)):
-        if search.active[members[e]]:
-            queue[tail] = members[e]
-            waiting[members[e]] = True
-            tail += 1
-    change = descend(rows, search, queue, waiting, tail, most, depth, most_tests, breadth, record, slot, gained, journal, kept, counts, np.inf)
+    count = len(members)
+    work = workspace(k, search.near.shape[1], sizes[0], sizes[1])
+    queue = np.empty(count + 1, np.int64)
+    for e in range(count):
+        queue[e] = members[e]
+        search.waiting[members[e]] = True
+    journal = np.empty((0, 4), np.int64)
+    change = descend(rows, search, work, queue, count, sizes[2], np.inf, journal, facts)
+    journal = np.empty((sizes[4], 4), np.int64)
     for e in range(len(lanes)):
-        i = members[(np.int64(lanes[e, 0]) * len(members)) >> _SHIFT]
+        i = members[(np.int64(lanes[e, 0]) * count) >> _SHIFT]
         s = 1 + ((np.int64(lanes[e, 1]) * (k - 1)) >> _SHIFT)
         b = np.int64(search.near[i, (np.int64(lanes[e, 2]) * search.near.shape[1]) >> _SHIFT])
-        if b < 0:
+        if b < 0 or holds(search.matches, i, b):
             continue
         place = np.int64(search.holders[b, 1 + ((np.int64(lanes[e, 3]) * (k - 1)) >> _SHIFT)])
         j = place // k
         a = np.int64(search.matches[i, s])
-        if search.block[j] != search.block[i] or j == i or holds(search.matches, i, b) or holds(search.matches, j, a):
+        if search.block[j] != search.block[i] or j == i or holds(search.matches, j, a):
             continue
-        ids1[0] = b
-        rises(rows, i * k + s, ids1, 1, up1)
-        delta = up1[0] - rows.drop[i * k + s]
-        if delta > dear:
+        work.ids[0] = b
+        rises(rows, i * k + s, work.ids, 1, work.up)
+        owed = work.up[0] - rows.drop[i * k + s]
+        work.ids[0] = a
+        rises(rows, place, work.ids, 1, work.up)
+        owed += work.up[0] - rows.drop[place]
+        if owed > dear:
             continue
-        ids1[0] = a
-        rises(rows, place, ids1, 1, up1)
-        delta += up1[0] - rows.drop[place]
-        if delta > dear:
-            continue
-        counts[3] += 1
-        record[0] = i
-        slot[0] = s
-        gained[0] = b
-        record[1] = j
-        slot[1] = place % k
-        gained[1] = a
-        journal[0, 0] = i
-        journal[0, 1] = s
-        journal[0, 2] = a
-        journal[1, 0] = j
-        journal[1, 1] = place % k
-        journal[1, 2] = b
-        kept[0] = 2
-        hand_on(rows, search, record, slot, gained, 2)
+        facts[2] += 1
+        work.record[0] = i
+        work.slot[0] = s
+        work.gained[0] = b
+        work.record[1] = j
+        work.slot[1] = place % k
+        work.gained[1] = a
+        facts[4] = note(search, work, 2, journal, 0)
+        hand_on(rows, search, work, 2)
         queue[0] = i
         queue[1] = j
-        waiting[i] = True
-        waiting[j] = True
-        delta += descend(rows, search, queue, waiting, 2, cap, depth, most_tests, breadth, record, slot, gained, journal, kept, counts, delta)
-        if delta > 0.0:
-            undo(rows, search, journal, kept[0])
+        search.waiting[i] = True
+        search.waiting[j] = True
+        owed += descend(rows, search, work, queue, 2, sizes[3], owed, journal, facts)
+        if owed > 0.0:
+            take_back(rows, search, work, journal, facts[4])
         else:
-            change += delta
-            if delta < 0.0:
-                counts[4] += 1
+            change += owed
+            facts[3] += owed < 0.0
     return change
 
 
-def undo(rows: Rows, search: Search, journal: np.ndarray, count: int) -> None:
-    """Take the journal back, last entry first: entries of one chain are consecutive; each restores a slot."""
-    k = rows.size[0]
-    room = np.empty(k, np.uint64)
-    for e in range(count - 1, -1, -1):
-        search.matches[journal[e, 0], journal[e, 1]] = journal[e, 2]
-    for e in range(count):
-        j = journal[e, 0]
-        s = journal[e, 1]
-        seen = False
-        for f in range(e):
-            seen |= journal[f, 0] == j
-        if not seen:
-            renew_rows(rows, search.matches, j, room)
-    # holders: places not in use any more get what came free
-    for e in range(count):
-        j = journal[e, 0]
-        s = journal[e, 1]
-        a = np.int64(search.matches[j, s])
-        # this place must be in holders[a]; find a stale place there
-        found = False
-        for d in range(k):
-            found |= search.holders[a, d] == j * k + s
-        if not found:
-            for d in range(k):
-                p = np.int64(search.holders[a, d])
-                if search.matches[p // k, p % k] != a:
-                    search.holders[a, d] = j * k + s
-                    search.turn[j, s] = d
-                    break
-        else:
-            for d in range(k):
-                if search.holders[a, d] == j * k + s:
-                    search.turn[j, s] = d
-
-
-undo_jit = jit(undo)
-improve_block_jit = jit(improve_block)
-
-
-def two_hops(rows: Rows, search: Search, orders: np.ndarray, ranks: np.ndarray, reach: int, strangers: np.ndarray, start: int, stop: int, seed: int) -> None:
-    """near[i] for start..stop-1."""
-    k = rows.size[0]
-    C = search.near.shape[1]
-    n = len(search.matches)
-    most = 1024
-    table = np.zeros(4096, np.int64)
-    ids = np.empty(most + 2 * reach * len(orders) + strangers.shape[0], np.int64)
-    cost = np.empty(len(ids))
-    key = np.empty(C)
-    place = np.empty(C, np.int64)
-    for i in range(start, stop):
-        stamp = np.int64(i + 1) << 32
-        count = 0
-        for d in range(k):
-            a = np.int64(search.matches[i, d])
-            h = (a * 2654435761) & 4095
-            while table[h] >> 32 == i + 1:
-                h = (h + 1) & 4095
-            table[h] = stamp | a
-        for d in range(k):
-            a = np.int64(search.matches[i, d])
-            for e in range(k):
-                j = np.int64(search.holders[a, e]) // k
-                for f in range(k):
-                    b = np.int64(search.matches[j, f])
-                    h = (b * 2654435761) & 4095
-                    while table[h] >> 32 == i + 1 and table[h] != stamp | b:
-                        h = (h + 1) & 4095
-                    if table[h] != stamp | b and count < most:
-                        table[h] = stamp | b
-                        ids[count] = b
-                        count += 1
-        for o in range(len(orders)):
-            at = ranks[o, i]
-            for e in range(-reach, reach + 1):
-                if 0 <= at + e < n:
-                    b = orders[o, at + e]
-                    h = (b * 2654435761) & 4095
-                    while table[h] >> 32 == i + 1 and table[h] != stamp | b:
-                        h = (h + 1) & 4095
-                    if table[h] != stamp | b:
-                        table[h] = stamp | b
-                        ids[count] = b
-                        count += 1
-        for e in range(len(strangers)):
-            b = (i + strangers[e]) % n
-            h = (b * 2654435761) & 4095
-            while table[h] >> 32 == i + 1 and table[h] != stamp | b:
-                h = (h + 1) & 4095
-            if table[h] != stamp | b:
-                table[h] = stamp | b
-                ids[count] = b
-                count += 1
-        # the C cheapest, by insertion into a sorted list
-        filled = 0
-        rises(rows, i * k, ids, count, cost)
-        for e in range(count):
-            c = cost[e]
-            if filled == C and c >= key[C - 1]:
-                continue
-            at = filled if filled < C else C - 1
-            while at > 0 and key[at - 1] > c:
-                key[at] = key[at - 1]
-                place[at] = place[at - 1]
-                at -= 1
-            key[at] = c
-            place[at] = ids[e]
-            filled = min(filled + 1, C)
-        for e in range(C):
-            search.near[i, e] = place[e] if e < filled else -1
-
-
-two_hops_jit = jit(two_hops)
-
-
+block_chains_jit = jit(block_chains)

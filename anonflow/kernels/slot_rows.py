@@ -27,7 +27,6 @@ __all__ = [
     "rises_jit",
     "rises_of",
     "rises_of_jit",
-    "row_bytes",
 ]
 
 _NONE = np.uint64(0)
@@ -119,11 +118,7 @@ def empty_rows(plan: Plan, origin: State, k: int) -> Rows:
     Returns
     -------
     Rows
-        Rows are not set; :func:`renew_rows` does it. O(n k q) memory: :func:`row_bytes`.
-
-    Raises
-    ------
-    None
+        Rows are not set; :func:`renew_rows` does it. O(n k q) memory.
     """
     n = len(origin.cost)
     r = len(plan.range_form)
@@ -229,17 +224,8 @@ def _nodes(plan: Plan, t: int, origin: State) -> np.ndarray:
     return node
 
 
-def row_bytes(plan: Plan, origin: State, k: int) -> int:
-    raise NotImplementedError
-
-
 def run_price(rows: Rows, t: int, lo: float, hi: float) -> float:
-    """Cost of a run on range QI t, of form WHOLE or ENTROPY.
-
-    Raises
-    ------
-    None
-    """
+    """Cost of a run on range QI t, of form WHOLE or ENTROPY."""
     if rows.form[t] == WHOLE:
         return rows.unit[t] if lo <= 0.0 and hi >= rows.last[t] else 0.0
     start = rows.table_at[t] + np.int64(lo)
@@ -251,12 +237,7 @@ run_price_jit = jit(run_price)
 
 
 def rises(rows: Rows, y: int, ids: np.ndarray, m: int, out: np.ndarray) -> None:
-    """``out[c]``: what row y would cost more if it covered original ``ids[c]`` as well, c < m.
-
-    Raises
-    ------
-    None
-    """
+    """``out[c]``: what row y would cost more if it covered original ``ids[c]`` as well, c < m."""
     own = rows.size[2]
     Y = y * rows.size[1]
     r = len(rows.form)
@@ -310,6 +291,11 @@ def rises(rows: Rows, y: int, ids: np.ndarray, m: int, out: np.ndarray) -> None:
     for e in range(len(rows.set_form)):
         q = Y + rows.set_place[e]
         sums = q + rows.set_words[e]
+        mass = mlog = cost = 0.0
+        if rows.set_form[e] == ENTROPY:
+            mass = rows.num[sums]
+            mlog = rows.num[sums + 1]
+            cost = bit_cost(rows.set_unit[e], mass, mlog)
         for c in range(m):
             code = np.int64(rows.own_word[ids[c] * own + begin + e])
             if (rows.word[q + (code >> 6)] >> np.uint64(code & _LOW)) & _ONE == _NONE:
@@ -317,23 +303,17 @@ def rises(rows: Rows, y: int, ids: np.ndarray, m: int, out: np.ndarray) -> None:
                     out[c] += rows.set_unit[e] if np.int64(rows.word[sums]) + 1 == rows.set_least[e] else 0.0
                 else:
                     code += rows.set_mass[e]
-                    mass = rows.num[sums]
-                    mlog = rows.num[sums + 1]
                     out[c] += bit_cost(
                         rows.set_unit[e], mass + rows.own_mass[code], mlog + rows.own_mlog[code]
-                    ) - bit_cost(rows.set_unit[e], mass, mlog)
+                    )
+                    out[c] -= cost
 
 
 rises_jit = jit(rises)
 
 
 def rises_of(rows: Rows, x: int, places: np.ndarray, m: int, out: np.ndarray) -> None:
-    """``out[c]``: what row ``places[c]`` would cost more if it covered original x as well, c < m.
-
-    Raises
-    ------
-    None
-    """
+    """``out[c]``: what row ``places[c]`` would cost more if it covered original x as well, c < m."""
     stride = rows.size[1]
     X = x * rows.size[2]
     r = len(rows.form)
@@ -405,10 +385,6 @@ def renew_rows(rows: Rows, matches: np.ndarray, j: int, room: np.ndarray) -> Non
     j : int
     room : numpy.ndarray, shape (k,), uint64
         To work in.
-
-    Raises
-    ------
-    None
 
     Notes
     -----
@@ -524,12 +500,7 @@ renew_rows_jit = jit(renew_rows)
 
 
 def renew_span(rows: Rows, matches: np.ndarray, start: int, stop: int) -> None:
-    """:func:`renew_rows` for the records start to stop - 1.
-
-    Raises
-    ------
-    None
-    """
+    """:func:`renew_rows` for the records start to stop - 1."""
     room = np.empty(matches.shape[1], np.uint64)
     for j in range(start, stop):
         renew_rows(rows, matches, j, room)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from anonflow.algorithms.freeform.chains import improve_by_chains
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.two_phase_candidates import cancel, nearness, sparse_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
@@ -45,7 +46,9 @@ def two_phase(
     start: str = "auto",
     first: int = 1_000,
     candidates: int = 32,
-    improve: str = "reassign",
+    improve: str = "chains",
+    rounds: int = 8,
+    kicks: int = 10,
     block: int = 256,
     passes: int = 60,
     t: int = 2,
@@ -119,11 +122,13 @@ def two_phase(
     """
     if start not in ("auto", "dense", "sparse"):
         raise ParameterError("two-phase: start must be auto, dense or sparse")
-    if improve not in ("reassign", "cycles", "both"):
-        raise ParameterError("two-phase: improve must be reassign, cycles or both")
+    if improve not in ("chains", "reassign", "cycles", "both"):
+        raise ParameterError("two-phase: improve must be chains, reassign, cycles or both")
     low = {"first": 1, "candidates": 1, "block": 2, "passes": 0, "t": 1, "p": 0, "restarts": 0}
+    low |= {"rounds": 0, "kicks": 0}
     given = {"first": first, "candidates": candidates, "block": block, "passes": passes, "t": t, "p": p}
-    for name, value in (given | {"restarts": restarts}).items():
+    given |= {"restarts": restarts, "rounds": rounds, "kicks": kicks}
+    for name, value in given.items():
         if value is not None and value < low[name]:
             raise ParameterError(f"two-phase: {name} must be at least {low[name]}, not {value}")
     matches, facts = two_phase_matches(
@@ -136,6 +141,8 @@ def two_phase(
         start=start,
         candidates=candidates,
         improvement=improve,
+        rounds=rounds,
+        kicks=kicks,
         t=t,
         p=p,
         restarts=restarts,
@@ -154,7 +161,9 @@ def two_phase_matches(
     *,
     start: str = "auto",
     candidates: int = 32,
-    improvement: str = "reassign",
+    improvement: str = "chains",
+    rounds: int = 8,
+    kicks: int = 10,
     t: int = 2,
     p: int | None = None,
     restarts: int = 20,
@@ -220,7 +229,7 @@ def two_phase_matches(
                     last = now
                     if now == 0.0 or idle == (PATIENCE if n <= block else 1):
                         break
-            if improvement != "reassign" or (n <= SMALL and passes):
+            if improvement in ("cycles", "both") or (n <= SMALL and passes):
                 near = candidates if n > SMALL else n
                 for rows in sources if inside(matches, sources) else [order]:
                     place = np.empty(n, np.int32)
@@ -233,7 +242,12 @@ def two_phase_matches(
                     matches[rows] = rows[mine]
                 renew(plan, origin, matches, 0, n, joined)
 
-        if 1 < k < n:
+        if 1 < k < n and improvement == "chains" and n > SMALL:
+            matches, more = improve_by_chains(part, matches, candidates, rounds, kicks, pool, compiled)
+            facts |= more
+            renew(plan, origin, matches, 0, n, joined)
+            facts["gained"] = before - float(joined.cost.sum())
+        elif 1 < k < n:
             better(matches)
             lowest = float(joined.cost.sum())
             for _ in range(restarts if n <= SMALL and passes else 0):
