@@ -11,7 +11,7 @@ import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
-from anonflow.algorithms.budget import check_budget, fitting_size
+from anonflow.algorithms.budget import AUTO, Effort, Fitted, check_budget, fitting_effort, fitting_size
 from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
@@ -70,8 +70,10 @@ def anonymize(
         generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
         ``boundary`` counts how many do.
     budget : float, optional
-        Seconds, with ``partition_size="auto"``: the method is timed on a few partitions of this table
-        (:func:`anonflow.algorithms.budget.fitting_size`). ``facts["fits_budget"]`` is whether it is kept.
+        Seconds. With ``partition_size="auto"`` the method is timed on a few partitions of this table
+        (:func:`anonflow.algorithms.budget.fitting_size`); else the method's effort (`kicks` of ``two-phase``) is what
+        is chosen (:func:`anonflow.algorithms.budget.fitting_effort`), and ``parameters`` says it: the same number
+        makes the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept.
     **options
         The method's own options.
 
@@ -99,14 +101,20 @@ def anonymize(
     method.check_options(options)
     k = check_k(k, table.n)
     measure = measure_named(loss)
-    seconds = check_budget(partition_size, budget)
+    seconds = check_budget(partition_size, budget, method.effort)
     threads = _threads(workers)
     entropy = checked_seed(seed)
     records = within(table.records, method, boundaries)
-    found = None
-    if seconds is None:
+    found: Fitted | Effort | None = None
+    if partition_size != AUTO:
         size = _partition_size(partition_size)
+        if seconds is not None:
+            found = fitting_effort(
+                method, records, k, seconds, workers, size=size, loss=measure, options=options
+            )
+            options = {**options, found.option: found.value}
     else:
+        assert seconds is not None, "check_budget has seen to it"
         found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
         size = found.size
     size = even_size(size, k, options.get("reciprocal"))

@@ -117,6 +117,8 @@ class Algorithm:
         Time for n records, or for partitions of P.
     summary : str
         When to choose it, in one line.
+    effort : str, optional
+        The option, a whole number, with which its time grows in proportion: a budget of seconds is turned into it.
     """
 
     name: str
@@ -126,6 +128,7 @@ class Algorithm:
     guarantee: str
     complexity: str
     summary: str
+    effort: str | None = None
 
     @property
     def options(self) -> Mapping[str, Any]:

@@ -415,4 +415,5 @@ TWO_PHASE = Algorithm(
     guarantee="k-regular",
     complexity="O(n^2 q / B + k n B^2) per pass, B = 256",
     summary="the least loss on whole tables, for a minute of work",
+    effort="kicks",
 )
