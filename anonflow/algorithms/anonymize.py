@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +14,7 @@ from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathe
 from anonflow.algorithms.budget import AUTO, Effort, Fitted, check_budget, fitting_effort, fitting_size
 from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.algorithms.limits.enforce import run_within_limits
-from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
@@ -41,6 +41,7 @@ def anonymize(
     workers: int | None = None,
     boundaries: bool = True,
     budget: float | None = None,
+    watch: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Anonymization:
     """Generalize a table so that nobody in it can be singled out among fewer than k.
@@ -74,6 +75,9 @@ def anonymize(
         (:func:`anonflow.algorithms.budget.fitting_size`); else the method's effort (`kicks` of ``two-phase``) is what
         is chosen (:func:`anonflow.algorithms.budget.fitting_effort`), and ``parameters`` says it: the same number
         makes the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept.
+    watch : callable, optional
+        Called with a :class:`anonflow.algorithms.method.Progress` between the rounds of a method that works in rounds,
+        in the thread of the partition. What it raises ends the run: nothing is kept.
     **options
         The method's own options.
 
@@ -121,7 +125,7 @@ def anonymize(
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
-        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options)
+        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options, watch)
 
     threads = min(len(index), threads)
     if threads == 1:
@@ -147,6 +151,7 @@ def solve(
     loss: str,
     rng: np.random.Generator,
     options: Mapping[str, Any],
+    watch: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Run a method on one partition: what every driver calls, here and on a cluster.
 
@@ -157,7 +162,7 @@ def solve(
     InfeasibleError
         If the partition has no solution.
     """
-    return run_within_limits(method, Partition(records, loss, rng), k, options)
+    return run_within_limits(method, Partition(records, loss, rng, watch=watch), k, options)
 
 
 def assemble(

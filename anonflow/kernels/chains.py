@@ -117,7 +117,7 @@ def workspace(k: int, candidates: int, depth: int, tests: int) -> Workspace:
 workspace_jit = jit(workspace)
 
 
-def holds(matches: np.ndarray, j: int, i: int) -> bool:
+def holds(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> bool:
     """Whether record j matches original i."""
     found = False
     for d in range(matches.shape[1]):
@@ -128,7 +128,7 @@ def holds(matches: np.ndarray, j: int, i: int) -> bool:
 holds_jit = jit(holds)
 
 
-def chain(rows: Rows, search: Search, i: int, s: int, work: Workspace) -> int:
+def chain(rows: Rows, search: Search, i: int, s: int | np.int64, work: Workspace) -> int:
     """Look for a chain that begins with record i's match in slot s and lowers the loss.
 
     Parameters

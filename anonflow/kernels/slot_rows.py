@@ -126,20 +126,23 @@ def empty_rows(plan: Plan, origin: State, k: int) -> Rows:
     slope = plan.set_form == SLOPE
     codes = {t: np.unique(origin.only[t], return_inverse=True) for t in range(len(slope))}
 
-    units, bits, base = [], [], 0.0
-    for t in np.flatnonzero(slope):
+    units: list[np.ndarray] = []
+    bits: list[np.ndarray] = []
+    base = 0.0
+    for t in np.flatnonzero(slope).tolist():
         used, code = codes[t]
-        bits.append(code.reshape(-1) + sum(map(len, units)))
+        bits.append(code.reshape(-1) + sum(len(unit) for unit in units))
         units.append(np.full(len(used), plan.set_unit[t]))
         base += plan.set_unit[t]
-    words = -(-sum(map(len, units)) // 64)
-    unit = np.concatenate([*units, np.zeros(64 * words - sum(map(len, units)))])
+    width = sum(len(unit) for unit in units)
+    words = -(-width // 64)
+    bit_unit = np.concatenate([*units, np.zeros(64 * words - width)])
     place, word = _pairs(np.array(bits, np.int64).reshape(len(bits), n))
     pairs = place.shape[1]
 
-    others = np.flatnonzero(~slope)
+    others = np.flatnonzero(~slope).tolist()
     set_words = np.array([-(-len(codes[t][0]) // 64) for t in others], np.int64)
-    sums = np.where(plan.set_form[others] == ENTROPY, 2, 1)
+    sums = np.array([2 if plan.set_form[t] == ENTROPY else 1 for t in others], np.int64)
     set_place = int(at[r]) + words + np.concatenate([[0], np.cumsum(set_words + sums)])
     starts = np.concatenate([[0], np.cumsum(64 * set_words)])
     own_mass, own_mlog = np.zeros(int(starts[-1])), np.zeros(int(starts[-1]))
@@ -176,7 +179,7 @@ def empty_rows(plan: Plan, origin: State, k: int) -> Rows:
         node_cost=plan.node_cost,
         mass=plan.mass,
         mlog=plan.mlog,
-        bit_unit=unit,
+        bit_unit=bit_unit,
         set_form=plan.set_form[others],
         set_unit=plan.set_unit[others],
         set_least=plan.set_least[others],
@@ -236,7 +239,7 @@ def run_price(rows: Rows, t: int, lo: float, hi: float) -> float:
 run_price_jit = jit(run_price)
 
 
-def rises(rows: Rows, y: int, ids: np.ndarray, m: int, out: np.ndarray) -> None:
+def rises(rows: Rows, y: int | np.int64, ids: np.ndarray, m: int, out: np.ndarray) -> None:
     """``out[c]``: what row y would cost more if it covered original ``ids[c]`` as well, c < m."""
     own = rows.size[2]
     Y = y * rows.size[1]
@@ -312,7 +315,7 @@ def rises(rows: Rows, y: int, ids: np.ndarray, m: int, out: np.ndarray) -> None:
 rises_jit = jit(rises)
 
 
-def rises_of(rows: Rows, x: int, places: np.ndarray, m: int, out: np.ndarray) -> None:
+def rises_of(rows: Rows, x: int | np.int64, places: np.ndarray, m: int, out: np.ndarray) -> None:
     """``out[c]``: what row ``places[c]`` would cost more if it covered original x as well, c < m."""
     stride = rows.size[1]
     X = x * rows.size[2]
@@ -443,7 +446,7 @@ def renew_rows(rows: Rows, matches: np.ndarray, j: int, room: np.ndarray) -> Non
         rows.num[top + p + 1] = hi
         drop[0] += hi - lo if rows.form[t] == LINEAR else run_price(rows, t, lo, hi)
     begin = rows.at[r]
-    for w in range(begin, rows.set_place[0]):
+    for w in range(begin, rows.set_place[0]):  # type: ignore[assignment]
         for s in range(k):
             room[s] = _NONE
             X = matches[j, s] * own + begin
@@ -475,7 +478,7 @@ def renew_rows(rows: Rows, matches: np.ndarray, j: int, room: np.ndarray) -> Non
         for s in range(k):
             q = top + s * stride + rows.set_place[e]
             sums = q + rows.set_words[e]
-            for w in range(q, top + s * stride + rows.set_place[e + 1]):
+            for w in range(q, top + s * stride + rows.set_place[e + 1]):  # type: ignore[assignment]
                 rows.word[w] = _NONE
             for d in range(k):
                 code = np.int64(rows.own_word[matches[j, d] * own + begin + e])

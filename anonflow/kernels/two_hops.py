@@ -42,8 +42,8 @@ def two_hops(
 ) -> None:
     """``search.near`` of the records start to stop - 1: the originals among some that raise their costs least.
 
-    Looked at are the matches of records that hold a record's matches, the originals `reach` before and behind it
-    along each order, and those at some distances, all but its own matches.
+    Looked at are those of before, the matches of records that hold a record's matches, the originals `reach` before
+    and behind it along each order, and those at some distances, all but its own matches.
 
     Parameters
     ----------
@@ -67,18 +67,23 @@ def two_hops(
     n = len(search.matches)
     room = search.near.shape[1]
     table = np.zeros(_SLOTS, np.int64)
-    ids = np.empty(_MOST + 2 * reach * len(orders) + len(shifts), np.int64)
+    ids = np.empty(room + _MOST + (2 * reach + 1) * len(orders) + len(shifts), np.int64)
     cost = np.empty(len(ids))
     key = np.empty(room)
     for i in range(start, stop):
         count = 0
         for d in range(k):
             enter(table, i, np.int64(search.matches[i, d]))  # type: ignore[arg-type]
+        for e in range(room):
+            b = np.int64(search.near[i, e])
+            if b >= 0 and enter(table, i, b):  # type: ignore[arg-type]
+                ids[count] = b
+                count += 1
         # one holder of each match, then another of each
         for x in range(min(k * k, _MOST)):
             d = x % k
             j = np.int64(search.holders[search.matches[i, d], (begin + d + x // k) % k]) // k
-            if count + k > _MOST:
+            if count + k > room + _MOST:
                 break
             for f in range(k):
                 b = np.int64(search.matches[j, f])

@@ -222,7 +222,10 @@ def test_candidates_are_the_cheapest_of_those_looked_at(data: st.DataObject, com
         np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=2))),
     )
     room = data.draw(st.integers(1, n))
-    search = graph.search._replace(near=np.full((n, room), -7, np.int32))
+    before = [data.draw(st.permutations(range(n)))[: data.draw(st.integers(0, room))] for _ in range(n)]
+    search = graph.search._replace(near=np.full((n, room), -1, np.int32))
+    for i, known in enumerate(before):
+        search.near[i, : len(known)] = known
     kernel("two_hops", compiled)(  # type: ignore[operator]
         graph.rows,
         search,
@@ -237,6 +240,7 @@ def test_candidates_are_the_cheapest_of_those_looked_at(data: st.DataObject, com
     for i in range(n):
         held = {int(j) for a in matches[i] for j in np.flatnonzero((matches == a).any(axis=1))}
         seen = {int(b) for j in held for b in matches[j]} | {int((i + shift) % n) for shift in shifts}
+        seen |= set(before[i])
         for at, line in zip(ranks, orders, strict=True):
             seen |= set(line[max(at[i] - reach, 0) : at[i] + reach + 1].tolist())
         seen -= set(matches[i].tolist())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.method import Partition
+from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.chains import Search, block_chains, block_chains_jit
@@ -35,6 +35,9 @@ DEAR = 2.0
 
 REACH = 8
 """Neighbours along an order, on each side, that become candidates."""
+
+ORDERS = 4
+"""Lexicographic orders, their QIs in random turns, besides the usual one."""
 
 STRANGERS = 16
 """Records at random distances that become candidates."""
@@ -117,21 +120,17 @@ def improve_by_chains(
     renew = renew_span_jit if compiled else renew_span
     list(pool.map(lambda at: renew(rows, search.matches, at, min(at + _PIECE, n)), range(0, n, _PIECE)))
     codes = records.codes
-    sizes = [len(np.unique(column)) for column in codes.T]
-    backwards = np.lexsort([codes[:, a] for a in np.argsort(sizes, kind="stable")])
-    orders = np.array([np.arange(n), backwards])
-    ranks = np.empty_like(orders)
-    for at, line in zip(ranks, orders, strict=True):
-        at[line] = np.arange(n)
     totals = np.zeros(5, np.int64)
     done, chains_only = 0, rounds
     while done < chains_only + kicks:
-        _look_around(rows, search, orders, ranks, rng, pool, compiled)
+        _look_around(rows, search, codes, rng, pool, compiled)
         before = float(rows.drop[::k].sum())
         kicking = done >= chains_only
         totals += _one_round(rows, search, codes, kicking, DEAR * before / n, rng, pool, compiled)
         done += 1
         now = float(rows.drop[::k].sum())
+        if part.watch is not None:
+            part.watch(Progress(done, chains_only + kicks, now))
         if now == 0.0:
             break
         if not kicking and before - now <= ENOUGH * abs(before):
@@ -173,8 +172,7 @@ def search_of(matches: np.ndarray, candidates: int) -> Search:
 def _look_around(
     rows: Rows,
     search: Search,
-    orders: np.ndarray,
-    ranks: np.ndarray,
+    codes: np.ndarray,
     rng: np.random.Generator,
     pool: ThreadPoolExecutor,
     compiled: bool,
@@ -182,6 +180,13 @@ def _look_around(
     """New candidates for every record."""
     n, k = search.matches.shape
     shifts, begin = rng.integers(n, size=STRANGERS), int(rng.integers(k))
+    turns = [rng.permutation(codes.shape[1]) for _ in range(ORDERS)]
+    orders = np.array(
+        [np.arange(n), *pool.map(lambda turn: np.lexsort([codes[:, a] for a in turn]), turns)], np.int64
+    )
+    ranks = np.empty_like(orders)
+    for at, line in zip(ranks, orders, strict=True):
+        at[line] = np.arange(n)
 
     def find(start: int) -> None:
         stop = min(start + _PIECE, n)

@@ -33,7 +33,7 @@ def greedy(part: Partition, k: int, *, reciprocal: bool = False, visit: str = "s
         At least 1.
     reciprocal : bool, optional
         Whether record j covers original i wherever record i covers original j (paper 1, section 2.2): safer
-        against attackers who know true matches, for about as much loss. See
+        against attackers who know true matches, for more loss: 2.5 to 12% as measured. See
         :func:`anonflow.algorithms.freeform.reciprocal.reciprocal_matches`; one partition of an odd size may use k + 1.
     visit : str, optional
         In which order the originals choose: ``lexicographic`` as in the paper, or ``spread`` over that order

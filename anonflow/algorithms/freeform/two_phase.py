@@ -64,7 +64,8 @@ def two_phase(
     records that are near to each other. From each record of a block one match is taken, never the self-match,
     and the block's records share them out again by an optimal assignment whose costs are true ones: cost of
     the remaining k - 1 matches joined with each one taken. Each of the k - 1 places of a record is emptied
-    once in a pass. ``cycles``: negative cycles, found by the paper's labelling algorithm, are reversed.
+    once in a pass. ``chains``: ejection chains, then kicks (:mod:`anonflow.algorithms.freeform.chains`); it loses
+    less than the others in a fraction of their time. ``cycles``: negative cycles, found by the paper's labelling algorithm, are reversed.
 
     Parameters
     ----------
@@ -78,11 +79,16 @@ def two_phase(
     first : int, optional
         Records per stretch of a dense start.
     candidates : int, optional
-        Near records for each original, in a sparse start and for cycles.
+        Near records for each original, in a sparse start and for cycles; near originals for each record by chains.
     improve : str, optional
-        ``reassign``, ``cycles`` or ``both``, the former first.
+        ``chains``, ``reassign``, ``cycles`` or ``both`` (``reassign``, then ``cycles``).
+    rounds : int, optional
+        Rounds of chains at most; they end before when one gains less than a hundredth of a percent.
+    kicks : int, optional
+        Rounds after these, each with a kick for each record: time grows in proportion, the loss falls more and more
+        slowly. ``af.anonymize(..., budget=30.0)`` chooses it for 30 seconds.
     block : int, optional
-        Records per block of the second phase, at least 2.
+        Records per block of ``reassign``, at least 2.
     passes : int, optional
         Passes at most; ten times as many where all records fit one block. It ends before when a pass
         (there: 20 in a row) gains less than a thousandth of a percent.
@@ -99,7 +105,7 @@ def two_phase(
     Outcome
         With matches. Facts: the `start` taken, the number of `passes`, by how much the second phase lowered the
         loss, summed over records (`gained`), how many `cycles` were reversed, how often sparse candidates were
-        doubled (`widened`).
+        doubled (`widened`). Of chains: `rounds`, `chains` that lowered the loss, kicks (`kicks_tried`, `kicks_kept`).
 
     Raises
     ------
@@ -114,11 +120,13 @@ def two_phase(
     block at once; a record is passed once at most, so the loss changes by exactly the sum that was priced and
     never rises. No edge is doubled. Blocks are drawn anew in every pass from the generalized records as they
     are then: a random original and the records that would grow least by covering it. Tables of at most 64
-    records get both improvements, over all edges.
+    records get both improvements, over all edges, and no chains.
+
+    Chains are in none of the cited works: a local search in the manner of Lin and Kernighan (Oper. Res. 21, 1973).
 
     O(k P first^2) time for a dense first phase, O(k P^2 q) for a sparse one, O(P^2 q / block + k P block^2)
     per pass at worst, P^2 being P times 100,000 beyond that size (but for the candidates of ``both``, as its
-    passes mix the blocks); O(P (q + k + candidates) + threads (first^2 + block^2)) memory.
+    passes mix the blocks); O(P (q + k + candidates) + threads (first^2 + block^2)) memory, with chains O(P k q).
     """
     if start not in ("auto", "dense", "sparse"):
         raise ParameterError("two-phase: start must be auto, dense or sparse")
@@ -413,7 +421,7 @@ TWO_PHASE = Algorithm(
     paper="Murakami, Uno: Optimization algorithm for k-anonymization of datasets with low information loss. "
     "Int. J. Inf. Secur. 17, 2018, section 3.2",
     guarantee="k-regular",
-    complexity="O(n^2 q / B + k n B^2) per pass, B = 256",
+    complexity="O(k first n), then O(k C (q + k) n) per round or kick",
     summary="the least loss on whole tables, for a minute of work",
     effort="kicks",
 )

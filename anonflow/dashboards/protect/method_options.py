@@ -86,10 +86,18 @@ _TOLD: dict[str, tuple[str, str]] = {
     ),
     "two-phase.start": ("Start", "Sparse loses less where many columns count alike, and takes longer."),
     "two-phase.first": ("Records per stretch", "Of the dense start."),
-    "two-phase.candidates": ("Near records", "That each original may be matched with in a sparse start."),
+    "two-phase.candidates": (
+        "Near records",
+        "That a record may be matched with: in a sparse start, by chains and by cycles.",
+    ),
     "two-phase.improve": ("Second phase", "How matches are exchanged to lower the loss."),
-    "two-phase.block": ("Records per block", "Of the second phase."),
-    "two-phase.passes": ("Passes at most", "Of the second phase; it ends before when nothing is gained."),
+    "two-phase.rounds": ("Rounds of chains", "At most; they end before when little is gained."),
+    "two-phase.kicks": (
+        "Kicks",
+        "Random exchanges tried for each record, by chains: more lose less and take longer.",
+    ),
+    "two-phase.block": ("Records per block", "Of reassign."),
+    "two-phase.passes": ("Passes at most", "Of reassign; it ends before when nothing is gained."),
     "two-phase.t": ("Labels before a trace", "Threshold t of the search for cycles."),
     "two-phase.p": ("Labels in all", "Threshold p of the search for cycles; as many as records where empty."),
     "two-phase.restarts": ("Restarts", "Of tables of at most 64 records."),
@@ -115,12 +123,13 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "sort-greedy.edges": ("relative", "weight"),
     "agglomerative.dist": ("log", "plain", "weighted", "ratio"),
     "two-phase.start": ("auto", "dense", "sparse"),
-    "two-phase.improve": ("reassign", "cycles", "both"),
+    "two-phase.improve": ("chains", "reassign", "cycles", "both"),
     "pattern-guided-optimal.exact": ("ilp", "row-assignment", "two", "auto"),
 }  # fmt: skip
 _LEAST: dict[str, float] = {
     "k-concealment.q": 1, "two-phase.first": 1, "two-phase.candidates": 1, "two-phase.block": 2,
     "two-phase.passes": 0, "two-phase.t": 1, "two-phase.p": 0, "two-phase.restarts": 0,
+    "two-phase.rounds": 0, "two-phase.kicks": 0,
     "optimal.time_limit": 0.0, "optimal.gap": 0.0, "pattern-guided-optimal.time_limit": 0.0,
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ import anonflow as af
 from anonflow.algorithms.freeform import chains
 from anonflow.algorithms.freeform.chains import improve_by_chains
 from anonflow.algorithms.freeform.two_phase import two_phase
+from anonflow.algorithms.method import Progress
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.freeform import MEASURES, assert_regular, part_of, total
@@ -94,3 +96,40 @@ def test_more_matches_than_places_can_be_numbered(monkeypatch: pytest.MonkeyPatc
 
     with ThreadPoolExecutor(1) as pool, pytest.raises(ParameterError, match="smaller partitions"):
         improve_by_chains(part, np.empty((1, 1), np.int32).view(Many), 5, 1, 1, pool)
+
+
+def test_a_watch_sees_every_round_and_ends_the_run_with_what_it_raises() -> None:
+    table = random_table(300)
+    seen: list[Progress] = []
+    watched = af.anonymize(table, "two-phase", k=4, seed=1, kicks=3, watch=seen.append)
+    alone = af.anonymize(table, "two-phase", k=4, seed=1, kicks=3)
+    assert (watched.matches == alone.matches).all()
+    assert [step.done for step in seen] == list(range(1, watched.facts["rounds"] + 1))
+    assert all(step.done <= step.of for step in seen)
+    assert [step.loss for step in seen] == sorted((step.loss for step in seen), reverse=True)
+    assert seen[-1].loss == pytest.approx(300 * watched.loss())
+
+    class Stopped(Exception):
+        pass
+
+    def stop(step: Progress) -> None:
+        if step.done == 2:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        af.anonymize(table, "two-phase", k=4, seed=1, kicks=3, watch=stop)
+
+
+@pytest.mark.parametrize("k", [2, 40])
+def test_any_k_in_partitions_and_within_boundaries_and_limits(k: int) -> None:
+    rng = np.random.default_rng(3)
+    qi = {"role": "quasi-identifier"}
+    frame = pd.DataFrame({"a": rng.integers(0, 100, 900), "b": rng.choice(list("uvwxyz"), 900)})
+    schema = {
+        "a": qi | {"kind": "numeric", "boundary": {"width": 50}},
+        "b": qi | {"kind": "categorical", "max-set": 5},
+    }
+    for size in (None, 300):
+        anon = af.anonymize(Table(frame, schema), "two-phase", k=k, seed=2, kicks=1, partition_size=size)
+        check_result(anon, k)
+        assert anon.facts["rounds"] > 0
