@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
-from anonflow.algorithms.budget import check_budget, fitting_size
+from anonflow.algorithms.budget import AUTO, Effort, Fitted, check_budget, fitting_effort, fitting_size
 from anonflow.algorithms.limits.enforce import run_within_limits
-from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.algorithms.soundness import check_outcome
@@ -50,6 +50,7 @@ def anonymize(
     workers: int | None = None,
     boundaries: bool = True,
     budget: float | None = None,
+    watch: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Anonymization:
     """Generalize a table so that nobody in it can be singled out among fewer than k.
@@ -79,8 +80,13 @@ def anonymize(
         generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
         ``boundary`` counts how many do.
     budget : float, optional
-        Seconds, with ``partition_size="auto"``: the method is timed on a few partitions of this table
-        (:func:`anonflow.algorithms.budget.fitting_size`). ``facts["fits_budget"]`` is whether it is kept.
+        Seconds. With ``partition_size="auto"`` the method is timed on a few partitions of this table
+        (:func:`anonflow.algorithms.budget.fitting_size`); else the method's effort (`kicks` of ``two-phase``) is what
+        is chosen (:func:`anonflow.algorithms.budget.fitting_effort`), and ``parameters`` says it: the same number
+        makes the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept.
+    watch : callable, optional
+        Called with a :class:`anonflow.algorithms.method.Progress` between the rounds of a method that works in rounds,
+        in the thread of the partition. What it raises ends the run: nothing is kept.
     **options
         The method's own options.
 
@@ -108,21 +114,27 @@ def anonymize(
     method.check_options(options)
     k = check_k(k, table.n)
     measure = measure_named(loss)
-    seconds = check_budget(partition_size, budget)
+    seconds = check_budget(partition_size, budget, method.effort)
     threads = _threads(workers)
     entropy = checked_seed(seed)
     records = within(table.records, method, boundaries)
-    found = None
-    if seconds is None:
+    found: Fitted | Effort | None = None
+    if partition_size != AUTO:
         size = check_size(partition_size)
+        if seconds is not None:
+            found = fitting_effort(
+                method, records, k, seconds, workers, size=size, loss=measure, options=options
+            )
+            options = {**options, found.option: found.value}
     else:
+        assert seconds is not None, "check_budget has seen to it"
         found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
         size = found.size
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
-        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options)
+        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options, watch)
 
     threads = min(len(index), threads)
     if threads == 1:
@@ -148,6 +160,7 @@ def solve(
     loss: str,
     rng: np.random.Generator,
     options: Mapping[str, Any],
+    watch: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Run a method on one partition: what every driver calls, here and on a cluster.
 
@@ -160,7 +173,7 @@ def solve(
     AnonflowError
         If the result is wrong, by a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
-    outcome = run_within_limits(method, Partition(records, loss, rng), k, options)
+    outcome = run_within_limits(method, Partition(records, loss, rng, watch=watch), k, options)
     check_outcome(method, records, k, loss, options, outcome)
     return outcome
 

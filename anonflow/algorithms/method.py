@@ -18,7 +18,24 @@ from anonflow.option import Option, options_of
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["Algorithm", "Outcome", "Partition"]
+__all__ = ["Algorithm", "Outcome", "Partition", "Progress"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a method that works in rounds has come with a partition.
+
+    Attributes
+    ----------
+    done, of : int
+        Rounds done, and rounds at most.
+    loss : float
+        Sum over the partition's records of the loss that the method lowers, as it is now.
+    """
+
+    done: int
+    of: int
+    loss: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +52,16 @@ class Partition:
         The partition's own generator; algorithms use no other randomness.
     sensitive : numpy.ndarray, shape (P,), int64, or None
         Codes of the sensitive column, for methods that look at it.
+    watch : callable, optional
+        Called with a :class:`Progress` between the rounds of a method that works in rounds. What it raises ends the
+        method: nothing of it is kept.
     """
 
     records: Records
     loss: str
     rng: np.random.Generator
     sensitive: np.ndarray | None = None
+    watch: Callable[[Progress], None] | None = None
 
     @property
     def n(self) -> int:
@@ -127,6 +148,8 @@ class Algorithm:
         Whether a value is published as it is or hidden, never in between (patterns).
     without_boundaries : str, optional
         The method that this one is where boundaries are not kept; then it refuses to do without them.
+    effort : str, optional
+        The option, a whole number, with which its time grows in proportion: a budget of seconds is turned into it.
     """
 
     name: str
@@ -141,6 +164,7 @@ class Algorithm:
     small: bool = False
     hides: bool = False
     without_boundaries: str | None = None
+    effort: str | None = None
 
     @property
     def options(self) -> Mapping[str, Option]:
