@@ -85,7 +85,7 @@ def test_the_default_loses_less_than_reassignment(measure: str) -> None:
 @pytest.mark.parametrize("option", [{"rounds": -1}, {"kicks": -1}, {"improve": "chain"}])
 def test_options_out_of_range(option: dict[str, object]) -> None:
     with pytest.raises(ParameterError, match="two-phase"):
-        two_phase(part_of(random_table(5)), 2, **option)  # type: ignore[arg-type]
+        af.anonymize(random_table(5), "two-phase", k=2, **option)  # type: ignore[arg-type]
 
 
 def test_more_matches_than_places_can_be_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
