@@ -28,10 +28,11 @@ CRITERIA: dict[str, tuple[str, ...]] = {
     "entropy-l-diversity": ("l", "column", "per"),
     "recursive-l-diversity": ("l", "c", "column", "per"),
     "t-closeness": ("t", "column", "per", "distance", "hierarchy"),
+    "linkable-columns": ("threshold", "column", "declared"),
 }
 """The criteria and the parameters each takes besides k; a bare number stands for the first."""
 
-DIVERSITY = tuple(name for name, parameters in CRITERIA.items() if "column" in parameters)
+DIVERSITY = tuple(name for name, parameters in CRITERIA.items() if "per" in parameters)
 
 _OTHER_NAMES = {
     "k-anonymous": "k-anonymity",
@@ -157,6 +158,12 @@ def _checked(name: str, parameters: dict[str, Any]) -> Asked:
         if not number or value < least:  # type: ignore[operator]
             raise ParameterError(
                 f"criterion {known_as!r}: needs {key}, a number of at least {least}: {known_as}({key}=...)"
+            )
+    if known_as == "linkable-columns":
+        threshold = parameters.get("threshold")
+        if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold <= 1:
+            raise ParameterError(
+                "criterion 'linkable-columns': needs a threshold between 1/k and 1: linkable-columns(threshold=...)"
             )
     if known_as == "recursive-l-diversity" and int(parameters["l"]) != parameters["l"]:
         raise ParameterError("criterion 'recursive-l-diversity': l is a whole number")

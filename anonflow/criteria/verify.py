@@ -14,6 +14,7 @@ from anonflow.criteria.concealment import concealment, covered_by_k, covers_k, t
 from anonflow.criteria.covers import covers
 from anonflow.criteria.diversity import diversity
 from anonflow.criteria.evidence import Evidence, Subject, collect, subject_of
+from anonflow.criteria.linkable import linkable_columns
 from anonflow.criteria.regular import k_regular
 from anonflow.criteria.request import CRITERIA, DIVERSITY, Asked, read_criteria
 from anonflow.criteria.verification import Finding, Verification
@@ -141,6 +142,8 @@ def _k(k: Any, given: Subject, certificate: Any) -> int | None:
 def _check(evidence: Evidence, asked: Asked) -> list[Finding]:
     if asked.name in DIVERSITY:
         return diversity(evidence, asked.name, asked.parameters)
+    if asked.name == "linkable-columns":
+        return linkable_columns(evidence, asked.parameters)
     if asked.name == "pattern":
         return [pattern(evidence, asked.parameters.get("patterns"))]
     return [_CHECKS[asked.name](evidence)]

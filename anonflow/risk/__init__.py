@@ -5,6 +5,7 @@ from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import Counter, match_probabilities
 from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
+from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Homogeneity",
     "Insider",
     "Journalist",
+    "LinkableColumns",
     "Linker",
     "Marketer",
     "Prosecutor",

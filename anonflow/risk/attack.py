@@ -10,6 +10,7 @@ from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import MOST, Counter
 from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
+from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
@@ -21,7 +22,18 @@ __all__ = ["ATTACKERS", "COLUMNS", "attack", "attackers_of", "row_of", "usual"]
 
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
-    for kind in (Prosecutor, Journalist, Marketer, Linker, Insider, Replayer, Clerk, Homogeneity, Counter)
+    for kind in (
+        Prosecutor,
+        Journalist,
+        Marketer,
+        Linker,
+        LinkableColumns,
+        Insider,
+        Replayer,
+        Clerk,
+        Homogeneity,
+        Counter,
+    )
 }
 """Every attacker by its name."""
 
@@ -153,6 +165,7 @@ _NEEDS = {
     "journalist": "needs a population: risk.Journalist(population=frame)",
     "insider": "has the parameters c and targets",
     "homogeneity": "has the parameter column",
+    "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",
     "replay": "has the parameters guesses and anonymization",
 }
@@ -168,6 +181,8 @@ def usual(scene: Scene, publishable: bool = False) -> list[Attacker]:
         Whether to leave out those whose rate is counted against the truth.
     """
     chosen: list[Attacker] = [Prosecutor(), Marketer(), Linker()]
+    if any(name in scene.frame.columns for name in scene.table.other_columns):
+        chosen.append(LinkableColumns())
     if not publishable and (scene.truth is not None or scene.listing is not None):
         chosen.append(Insider(1))
     if not publishable and scene.truth is not None:

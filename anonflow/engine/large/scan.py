@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from anonflow.engine.large.reading import Piece, kept_rows, read_piece
 from anonflow.errors import AnonflowError, DataError
-from anonflow.release.publish import telling
+from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column, missing_cells
 
@@ -95,7 +95,7 @@ class Sketch:
 
     def told(self, name: str) -> str | None:
         """What the column tells of who is who; None if nothing."""
-        return telling(name, self.counts, bool((self.runs == 1).all()), 1 << self.level)
+        return telling(name, self.counts, int(self.runs.sum()) - len(self.counts), 1 << self.level)
 
 
 @dataclass(frozen=True, eq=False)
