@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import ROOT
+
 # The first example of a test may compile a kernel: neither a deadline nor "too slow" says anything then.
 _ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("moderate", max_examples=40, **_ALWAYS)
@@ -39,7 +41,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [
             sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html",
-            "-d", str(home / "doctrees"), str(Path(__file__).resolve().parents[1] / "docs"), str(home / "html"),
+            "-d", str(home / "doctrees"), str(ROOT / "docs"), str(home / "html"),
         ],
         cwd=home,
         capture_output=True,

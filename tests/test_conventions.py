@@ -17,8 +17,8 @@ import pytest
 from ruamel.yaml import YAML
 
 import anonflow
+from tests import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "anonflow"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))

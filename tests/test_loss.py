@@ -13,7 +13,7 @@ from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
-from tests import cost_cases
+from tests.cases import costs as cost_cases
 from tests.naive import loss as naive
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import anonflow as af
 from tests.benchmarks.measuring import data_folder, row, seconds
-from tests.test_k_member import adult_table
+from tests.cases.boundaries import adult_table
 
 
 def run(small: bool) -> list[dict[str, Any]]:

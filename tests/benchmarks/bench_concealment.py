@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import resource
 import time
-from pathlib import Path
 
 import numpy as np
 
@@ -17,10 +16,11 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms import Anonymization
 from anonflow.table import Table
+from tests import ROOT
 from tests.benchmarks.curves import Curve, drawing
 from tests.benchmarks.measuring import data_folder, row
 
-OUT = Path(__file__).resolve().parents[2] / "out"
+OUT = ROOT / "out"
 KS = (10, 25, 50, 100)
 MEASURES = {"lm": "LM", "entropy": "EM"}
 METHODS = {

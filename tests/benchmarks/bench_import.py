@@ -5,12 +5,11 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
+from tests import ROOT
 from tests.benchmarks.measuring import row
 
-ROOT = Path(__file__).resolve().parents[2]
 CODE = "import time; start = time.perf_counter(); import anonflow; print(time.perf_counter() - start)"
 
 

@@ -15,8 +15,7 @@ import pandas as pd
 
 import anonflow as af
 from tests.benchmarks.measuring import data_folder, row, seconds
-from tests.test_pattern_guided import TABLE_6, nursery
-from tests.test_pattern_optimal import scenario, table
+from tests.cases.patterns import TABLE_6, nursery, scenario, table
 
 KS = tuple(TABLE_6)
 

@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests import ROOT
 from tests.benchmarks.measuring import row
 
-ROOT = Path(__file__).resolve().parents[2]
 CODE = "import sys; from anonflow.cli import main; sys.exit(main())"
 
 

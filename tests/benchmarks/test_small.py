@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tests.benchmarks import measuring
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", measuring.modules())

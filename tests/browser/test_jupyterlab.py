@@ -23,7 +23,8 @@ pytest.importorskip("playwright")
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests import ROOT
+
 OUT = ROOT / "out"
 IDLE = re.compile(r"Python 3 \(ipykernel\) \| Idle")
 

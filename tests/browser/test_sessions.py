@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.browser.conftest import ROOT, outside, ready, shot
-from tests.browser.test_data_protect import upload
+from tests import ROOT
+from tests.browser.conftest import outside, ready, shot, upload
 
 pytestmark = pytest.mark.browser
 

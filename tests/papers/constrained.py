@@ -12,8 +12,8 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.generalization import Generalization
 from tests.benchmarks.measuring import data_folder
+from tests.cases.boundaries import adult_schema, adult_table
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, listed, made, rises, spread
-from tests.test_k_member import adult_schema, adult_table
 
 ONE, TWO = "boundaries on native-country", "boundaries on native-country, age"
 BOUNDED = {ONE: ("native-country",), TWO: ("native-country", "age")}

@@ -12,11 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tests import ROOT
 from tests.benchmarks.curves import drawing
 from tests.benchmarks.measuring import data_folder
 from tests.papers.figures import TIMES, Claim, Figure, Key, Numbers, Run, printed, verdict
 
-FOLDER = Path(__file__).resolve().parents[2] / "notebooks" / "papers"
+FOLDER = ROOT / "notebooks" / "papers"
 PAPERS = {
     1: ("freeform", "1-freeform-generalization"),
     2: ("low_information_loss", "2-low-information-loss"),

@@ -1,0 +1,220 @@
+"""Greedy: against the algorithm spelled out, its dead ends, its guarantee, and its results on Adult."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow import loss
+from anonflow.algorithms.freeform.greedy import greedy, greedy_matches, spread
+from anonflow.algorithms.method import Outcome, Partition
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.kernels import greedy as kernels
+from anonflow.partition import lexicographic_order
+from anonflow.table.records import Records
+from tests.cases import costs as cost_cases
+from tests.cases.freeform import DYADIC, dyadic
+from tests.cases.tables import adult
+from tests.naive import greedy as naive_greedy
+from tests.naive import loss as naive_loss
+
+
+def partition(records: Records, measure: str = "ncp") -> Partition:
+    return Partition(records, measure, np.random.default_rng(0))
+
+
+def assert_k_regular(matches: np.ndarray, k: int) -> None:
+    n = len(matches)
+    assert matches.shape == (n, k)
+    assert np.array_equal(matches[:, 0], np.arange(n))
+    for column in matches.T:  # every column is an assignment
+        assert np.array_equal(np.sort(column), np.arange(n))
+    assert all(len(set(row)) == k for row in matches.tolist())
+
+
+def assert_good(records: Records, outcome: Outcome, k: int) -> None:
+    assert outcome.matches is not None
+    assert_k_regular(outcome.matches, k)
+    own = Generalization.of(records)
+    for column in outcome.matches.T:
+        assert outcome.generalization.covers(own.take(column)).all()
+
+
+@given(st.integers(0, 2**32), st.sampled_from([1, 2, 4]), st.integers(2, 14))
+def test_as_spelled_out(seed: int, q: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    records = dyadic(rng, n, rng.integers(0, len(DYADIC), q).tolist())
+    k = int(rng.integers(1, (n + 2) // 2 + 1))  # k < (n + 3) / 2: Theorem 5.2 says backtracking is enough
+    plain = cost_cases.attributes(records)
+
+    @cache
+    def cost(rows: frozenset[int]) -> Fraction:
+        return Fraction(naive_loss.join_cost(plain, records.codes, sorted(rows), "ncp"))
+
+    order = lexicographic_order(records).tolist()
+    for visit, visited in (("lexicographic", order), ("spread", [order[at] for at in halves(n)])):
+        expected, dead = naive_greedy.greedy(cost, visited, k)
+        matches, facts = greedy_matches(partition(records), k, visit=visit)
+        assert matches.tolist() == expected
+        assert facts.tolist() == [dead, 0]
+
+
+def halves(n: int) -> list[int]:
+    """0, then the halves of the next power of two, its quarters, its eighths, ... below n."""
+    bits = (n - 1).bit_length()
+    return [at for i in range(2**bits) if (at := int(f"{i:0{bits or 1}b}"[::-1], 2)) < n]
+
+
+@given(st.integers(1, 400))
+def test_who_chooses_next_is_far_away(n: int) -> None:
+    order = spread(n)
+    assert sorted(order.tolist()) == list(range(n))
+    if n > 4:
+        assert np.abs(np.diff(order)).min() >= n / 8
+
+
+@pytest.mark.data
+def test_spread_visits_lose_less(data_folder: Path) -> None:
+    for k in (5, 10):
+        spread_out, in_line = (
+            af.anonymize(adult(data_folder), "greedy", k=k, partition_size=250, visit=visit).loss("gcp")
+            for visit in ("spread", "lexicographic")
+        )
+        assert spread_out < 0.93 * in_line
+
+
+def test_visits_are_checked() -> None:
+    records = cost_cases.table(np.random.default_rng(0), 5, ["numeric"], [9])
+    with pytest.raises(ParameterError, match="visit"):
+        greedy(partition(records), 2, visit="random")
+
+
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.sampled_from(cost_cases.KINDS), min_size=1, max_size=4),
+    st.sampled_from(loss.MEASURES),
+)
+def test_plain_and_compiled_agree(seed: int, kinds: list[str], measure: str) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 13))
+    records = cost_cases.table(rng, n, kinds, rng.choice([1, 2, 5, 70], len(kinds)))
+    k = int(rng.integers(1, n + 1))
+    part = partition(records, measure)
+    matches, facts = greedy_matches(part, k)
+    again, same = greedy_matches(part, k, compiled=False)
+    assert np.array_equal(matches, again)
+    assert np.array_equal(facts, same)
+    assert_good(records, greedy(part, k), k)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 12, 33])
+def test_every_k_up_to_n(n: int) -> None:
+    records = cost_cases.table(np.random.default_rng(n), n, ["numeric", "categorical"], [9, 4])
+    for k in range(1, n + 1):
+        outcome = greedy(partition(records), k)
+        assert_good(records, outcome, k)
+        if k < (n + 3) / 2:
+            assert outcome.facts["augmented"] == 0  # Theorem 5.2
+    assert outcome.generalization.classes().max() == 0  # k = n: everybody covers everybody
+
+
+def test_a_dead_end_is_resolved_by_backtracking() -> None:
+    # In the second assignment 0 takes 1, 1 takes 0, and 2 is left with nothing but its own record.
+    domain = cost_cases.domain_of(
+        "x", "numeric", 3, np.arange(3), np.random.default_rng(0), points=np.array([0, 1, 9])
+    )
+    records = Records((domain,), np.arange(3, dtype=np.int32)[:, None])
+    outcome = greedy(partition(records), 2, visit="lexicographic")
+    assert outcome.facts == {"backtracked": 1, "augmented": 0}
+    assert outcome.matches is not None
+    # 1 hands record 0 over to 2 and takes the record that is left
+    assert outcome.matches.tolist() == [[0, 2], [1, 0], [2, 1]]
+
+
+def test_a_dead_end_beyond_the_bound_is_resolved_by_an_augmenting_path() -> None:
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(5, 9))
+        records = cost_cases.table(rng, n, ["numeric", "numeric"], [n, n])
+        outcome = greedy(partition(records), n - 1)
+        assert_good(records, outcome, n - 1)
+        found += outcome.facts["augmented"]
+    assert found > 0
+
+
+@pytest.mark.parametrize("function", [kernels.augment, kernels.augment_jit])
+def test_augmenting_paths(function: object) -> None:
+    # original 2 may only take record 0, which original 0 holds; 0 may only move to 1, and its holder 1 to 2
+    given = np.array([[2, -1], [0, -1], [1, 2]], np.int32)
+    chosen = np.array([0, 1, -1])
+    holder = np.array([0, 1, -1])
+    level = np.array([1, 1, 2])
+    padded = np.where(np.arange(2) < level[:, None], given, given[:, :1]).astype(np.int32)
+    end = function(padded, 2, 2, chosen, holder, np.empty(3, np.int64), np.empty(3, np.int64))  # type: ignore[operator]
+    assert end == 2
+    assert chosen.tolist() == [1, 2, 0]
+    assert holder.tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize("function", [kernels.least, kernels.least_jit])
+def test_the_least_of_equal_ones_has_the_lowest_id(function: object) -> None:
+    ids = np.random.default_rng(0).permutation(3000)
+    out = np.ones(3000)
+    out[[5, 1030, 2999]] = 0.25
+    assert function(out, ids, 3000) == min((5, 1030, 2999), key=lambda s: ids[s])  # type: ignore[operator]
+    assert function(out, ids, 5) == int(np.argmin(ids[:5]))  # type: ignore[operator]
+    assert function(np.full(4, np.inf), ids, 4) == -1  # type: ignore[operator]
+    assert function(out, ids, 0) == -1  # type: ignore[operator]
+
+
+def test_equal_records_lose_nothing() -> None:
+    records = cost_cases.table(np.random.default_rng(2), 20, cost_cases.KINDS[2:], [5] * 3)
+    equal = records.take(np.zeros(20, np.intp))
+    outcome = greedy(partition(equal), 20)
+    assert_good(equal, outcome, 20)
+    assert loss.information_loss(outcome.generalization) == 0
+
+
+def test_one_and_64_attributes() -> None:
+    rng = np.random.default_rng(5)
+    for kinds, sizes in ((["categorical"], [1000]), (["hierarchy", "categorical"] * 32, [40, 10_000] * 32)):
+        records = cost_cases.table(rng, 60, kinds, sizes)
+        assert_good(records, greedy(partition(records), 4), 4)
+
+
+def test_partitions_threads_and_order_change_no_bits() -> None:
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"a": rng.integers(0, 50, 300), "b": rng.choice(list("xyz"), 300)})
+    table = af.Table(
+        frame,
+        {
+            "a": {"role": "quasi-identifier", "kind": "numeric"},
+            "b": {"role": "quasi-identifier", "kind": "categorical"},
+        },
+    )
+    runs = [af.anonymize(table, "greedy", k=5, partition_size=40, seed=1, workers=w) for w in (1, 3)]
+    assert np.array_equal(runs[0].matches, runs[1].matches)
+    assert_k_regular(runs[0].matches, 5)
+    assert runs[0].loss("gcp") < af.anonymize(table, "greedy", k=10, partition_size=40).loss("gcp")
+
+
+@pytest.mark.data
+def test_adult(data_folder: Path) -> None:
+    from tests.cases.tables import adult
+
+    table = adult(data_folder)
+    anon = af.anonymize(table, "greedy", k=10, partition_size=250)
+    assert table.n == 30_162
+    assert anon.loss("gcp") <= 0.045
+    assert_k_regular(anon.matches, 10)
+    assert anon.facts["augmented"] == 0

@@ -1,0 +1,86 @@
+"""Hungarian and NH against their definitions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonflow.algorithms.freeform.hungarian import hungarian_matches
+from anonflow.algorithms.freeform.nh import halves, nh_matches
+from anonflow.table import Table
+from tests.cases.freeform import MEASURES, assert_regular, part_of, total
+from tests.strategies import tables
+
+
+@settings(deadline=None)
+@given(tables(min_n=2, max_n=5), st.data(), st.sampled_from(MEASURES))
+def test_each_assignment_is_optimal(table: Table, data: st.DataObject, measure: str) -> None:
+    n = table.n
+    k = data.draw(st.integers(2, n))
+    matches = hungarian_matches(part_of(table, measure), k)
+    assert_regular(matches)
+    for d in range(1, k):
+        found = total(table, matches[:, : d + 1], measure)
+        used = [set(row) for row in matches[:, :d].tolist()]
+        best = min(
+            total(table, np.column_stack([matches[:, :d], to]), measure)
+            for to in itertools.permutations(range(n))
+            if not any(i in used[j] for j, i in enumerate(to))
+        )
+        assert found == pytest.approx(best, abs=1e-9)
+
+
+@settings(deadline=None)
+@given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES))
+def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: str) -> None:
+    k = data.draw(st.integers(2, table.n))
+    part = part_of(table, measure)
+    assert (hungarian_matches(part, k) == hungarian_matches(part, k, compiled=False)).all()
+    compiled, plain = nh_matches(part, k), nh_matches(part, k, compiled=False)
+    assert (compiled[0] == plain[0]).all()
+    assert compiled[1] == plain[1]
+    assert_regular(compiled[0])
+
+
+@given(st.integers(2, 500), st.integers(2, 20))
+def test_halves_keep_k_and_stay_below_twice_k(n: int, k: int) -> None:
+    n = max(n, k)
+    sizes = np.diff(halves(n, k))
+    assert sizes.sum() == n
+    assert sizes.min() >= k
+    assert sizes.max() <= 2 * k - 1
+
+
+@given(tables(min_n=4, max_n=12))
+def test_a_ring_covers_the_records_that_follow(table: Table) -> None:
+    matches, rings = nh_matches(part_of(table), 2)
+    followers = matches[:, 1]
+    seen: set[int] = set()
+    count = 0
+    for start in range(table.n):
+        if start in seen:
+            continue
+        count += 1
+        at, length = start, 0
+        while at not in seen:
+            seen.add(at)
+            at, length = int(followers[at]), length + 1
+        assert at == start
+        assert 2 <= length <= 3
+    assert count == rings
+
+
+def test_equal_records_cost_nothing() -> None:
+    import pandas as pd
+
+    table = Table(pd.DataFrame({"a": [7] * 6, "b": ["x"] * 6}), {
+        "a": {"role": "quasi-identifier", "kind": "numeric"},
+        "b": {"role": "quasi-identifier", "kind": "categorical"},
+    })  # fmt: skip
+    for matches in (hungarian_matches(part_of(table), 6), nh_matches(part_of(table), 3)[0]):
+        assert_regular(matches)
+        assert total(table, matches, "ncp") == 0

@@ -1,0 +1,301 @@
+"""Reciprocal graphs: symmetric, regular, as spelled out, for every n and k; through release, verifier and flow."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.algorithms.freeform.reciprocal import even_size, reciprocal_matches
+from anonflow.algorithms.method import Partition
+from anonflow.errors import FlowError, ParameterError
+from anonflow.kernels import links
+from anonflow.kernels import symmetric as kernels
+from anonflow.partition import lexicographic_order
+from anonflow.table import Table
+from tests.cases import costs as cost_cases
+from tests.cases.freeform import DYADIC, MEASURES, dyadic, part_of
+from tests.cases.tables import mixed
+from tests.checks import check_release, check_result
+from tests.naive import loss as naive_loss
+from tests.naive import reciprocal as naive
+from tests.strategies import tables
+
+METHODS = ("greedy", "sort-greedy", "hungarian")
+FLOWS = """
+flow: mutual
+version: 1
+table:
+  source: {csv: people.csv}
+  columns:
+    a: {role: quasi-identifier, kind: numeric}
+    b: {role: quasi-identifier, kind: categorical}
+    pay: {role: sensitive}
+partition: {size: 31}
+steps:
+  - anonymize: {algorithm: greedy, k: 4, reciprocal: true}
+  - draw: {}
+  - verify: [covers, guarantee]
+"""
+
+
+def numbers(n: int, seed: int = 0) -> Table:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {"a": rng.integers(0, 50, n), "b": rng.choice(list("xyz"), n), "pay": rng.choice(list("lh"), n)}
+    )
+    qi = {"role": "quasi-identifier"}
+    schema: dict[str, Any] = {"a": qi | {"kind": "numeric"}, "b": qi | {"kind": "categorical"}}
+    return Table(frame, schema | {"pay": {"role": "sensitive"}})
+
+
+def assert_mutual(matches: np.ndarray, k: int) -> None:
+    """Symmetric, regular of degree k or, where n (k - 1) is odd, k + 1; columns are assignments and inverses."""
+    n = len(matches)
+    degree = k + n * (k - 1) % 2
+    assert naive.is_symmetric_regular(matches.tolist(), degree)
+    assert (np.sort(matches, axis=0) == np.arange(n)[:, None]).all()
+    start = 1
+    if degree % 2 == 0:
+        assert (matches[matches[:, 1], 1] == np.arange(n)).all()
+        start = 2
+    for d in range(start, degree, 2):
+        assert (matches[matches[:, d], d + 1] == np.arange(n)).all()
+
+
+@settings(deadline=None, max_examples=40)
+@given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES), st.sampled_from(METHODS))
+def test_plain_and_compiled_agree(table: Table, data: st.DataObject, measure: str, method: Any) -> None:
+    k = data.draw(st.integers(2, table.n))
+    part = part_of(table, measure)
+    matches, facts = reciprocal_matches(part, k, method)
+    again, same = reciprocal_matches(part, k, method, compiled=False)
+    assert (matches == again).all()
+    assert (facts == same).all()
+    assert_mutual(matches, k)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(0, 2**32), st.sampled_from([1, 2, 4]), st.integers(3, 13), st.booleans())
+def test_as_spelled_out(seed: int, q: int, n: int, greedy: bool) -> None:
+    rng = np.random.default_rng(seed)
+    records = dyadic(rng, n, rng.integers(0, len(DYADIC), q).tolist())
+    k = int(rng.integers(2, (n + 2) // 2 + 1))  # k < (n + 3) / 2: exchanging links is enough
+    k = k - 1 if n * (k - 1) % 2 else k
+    plain = cost_cases.attributes(records)
+
+    @cache
+    def cost(rows: frozenset[int]) -> Fraction:
+        return Fraction(naive_loss.join_cost(plain, records.codes, sorted(rows), "ncp"))
+
+    order = lexicographic_order(records).tolist()
+    expected, exchanged = naive.rounds(cost, order, k, greedy)
+    part = Partition(records, "ncp", np.random.default_rng(0))
+    matches, facts = reciprocal_matches(part, k, "greedy" if greedy else "sort-greedy")
+    assert [set(row) for row in matches.tolist()] == expected
+    assert facts.tolist() == [exchanged, 0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7, 8, 11, 12, 33])
+def test_every_k_up_to_n(method: Any, n: int) -> None:
+    records = cost_cases.table(np.random.default_rng(n), n, ["numeric", "categorical"], [9, 4])
+    part = Partition(records, "ncp", np.random.default_rng(0))
+    for k in range(2, n + 1):
+        matches, facts = reciprocal_matches(part, k, method)
+        assert_mutual(matches, k)
+        degree = matches.shape[1]
+        if 2 * degree < n + 3:
+            assert facts[1] == 0
+
+
+def test_dead_ends_are_met_and_resolved_both_ways() -> None:
+    exchanged = whole = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(5, 12))
+        records = cost_cases.table(rng, n, ["numeric", "numeric"], [n, n])
+        part = Partition(records, "ncp", rng)
+        for k in range(2, n):
+            matches, facts = reciprocal_matches(part, k, "greedy")
+            assert_mutual(matches, k)
+            exchanged += int(facts[0])
+            whole += int(facts[1])
+    assert exchanged > 0
+    assert whole > 0
+
+
+def test_hungarian_is_near_the_least_two_factor() -> None:
+    """One step of two, small enough to search: never below the least, on average hardly above."""
+    found = least = 0.0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        n = 7
+        records = cost_cases.table(rng, n, ["numeric", "categorical"], [30, 4])
+        plain = cost_cases.attributes(records)
+        price = {
+            (i, j): 2 * float(naive_loss.join_cost(plain, records.codes, sorted((i, j)), "ncp"))
+            for i, j in itertools.permutations(range(n), 2)
+        }
+        matches, _ = reciprocal_matches(Partition(records, "ncp", rng), 3, "hungarian")
+        mine = sum(price[j, int(matches[j, 1])] for j in range(n))
+        best = naive.least_two_factor(price, n)
+        assert mine >= best - 1e-9
+        found, least = found + mine, least + best
+    assert found <= 1.05 * least
+
+
+@pytest.mark.parametrize("kernel", [kernels.pair_cycles, kernels.pair_cycles_jit])
+def test_cycles_into_pairs(kernel: Any) -> None:
+    """(0 1 2 3), (4 5 6), (7 8): every other link, the cheaper half; an odd cycle leaves the dearest over."""
+    to = np.array([1, 2, 3, 0, 5, 6, 4, 8, 7])
+    costs = np.ones((9, 9))
+    costs[0, 1] = costs[1, 0] = 5.0
+    costs[4, 5] = costs[6, 4] = 3.0
+    near, size = np.zeros((9, 2), np.int32), np.ones(9, np.int64)
+    kernel(to, costs, near, size, 1)
+    assert near[:4, 1].tolist() == [3, 2, 1, 0]
+    assert near[[5, 6, 7, 8], 1].tolist() == [6, 5, 8, 7]
+    assert size.tolist() == [2, 2, 2, 2, 1, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("kernel", [links.exchange_links, links.exchange_links_jit])
+def test_ends_are_exchanged_where_that_is_cheaper(kernel: Any) -> None:
+    at = np.array([0.0, 1.0, 10.0, 11.0])
+    costs = np.abs(at[:, None] - at)
+    costs[np.arange(4), np.arange(4)] = np.inf
+    near = np.array([[0, 2], [1, 3], [2, 0], [3, 1]], np.int32)
+    assert kernel(costs, near, 1, 1, 9) == 1
+    assert near[:, 1].tolist() == [1, 0, 3, 2]
+    costs[0, 1] = costs[1, 0] = np.inf  # linked before: stays as it is
+    near = np.array([[0, 2], [1, 3], [2, 0], [3, 1]], np.int32)
+    assert kernel(costs, near, 1, 1, 9) == 0
+
+
+@pytest.mark.parametrize("kernel", [kernels.orient_unused, kernels.orient_unused_jit])
+@pytest.mark.parametrize("n", [3, 4, 7, 10])
+def test_unused_pairs_get_a_direction_each(kernel: Any, n: int) -> None:
+    level = 1 if n % 2 else 2
+    near = np.column_stack([np.arange(n), np.arange(n)[::-1]])[:, :level].astype(np.int32)
+    arcs = np.ones((n, n), bool)
+    kernel(near, level, arcs)
+    free = np.ones((n, n), bool)
+    free[np.arange(n)[:, None], near] = False
+    assert ((arcs ^ arcs.T) == free).all()
+    assert not (arcs & arcs.T).any()
+    assert (arcs.sum(axis=0) == arcs.sum(axis=1)).all()
+
+
+# ------------------------------------------------------------------------------------ through the house
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n", [40, 41])
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+def test_a_release_of_partitions(method: str, n: int, k: int) -> None:
+    people = mixed(n)
+    anon = af.anonymize(people, method, k=k, partition_size=13, seed=1, reciprocal=True)
+    check_result(anon, k)
+    rows = [set(row[row >= 0].tolist()) for row in anon.matches]
+    assert all(j in rows[i] for j, row in enumerate(rows) for i in row)
+    more = sum(len(row) == k + 1 for row in rows)
+    assert {len(row) for row in rows} <= {k, k + 1}
+    assert more == anon.facts["one_more_match"]
+    # a table of an even number of records has no odd partition, another one has one
+    assert (more > 0) == (n * (k - 1) % 2 == 1)
+    assert more < 26
+    assert af.verify(people, anon, ["covers", "guarantee"], k=k)
+    release = anon.release(seed=2**127)
+    check_release(anon, release)
+    assert af.verify(people, release, ["covers", "k-regular"], k=k)
+    assert af.verify(people, release, ["covers", "k-regular"], k=k, certificate=release.certificate)
+    af.measure(people, anon, ["gcp", "usefulness"])
+
+
+def test_each_match_is_drawn_as_often_as_its_record_has_matches() -> None:
+    table = numbers(11)
+    anon = af.anonymize(table, "greedy", k=4, partition_size=6, reciprocal=True)
+    degrees = (anon.matches >= 0).sum(axis=1)
+    assert set(degrees.tolist()) == {4, 5}
+    from anonflow.release import RandomWords, draw_assignment
+
+    times = 4000
+    counts = np.zeros((11, 11))
+    for seed in range(times):
+        counts[np.arange(11), draw_assignment(anon.matches, RandomWords(seed + 2**127))] += 1
+    for j, row in enumerate(anon.matches):
+        row = row[row >= 0]
+        share = counts[j, row] / times
+        assert share.sum() == pytest.approx(1)
+        assert np.abs(share - 1 / degrees[j]).max() < 5 * np.sqrt(0.25 * 0.75 / times)
+
+
+def test_even_partitions() -> None:
+    assert even_size(251, 10, True) == 250
+    assert even_size(251, 10, False) == 251
+    assert even_size(251, 5, True) == 251
+    assert even_size(250, 10, True) == 250
+    assert even_size(None, 10, True) is None
+    assert even_size(11, 10, True) == 10
+    assert af.anonymize(numbers(120), "greedy", k=4, partition_size=31, reciprocal=True).facts[
+        "one_more_match"
+    ] == 0  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_wrong_values_are_refused(method: str) -> None:
+    with pytest.raises(ParameterError, match="reciprocal is True or False"):
+        af.anonymize(numbers(9), method, k=3, reciprocal="yes")
+
+
+def test_methods_without_it_say_so() -> None:
+    with pytest.raises(ParameterError, match="nh: unknown option 'reciprocal'"):
+        af.anonymize(numbers(9), "nh", k=3, reciprocal=True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_workers_change_no_bits_and_equal_records_lose_nothing(method: str) -> None:
+    runs = [
+        af.anonymize(numbers(90), method, k=5, partition_size=20, seed=1, workers=w, reciprocal=True)
+        for w in (1, 3)
+    ]
+    assert (runs[0].matches == runs[1].matches).all()
+    equal = Table(pd.DataFrame({"a": [7] * 10}), {"a": {"role": "quasi-identifier", "kind": "numeric"}})
+    assert af.anonymize(equal, method, k=10, reciprocal=True).loss() == 0
+
+
+def test_in_a_flow(tmp_path: Path) -> None:
+    people = numbers(93)
+    people.frame.to_csv(tmp_path / "people.csv", index=False)
+    path = tmp_path / "mutual.yaml"
+    path.write_text(FLOWS)
+    report = af.run(path)
+    assert report.ok
+    made = report.results[0].anonymization
+    assert made is not None
+    mine = af.anonymize(people, "greedy", k=4, partition_size=31, reciprocal=True)
+    assert (made.matches == mine.matches).all()
+    assert 0 < made.facts["one_more_match"] < 62
+    path.write_text(FLOWS.replace("true", "perhaps"))
+    with pytest.raises(FlowError, match="reciprocal"):
+        af.run(path)
+
+
+@pytest.mark.data
+def test_adult(data_folder: Path) -> None:
+    from tests.cases.tables import adult
+
+    table = adult(data_folder)
+    for k in (5, 10):
+        plain = af.anonymize(table, "greedy", k=k, partition_size=250).loss()
+        assert af.anonymize(table, "greedy", k=k, partition_size=250, reciprocal=True).loss() <= 1.05 * plain

@@ -1,0 +1,179 @@
+"""Two-phase: regular, never worse than its start, the same whatever runs it."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow import loss as losses
+from anonflow.algorithms.freeform.hungarian import hungarian_matches
+from anonflow.algorithms.freeform.two_phase import (
+    improve,
+    near_blocks,
+    stretches,
+    two_phase,
+    two_phase_matches,
+)
+from anonflow.algorithms.method import Partition
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.kernels.costs import load
+from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
+from anonflow.kernels.state import empty_state
+from anonflow.table import Table
+from tests.cases.freeform import MEASURES, assert_regular, part_of, total
+from tests.cases.tables import random_table
+from tests.checks import check_result
+from tests.strategies import tables
+
+
+@settings(deadline=None, max_examples=40)
+@given(tables(min_n=2, max_n=9), st.data(), st.sampled_from(MEASURES))
+def test_plain_and_compiled_agree_and_start_is_not_beaten(
+    table: Table, data: st.DataObject, measure: str
+) -> None:
+    k = data.draw(st.integers(1, table.n))
+    block = data.draw(st.integers(2, 6))
+    found = [
+        two_phase_matches(part_of(table, measure), k, 5, block, 1, 2, compiled, restarts=2)
+        for compiled in (True, False)
+    ]
+    assert (found[0][0] == found[1][0]).all()
+    assert found[0][1] == found[1][1]
+    assert_regular(found[0][0])
+    start = two_phase_matches(part_of(table, measure), k, 5, block, 0)[0]
+    assert total(table, found[0][0], measure) <= total(table, start, measure) + 1e-9
+
+
+@settings(deadline=None, max_examples=30)
+@given(tables(min_n=3, max_n=6), st.data(), st.sampled_from(MEASURES))
+def test_slot_costs_are_those_of_the_exchange(table: Table, data: st.DataObject, measure: str) -> None:
+    n = table.n
+    k = data.draw(st.integers(2, n))
+    part = part_of(table, measure)
+    matches = hungarian_matches(part, k)
+    own = Generalization.of(table.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    block = np.array(data.draw(st.permutations(range(n))))[: data.draw(st.integers(2, n))]
+    slot = np.array([data.draw(st.integers(1, k - 1)) for _ in block])
+    costs = np.empty((len(block), len(block)))
+    plain = np.empty_like(costs)
+    for kernel, out in ((slot_costs_jit, costs), (slot_costs, plain)):
+        room = (empty_state(part.plan, len(block)), empty_state(part.plan, len(block)))
+        kernel(part.plan, origin, matches, block, slot, *room, out)
+    assert (costs == plain).all()
+    for a, b in itertools.product(range(len(block)), repeat=2):
+        row = matches[block[b]].copy()
+        i = matches[block[a], slot[a]]
+        if i in np.delete(row, slot[b]):
+            assert costs[a, b] == np.inf
+            continue
+        changed = matches.copy()
+        changed[block[b], slot[b]] = i
+        made = Generalization.join_of(table.records, changed)
+        assert costs[a, b] == pytest.approx(losses.record_costs(made, measure)[block[b]], abs=1e-9)
+    made_by = [empty_state(part.plan, n) for _ in range(2)]
+    cover(part.plan, origin, matches, 0, table.n, made_by[0])
+    cover_jit(part.plan, origin, matches, 0, table.n, made_by[1])
+    made = Generalization.join_of(table.records, matches)
+    assert made_by[0].cost == pytest.approx(losses.record_costs(made, measure), abs=1e-9)
+    assert (made_by[0].cost == made_by[1].cost).all()
+
+
+def test_a_pass_never_raises_the_loss_and_keeps_the_degrees() -> None:
+    table = random_table(300)
+    part = part_of(table)
+    matches = two_phase_matches(part, 4, 40, 16, 0, start="dense")[0]
+    own = Generalization.of(table.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    joined = empty_state(part.plan, table.n)
+    cover_jit(part.plan, origin, matches, 0, table.n, joined)
+    costs = [joined.cost.sum()]
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(4):
+            improve(part.plan, origin, matches, joined, np.arange(300), 16, part.rng, pool)
+            assert_regular(matches)
+            costs.append(joined.cost.sum())
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < 0.97 * costs[0]
+
+
+def test_threads_do_not_show() -> None:
+    table = random_table(400)
+    results = [two_phase_matches(part_of(table), 5, 64, 32, 3, workers)[0] for workers in (1, 2, 5)]
+    assert (results[0] == results[1]).all()
+    assert (results[0] == results[2]).all()
+
+
+def test_what_is_gained_adds_up_over_partitions() -> None:
+    table = random_table(120)
+    settings: dict[str, Any] = {"k": 4, "partition_size": 30, "seed": 1, "start": "dense", "restarts": 0}
+    first = af.anonymize(table, "two-phase", passes=0, **settings)
+    last = af.anonymize(table, "two-phase", passes=5, **settings)
+    assert first.facts["gained"] == 0
+    assert last.facts["gained"] == pytest.approx(table.n * (first.loss("ncp") - last.loss("ncp")))
+    assert last.facts["gained"] > 0
+
+
+def test_far_apart_records_stay_apart_when_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonflow.algorithms.freeform.two_phase.STRETCH", 50)
+    table = random_table(230)
+    matches, facts = two_phase_matches(part_of(table), 3, 40, 16, 3)
+    assert_regular(matches)
+    assert facts["gained"] > 0
+
+
+def test_blocks_hold_what_grows_least() -> None:
+    table = random_table(60)
+    part = part_of(table)
+    own = Generalization.of(table.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    rows = np.random.default_rng(1).permutation(60)
+    blocks = near_blocks(part.plan, origin, origin, rows, 7)
+    assert sorted(np.concatenate(blocks).tolist()) == list(range(60))
+    assert [len(one) for one in blocks] == [7] * 8 + [4]
+    pair = Generalization.join_of(table.records, np.column_stack([np.full(60, rows[0]), np.arange(60)]))
+    growth = losses.record_costs(pair, "ncp")
+    assert growth[blocks[0]].max() <= np.delete(growth, blocks[0]).min() + 1e-9
+
+
+def test_stretches_keep_k_records() -> None:
+    for n, size, k in itertools.product((1, 5, 10, 11, 20, 23), (5, 10), (1, 3, 5)):
+        if k <= n:
+            parts = stretches(np.arange(n), size, k)
+            assert np.concatenate(parts).tolist() == list(range(n))
+            assert min(map(len, parts)) >= k
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_result_keeps_its_guarantee(measure: str) -> None:
+    table = random_table(200)
+    anon = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2)
+    check_result(anon)
+    assert anon.loss(measure) <= af.anonymize(table, "hungarian", k=4, loss=measure).loss(measure) + 1e-9
+    again = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2)
+    assert (anon.matches == again.matches).all()
+
+
+def test_all_records_equal_or_all_in_one() -> None:
+    same = pd.DataFrame({"age": [3] * 12})
+    table = Table(same, {"age": {"role": "quasi-identifier", "kind": "numeric"}})
+    anon = af.anonymize(table, "two-phase", k=12)
+    check_result(anon)
+    assert anon.loss() == 0
+    check_result(af.anonymize(random_table(9), "two-phase", k=9))
+
+
+@pytest.mark.parametrize("option", [{"first": 0}, {"block": 1}, {"passes": -1}])
+def test_options_out_of_range(option: dict[str, int]) -> None:
+    part = Partition(random_table(5).records, "ncp", np.random.default_rng(0))
+    with pytest.raises(ParameterError, match="two-phase"):
+        two_phase(part, 2, **option)

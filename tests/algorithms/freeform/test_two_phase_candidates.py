@@ -1,0 +1,283 @@
+"""Two-phase over candidate edges: neighbours, sparse assignments and cycles, each against its definition."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow import loss as losses
+from anonflow.algorithms.freeform.two_phase import shuffled, two_phase, two_phase_matches
+from anonflow.algorithms.freeform.two_phase_candidates import (
+    near_records,
+    nearness,
+    sparse_assignment,
+    sparse_matches,
+)
+from anonflow.algorithms.method import Partition
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.kernels.costs import load
+from anonflow.kernels.cycles import cancel_cycles, cancel_cycles_jit, exchange, exchange_jit
+from anonflow.kernels.reassign import cover_jit
+from anonflow.kernels.state import State, empty_state, take
+from anonflow.table import Table
+from tests.cases.freeform import MEASURES, assert_regular, part_of
+from tests.cases.tables import random_table
+from tests.checks import check_result
+from tests.naive import two_phase as naive
+from tests.strategies import tables
+
+
+def ring(n: int, k: int) -> np.ndarray:
+    """Record j matches j and the next k - 1."""
+    return ((np.arange(n)[:, None] + np.arange(k)) % n).astype(np.int32)
+
+
+def state_of(part: Partition, matches: np.ndarray | None = None) -> State:
+    """The originals, or the generalized records that cover their matches."""
+    own = Generalization.of(part.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    if matches is None:
+        return origin
+    joined = empty_state(part.plan, part.n)
+    cover_jit(part.plan, origin, matches, 0, part.n, joined)
+    return joined
+
+
+def cost_of(table: Table, measure: str) -> naive.Cost:
+    def cost(rows: Any) -> float:
+        one = Generalization.join_of(table.records, np.array([rows]))
+        return float(losses.record_costs(one, measure)[0])
+
+    return cost
+
+
+@settings(deadline=None, max_examples=30)
+@given(tables(min_n=2, max_n=8), st.data(), st.sampled_from(MEASURES))
+def test_near_records_grow_least(table: Table, data: st.DataObject, measure: str) -> None:
+    n, part = table.n, part_of(table, measure)
+    matches = ring(n, data.draw(st.integers(1, n)))
+    origin, joined = state_of(part), state_of(part, matches)
+    count = data.draw(st.integers(1, n))
+    with ThreadPoolExecutor(2) as pool:
+        near, plain = (near_records(part.plan, origin, joined, count, pool, c) for c in (True, False))
+    np.testing.assert_array_equal(near, plain)
+    cost = cost_of(table, measure)
+    growth = np.array([[cost([*row, i]) - cost(row) for row in matches.tolist()] for i in range(n)])
+    for i in range(n):
+        assert len(set(near[i])) == count
+        assert growth[i, near[i]].max() <= np.delete(growth[i], near[i]).min(initial=np.inf) + 1e-9
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.integers(1, 5), st.integers(0, 2**32))
+def test_a_sparse_assignment_is_the_least_there_is(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    edges = [edge for edge in itertools.product(range(n), repeat=2) if rng.random() < 0.7]
+    costs = rng.integers(0, 64, len(edges)) / 64
+    left, right = (np.array([edge[side] for edge in edges], np.int64) for side in (0, 1))
+    found = sparse_assignment(left, right, costs, n)
+    by_edge = dict(zip(edges, costs.tolist(), strict=True))
+    wanted = naive.least_assignment(n, set(edges), by_edge)
+    if wanted is None:
+        assert found is None
+        return
+    assert found is not None
+    assert sorted(found.tolist()) == list(range(n))
+    assert sum(by_edge[i, int(j)] for i, j in enumerate(found)) == wanted
+
+
+@settings(deadline=None, max_examples=30)
+@given(tables(min_n=2, max_n=7), st.data(), st.sampled_from(MEASURES))
+def test_sparse_matches_are_regular_and_greedy(table: Table, data: st.DataObject, measure: str) -> None:
+    n, part = table.n, part_of(table, measure)
+    k = data.draw(st.integers(2, n))
+    count = data.draw(st.integers(1, n))
+    with ThreadPoolExecutor(2) as pool:
+        (found, _), (plain, _) = (sparse_matches(part, k, count, pool, c) for c in (True, False))
+        whole = sparse_matches(part, 2, n, pool)[0]
+    np.testing.assert_array_equal(found, plain)
+    assert_regular(found)
+    # over all edges the first assignment is the least there is: the optimum for k = 2
+    cost = cost_of(table, measure)
+    edges = {(i, j) for i, j in itertools.product(range(n), repeat=2) if i != j}
+    least = naive.least_assignment(n, edges, {(i, j): cost([j, i]) for i, j in edges})
+    assert least is not None
+    assert naive.total(whole, cost) == pytest.approx(least, abs=n * 2.0**-20)
+
+
+def test_a_single_candidate_that_all_share_is_enough() -> None:
+    """The next along the order are candidates, too: nobody is left without."""
+    frame = random_table(40).frame.assign(age=[50] + [17 + i % 2 * 70 for i in range(39)])
+    table = Table(frame, random_table(40).schema)
+    with ThreadPoolExecutor(1) as pool:
+        assert_regular(sparse_matches(part_of(table), 6, 1, pool)[0])
+
+
+@settings(deadline=None, max_examples=60)
+@given(tables(min_n=3, max_n=7), st.data(), st.sampled_from(MEASURES))
+def test_an_exchange_is_priced_as_a_whole(table: Table, data: st.DataObject, measure: str) -> None:
+    n, part = table.n, part_of(table, measure)
+    k = data.draw(st.integers(2, n - 1))
+    matches = shuffled(ring(n, k), np.random.default_rng(data.draw(st.integers(0, 99))))
+    rows = data.draw(st.lists(st.integers(0, n - 1), min_size=2, max_size=4))
+    record = np.array(rows)
+    slot = np.array([data.draw(st.integers(1, k - 1)) for _ in rows])
+    if len(set(zip(record, slot, strict=True))) < len(rows):
+        return
+    lost = matches[record, slot]
+    gained = np.roll(lost, 1).astype(np.int64)
+    origin, cost = state_of(part), cost_of(table, measure)
+    before = naive.total(matches, cost)
+    wanted = matches.copy()
+    wanted[record, slot] = gained
+    double = any(len(set(row)) < k for row in wanted.tolist())
+    change = naive.total(wanted, cost) - before
+    for kernel in (exchange, exchange_jit):
+        given_matches, joined = matches.copy(), state_of(part, matches)
+        scratch = take(origin, np.array([0]))
+        found = kernel(
+            part.plan, origin, given_matches, joined.cost, scratch, record, slot, gained, len(rows)
+        )
+        if double or found == 0.0:
+            assert double or change >= -1e-9
+            np.testing.assert_array_equal(given_matches, matches)
+            continue
+        assert found == pytest.approx(change, abs=1e-9)
+        np.testing.assert_array_equal(given_matches, wanted)
+        assert joined.cost == pytest.approx([cost(row) for row in wanted.tolist()], abs=1e-9)
+
+
+@settings(deadline=None, max_examples=30)
+@given(tables(min_n=3, max_n=8), st.data(), st.sampled_from(MEASURES))
+def test_cycles_only_lower_the_loss_and_keep_the_degrees(
+    table: Table, data: st.DataObject, measure: str
+) -> None:
+    n, part = table.n, part_of(table, measure)
+    k = data.draw(st.integers(2, n - 1))
+    t, p = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 200))
+    start = shuffled(ring(n, k), np.random.default_rng(data.draw(st.integers(0, 99))))
+    origin, cost = state_of(part), cost_of(table, measure)
+    near = np.tile(np.arange(n, dtype=np.int32), (n, 1))
+    roots = np.array(data.draw(st.permutations(range(n))), np.int64)
+    answers = []
+    for kernel in (cancel_cycles, cancel_cycles_jit):
+        matches, joined = start.copy(), state_of(part, start)
+        cycles, change, taken = kernel(part.plan, origin, matches, joined.cost, near, roots, t, p)
+        assert_regular(matches)
+        np.testing.assert_array_equal(matches[:, 0], np.arange(n))
+        assert taken <= p
+        assert (cycles > 0) == (change < 0)
+        assert change == pytest.approx(naive.total(matches, cost) - naive.total(start, cost), abs=1e-9)
+        assert joined.cost == pytest.approx([cost(row) for row in matches.tolist()], abs=1e-9)
+        answers.append((matches.tolist(), cycles, change, taken))
+    assert answers[0] == answers[1]
+
+
+def test_cycles_are_found_where_there_are_some() -> None:
+    """A bad start of 36 records: whoever looks long enough finds most of what trades of two would give."""
+    table = random_table(36)
+    part, cost = part_of(table), cost_of(table, "ncp")
+    origin, matches = state_of(part), ring(36, 4)
+    joined = state_of(part, matches)
+    first = before = float(joined.cost.sum())
+    near = np.tile(np.arange(36, dtype=np.int32), (36, 1))
+    rng = np.random.default_rng(0)
+    found = 0
+    for _ in range(30):
+        roots = rng.permutation(36).astype(np.int64)
+        cycles = cancel_cycles_jit(part.plan, origin, matches, joined.cost, near, roots, 2, 6000)[0]
+        found += cycles
+        now = float(joined.cost.sum())
+        assert now <= before
+        before = now
+        if not cycles:
+            break
+    assert found > 20
+    assert before < 0.8 * first
+    assert naive.best_trade(matches, cost) > -0.02 * before
+
+
+@pytest.mark.parametrize("improve", ["reassign", "cycles", "both"])
+@pytest.mark.parametrize("start", ["auto", "dense", "sparse"])
+def test_every_start_and_improvement_keeps_the_guarantee(start: str, improve: str) -> None:
+    table = random_table(150)
+    options: dict[str, Any] = {"start": start, "improve": improve, "passes": 2, "candidates": 6, "p": 400}
+    anon = af.anonymize(table, "two-phase", k=4, seed=3, **options)
+    check_result(anon)
+    again = af.anonymize(table, "two-phase", k=4, seed=3, workers=1, **options)
+    np.testing.assert_array_equal(anon.matches, again.matches)
+
+
+@settings(deadline=None, max_examples=30)
+@given(tables(min_n=4, max_n=9), st.data(), st.sampled_from(MEASURES))
+def test_nearness_compares_the_nearest(table: Table, data: st.DataObject, measure: str) -> None:
+    n, part = table.n, part_of(table, measure)
+    k = data.draw(st.integers(1, n // 2))
+    cut = data.draw(st.integers(k, n - k))
+    order = np.array(data.draw(st.permutations(range(n))))
+    halves, whole = [order[:cut], order[cut:]], [order]
+    rng = np.random.default_rng(0)
+    found = [
+        nearness(part.plan, state_of(part), halves, whole, k, rng, compiled) for compiled in (True, False)
+    ]
+    assert found[0] == found[1]
+    cost = cost_of(table, measure)
+
+    def nearest(parts: list[np.ndarray]) -> float:
+        return sum(
+            sum(sorted(cost([int(i), int(j)]) for j in rows)[:k]) for rows in parts for i in rows.tolist()
+        )
+
+    assert found[0] == pytest.approx(nearest(whole) / nearest(halves) if nearest(halves) else 1.0)
+
+
+def test_a_start_is_chosen_by_what_stretches_lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonflow.algorithms.freeform.two_phase_candidates.SAMPLE", 300)
+    frame = af.datasets.random_normal(300, 6, sd=1.0, seed=0)
+    qi = {"role": "quasi-identifier", "kind": "suppression"}
+    table = Table(frame, dict.fromkeys(frame.columns, qi))
+    starts = {
+        (first, k): two_phase_matches(part_of(table), k, first=first, passes=0)[1]["start"]
+        for first in (20, 300)
+        for k in (3, 5)
+    }
+    assert starts == {(20, 3): "sparse", (300, 3): "dense", (20, 5): "dense", (300, 5): "dense"}
+
+
+def test_blocks_bound_where_sparse_matches_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anonflow.algorithms.freeform.two_phase.STRETCH", 50)
+    table = random_table(230)
+    for improvement in ("cycles", "both"):
+        matches, facts = two_phase_matches(
+            part_of(table), 3, passes=3, start="sparse", candidates=8, improvement=improvement
+        )
+        assert_regular(matches)
+        assert facts["gained"] >= 0
+
+
+def test_restarts_are_never_worse() -> None:
+    for seed in range(3):
+        table = random_table(14, seed)
+        losses_of = [
+            af.anonymize(table, "two-phase", k=4, seed=seed, restarts=restarts).loss("ncp")
+            for restarts in (0, 10)
+        ]
+        assert losses_of[1] <= losses_of[0] + 1e-12
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"start": "warm"}, {"improve": "all"}, {"candidates": 0}, {"t": 0}, {"p": -1}, {"restarts": -1}],
+)
+def test_options_out_of_range(option: dict[str, Any]) -> None:
+    part = Partition(random_table(5).records, "ncp", np.random.default_rng(0))
+    with pytest.raises(ParameterError, match="two-phase"):
+        two_phase(part, 2, **option)

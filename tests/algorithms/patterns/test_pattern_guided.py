@@ -1,0 +1,164 @@
+"""Pattern-guided greedy against its definition and the paper's tables."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.algorithms.patterns.greedy import place
+from anonflow.algorithms.patterns.language import pattern_masks
+from anonflow.errors import ParameterError
+from anonflow.table import Table
+from tests.cases.patterns import ADULT_NUMBERS, MEASURES, TABLE_1, TABLE_3, TABLE_6, nursery
+from tests.strategies import tables
+
+
+def naive(codes: list[list[int]], k: int, patterns: list[str]) -> list[tuple[Any, ...] | None]:
+    """What each row keeps (None: hidden) by the definition; patterns are texts of 0 and 1 in order."""
+    left = list(range(len(codes)))
+    out: list[tuple[Any, ...] | None] = [None] * len(codes)
+    for pattern in patterns:
+        if len(left) < k:
+            break
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for i in left:
+            kept = tuple(c if p == "0" else None for c, p in zip(codes[i], pattern, strict=True))
+            groups.setdefault(kept, []).append(i)
+        for kept, rows in groups.items():
+            if len(rows) >= k:
+                for i in rows:
+                    out[i] = kept
+                    left.remove(i)
+    return out
+
+
+def in_order(patterns: set[str]) -> list[str]:
+    return sorted(patterns, key=lambda p: (p.count("1"), int(p, 2)))
+
+
+def text(mask: int, q: int) -> str:
+    return "".join("1" if mask >> a & 1 else "0" for a in range(q))
+
+
+@settings(deadline=None)
+@given(tables(max_columns=3), st.integers(2, 4), st.data())
+def test_rows_are_placed_as_the_heuristic_says(table: Table, k: int, data: st.DataObject) -> None:
+    q = table.q
+    everything = [format(number, f"0{q}b") for number in range(1 << q)]
+    chosen = data.draw(
+        st.one_of(st.just(everything), st.lists(st.sampled_from(everything), min_size=1, max_size=5))
+    )
+    masks = pattern_masks(table.domains, "all" if chosen is everything else chosen)
+    order = in_order(set(chosen))
+    assert [text(int(mask), q) for mask in masks] == order
+    labels, used = place(table.records, masks, k)
+    plain = place(table.records, masks, k, compiled=False)
+    assert (labels == plain[0]).all()
+    assert (used == plain[1]).all()
+    codes = table.codes.tolist()
+    found = [
+        None if u < 0 else tuple(c if p == "0" else None for c, p in zip(row, order[u], strict=True))
+        for row, u in zip(codes, used.tolist(), strict=True)
+    ]
+    assert found == naive(codes, k, order)
+    for i in range(table.n):
+        for j in range(table.n):
+            if found[i] is not None and labels[i] == labels[j]:
+                assert found[i] == found[j]
+
+
+def test_what_is_published() -> None:
+    frame = pd.DataFrame({"a": [1, 1, 2, 3], "b": ["x", "x", "y", "y"], "zip": ["12", "12", "23", "23"]})
+    schema = {
+        "a": {"role": "quasi-identifier", "kind": "numeric"},
+        "b": {"role": "quasi-identifier", "kind": "categorical"},
+        "zip": {"role": "quasi-identifier", "kind": "positions"},
+    }
+    table = Table(frame, schema)
+    anon = af.anonymize(table, "pattern-guided", k=2)
+    assert anon.frame().to_numpy().tolist() == [["1", "x", "12"]] * 2 + [["*", "y", "23"]] * 2
+    assert anon.facts["suppressed_entries"] == 2
+    anon = af.anonymize(table, "pattern-guided", k=2, patterns=[["zip[1]"], ["a", "zip"]])
+    assert anon.frame().to_numpy().tolist() == [["1", "x", "1*"]] * 2 + [["*", "y", "*"]] * 2
+    anon = af.anonymize(table, "pattern-guided", k=2, patterns=["0000"])
+    assert anon.suppressed.tolist() == [False, False, True, True]
+    assert anon.classes is not None
+    assert anon.classes[2] == anon.classes[3] != anon.classes[0]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "words"),
+    [
+        ("some", "'all' or a list"),
+        ([], "'all' or a list"),
+        ([["agee"]], "did you mean 'age'"),
+        (["01"], "1 characters"),
+        (["2"], r"\* suppressed, - kept"),
+        ([3], "column names"),
+    ],
+)
+def test_bad_patterns(patterns: Any, words: str) -> None:
+    table = Table(pd.DataFrame({"age": [1, 1]}), {"age": {"role": "quasi-identifier", "kind": "numeric"}})
+    with pytest.raises(ParameterError, match=words):
+        af.anonymize(table, "pattern-guided", k=2, patterns=patterns)
+
+
+def test_all_patterns_of_many_columns_are_refused() -> None:
+    table = Table(
+        pd.DataFrame({f"c{a}": [0, 0] for a in range(21)}),
+        {f"c{a}": {"role": "quasi-identifier", "kind": "numeric"} for a in range(21)},
+    )
+    with pytest.raises(ParameterError, match="list patterns"):
+        af.anonymize(table, "pattern-guided", k=2)
+
+
+@pytest.mark.parametrize("k", [3, 4])
+def test_the_family_of_theorem_4_loses_a_factor_of_k_less_one(k: int) -> None:
+    """k rows of ones, and for each column i k - 1 rows with a symbol of their own in column i."""
+    m = k
+    rows = [[1] * m for _ in range(k)]
+    for column in range(m):
+        for _ in range(k - 1):
+            rows.append([1] * m)
+            rows[-1][column] = 2 + column
+    table = Table(
+        pd.DataFrame(rows, columns=[f"c{a}" for a in range(m)]),
+        {f"c{a}": {"role": "quasi-identifier", "kind": "categorical"} for a in range(m)},
+    )
+    singles = ["".join("1" if a == b else "0" for a in range(m)) for b in range(m)]
+    patterns = [*singles, "0" * m, "1" * m]
+    anon = af.anonymize(table, "pattern-guided", k=k, patterns=patterns)
+    assert anon.facts["suppressed_entries"] == (m - 1) * m**2
+
+
+@cache
+def adult() -> Table:
+    frame = datasets.adult().drop(columns="fnlwgt")
+    return Table(frame, {c: {"role": "quasi-identifier", "kind": "categorical"} for c in frame.columns})
+
+
+@pytest.mark.parametrize("k", TABLE_3)
+def test_nursery_tables_3_and_6(k: int) -> None:
+    anon = af.anonymize(nursery(), "pattern-guided", k=k)
+    found = af.measure(nursery(), anon, MEASURES)
+    row = tuple(round(float(found[name]), 3) for name in MEASURES[:4])
+    assert row == TABLE_3[k]
+    assert anon.facts["suppressed_entries"] == TABLE_6[k] == found["stars"]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("k", TABLE_1)
+def test_adult_table_1(k: int, data_folder: object) -> None:
+    anon = af.anonymize(adult(), "pattern-guided", k=k)
+    found = af.measure(adult(), anon, [{"usefulness": {"numeric": ADULT_NUMBERS}}, *MEASURES[1:4]])
+    row = tuple(round(float(found[name]), 3) for name in MEASURES[:4])
+    assert row == TABLE_1[k]
+    assert np.bincount(anon.classes[~anon.suppressed]).max() >= k  # type: ignore[index]

@@ -1,0 +1,180 @@
+"""pattern-guided-optimal: against every solution there is, the paper's tables, Theorem 4's family."""
+
+from __future__ import annotations
+
+import threading
+import time
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow import datasets
+from anonflow.algorithms.patterns.enumeration import row_assignment
+from anonflow.algorithms.patterns.optimal import _in_time
+from anonflow.algorithms.patterns.row_choices import choices_of
+from anonflow.errors import ParameterError
+from tests.cases.patterns import TABLE_6, best, nursery, scenario, table
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(*[st.sampled_from("xy"), st.sampled_from("xyz"), st.sampled_from("xy")]),
+        min_size=2,
+        max_size=6,
+    ),
+    st.integers(2, 3),
+    st.lists(
+        st.sampled_from(["000", "001", "010", "100", "011", "101"]), min_size=1, max_size=3, unique=True
+    ),
+    st.tuples(*[st.sampled_from([1, 1, 2])] * 3),
+)
+def test_no_solution_is_better(
+    rows: list[tuple[str, ...]], k: int, patterns: list[str], weights: tuple[int, ...]
+) -> None:
+    if len(rows) < k:
+        return
+    made = table(pd.DataFrame(rows, columns=["a", "b", "c"]))
+    said: dict[str, Any] = {"patterns": patterns, "weights": dict(zip("abc", weights, strict=True))}
+    anon = af.anonymize(made, "pattern-guided-optimal", k=k, **said)
+    optimum = best(rows, k, patterns, list(weights))
+    assert anon.facts["proven"] is True
+    assert anon.facts["cost"] == anon.facts["lower_bound"] == optimum
+    heuristic = af.anonymize(made, "pattern-guided", k=k, **said)
+    assert heuristic.facts["cost"] == anon.facts["heuristic"] >= optimum
+    assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
+    for exact in ("row-assignment", "auto", *(["two"] if k == 2 else [])):
+        other = af.anonymize(made, "pattern-guided-optimal", k=k, **said, exact=exact, time_limit=0)
+        assert other.facts["proven"] is True
+        assert other.facts["cost"] == optimum, exact
+        assert af.verify(made, other, ["covers", "k-anonymity", "pattern"], k=k)
+    stopped = af.anonymize(made, "pattern-guided-optimal", k=k, **said, time_limit=0)
+    assert stopped.facts["lower_bound"] <= optimum <= stopped.facts["cost"] == stopped.facts["heuristic"]
+
+
+def test_what_goes_wrong_in_a_solver_is_not_taken_for_want_of_time() -> None:
+    def no_room() -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        _in_time(time.monotonic() + 60, no_room)
+    assert _in_time(time.monotonic() - 60, threading.Event().wait) is None
+    assert _in_time(time.monotonic() + 60, lambda: 3) == 3
+
+
+def test_the_enumeration_needs_no_room_for_each_row_type() -> None:
+    """2^13 ways and 2,000 row types: a price of each pair would take 130 MB."""
+    frame = pd.DataFrame({"group": [str(i % 13) for i in range(2000)], "own": [str(i) for i in range(2000)]})
+    records = table(frame).records
+    choices = choices_of(records, np.array([2], np.uint64), np.array([1]), 2, 2)
+    tracemalloc.start()
+    amount = row_assignment(choices)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert choices.cost_of(amount) == 2000
+    assert peak < 40_000_000
+
+
+@pytest.mark.parametrize("m", [3, 4, 5])
+def test_theorem_4_the_heuristic_loses_a_factor_of_m_less_one(m: int) -> None:
+    frame = datasets.theorem4(m)
+    patterns = [list(pattern) for pattern in datasets.theorem4_patterns(m)]
+    anon = af.anonymize(table(frame), "pattern-guided-optimal", k=m, patterns=patterns)
+    assert anon.facts["proven"] is True
+    assert anon.facts["cost"] == m**2
+    assert anon.facts["heuristic"] == (m - 1) * m**2
+    assert anon.facts["gap"] == 0
+
+
+@pytest.mark.parametrize("k", TABLE_6)
+def test_nursery_table_6(k: int) -> None:
+    """The cheapest feasible pattern of each row proves the heuristic optimal."""
+    anon = af.anonymize(nursery(), "pattern-guided-optimal", k=k)
+    assert anon.facts["proven"] is True
+    assert anon.facts["suppressed_entries"] == anon.facts["lower_bound"] == TABLE_6[k]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("k", "optimum"),
+    [
+        pytest.param(2, 2_932, marks=pytest.mark.slow),
+        pytest.param(5, 8_065, marks=pytest.mark.slow),
+        (10, 11_462),
+        (25, 13_722),
+        (100, 14_730),
+    ],
+)
+def test_cmc_is_solved(k: int, optimum: int, data_folder: object) -> None:
+    """57 patterns: the heuristic nears the optimum as k grows and meets it at k = 100, as in the paper."""
+    made, patterns = scenario("cmc")
+    facts = af.anonymize(made, "pattern-guided-optimal", k=k, patterns=patterns, time_limit=120).facts
+    assert facts["proven"] is True
+    assert facts["cost"] == optimum
+    assert facts["heuristic"] / facts["cost"] < 1.45
+    assert (facts["heuristic"] == facts["cost"]) == (k == 100)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("k", [2, 10, 100])
+def test_adult_2_with_its_four_constraints(k: int, data_folder: object) -> None:
+    made, patterns = scenario("adult-2")
+    anon = af.anonymize(made, "pattern-guided-optimal", k=k, patterns=patterns, time_limit=15)
+    facts = anon.facts
+    assert facts["lower_bound"] <= facts["cost"] <= facts["heuristic"]
+    assert facts["gap"] == pytest.approx(1 - facts["lower_bound"] / facts["cost"])
+    assert facts["gap"] < 0.5
+    assert facts["cost"] == facts["suppressed_entries"]
+    assert af.verify(made, anon, ["covers", "k-anonymity"], k=k)
+
+
+@pytest.mark.parametrize("limit", [-1, "10", True, float("nan")])
+def test_bad_time_limits(limit: Any) -> None:
+    made = table(pd.DataFrame({"a": ["x", "x"]}))
+    with pytest.raises(ParameterError, match="time_limit"):
+        af.anonymize(made, "pattern-guided-optimal", k=2, time_limit=limit)
+
+
+def test_partitions_add_up() -> None:
+    frame = pd.DataFrame({"a": list("xxyyzzxxyyzz"), "b": list("uvuvuvuvuvuv")})
+    anon = af.anonymize(table(frame), "pattern-guided-optimal", k=2, partition_size=4)
+    assert anon.facts["proven"] is True
+    assert anon.facts["gap"] == 0
+    assert anon.facts["cost"] == anon.facts["suppressed_entries"]
+
+
+@pytest.mark.data
+def test_theorem_2_agrees_with_the_integer_program(data_folder: object) -> None:
+    """2-anonymity of 60 rows of CMC, all pairs and triples."""
+    made = table(datasets.cmc().iloc[:60, :6])
+    said: dict[str, Any] = {"patterns": {"at-most": 3, "fallback": "all"}}
+    first = af.anonymize(made, "pattern-guided-optimal", k=2, **said).facts
+    second = af.anonymize(made, "pattern-guided-optimal", k=2, **said, exact="two").facts
+    assert first["proven"] is second["proven"] is True
+    assert first["cost"] == second["cost"] < second["heuristic"]
+
+
+def test_exact_methods_refuse_what_they_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = table(datasets.theorem4(5))
+    listed = [list(pattern) for pattern in datasets.theorem4_patterns(5)]
+    said: dict[str, Any] = {"patterns": listed, "exact": "row-assignment"}
+    assert af.anonymize(made, "pattern-guided-optimal", k=5, **said).facts["cost"] == 25
+    monkeypatch.setattr("anonflow.algorithms.patterns.enumeration.INSTANCES", 4)
+    with pytest.raises(ParameterError, match="at most 4 instances of patterns, here are"):
+        af.anonymize(made, "pattern-guided-optimal", k=5, **said)
+    frame = pd.DataFrame({"a": list("xxyyxy"), "b": list("uvuvuv")})
+    with pytest.raises(ParameterError, match="exact='two' is for k = 2"):
+        af.anonymize(table(frame), "pattern-guided-optimal", k=3, patterns=["10", "01"], exact="two")
+    with pytest.raises(ParameterError, match="exact is one of"):
+        af.anonymize(table(frame), "pattern-guided-optimal", k=2, exact="best")
+    monkeypatch.setattr("anonflow.algorithms.patterns.enumeration.GROUPS", 1)
+    three = table(pd.DataFrame({"a": list("xxy"), "b": list("uvu")}))
+    with pytest.raises(ParameterError, match="pairs and triples"):
+        af.anonymize(three, "pattern-guided-optimal", k=2, patterns=["10", "01"], exact="two")

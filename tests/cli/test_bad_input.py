@@ -1,0 +1,391 @@
+"""Bad input from the shell: the right exit status, a message to act on, no cell's value, nothing written."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from anonflow import cli
+from tests.cases.flow_files import COLUMNS, everything_in, people, write_flow
+
+Case = Callable[[Path], list[str]]
+
+SECRET = "Zebra77"
+"""Stands in cells; no message may hold it."""
+
+CASES: dict[str, tuple[int, str, Case]] = {}
+
+
+def case(name: str, status: int, says: str, make: Case) -> None:
+    assert name not in CASES
+    CASES[name] = (status, says, make)
+
+
+def flow(**changes: object) -> Case:
+    """A case: `run` of a flow that is changed like this."""
+
+    def make(folder: Path) -> list[str]:
+        return ["run", str(write_flow(folder, **changes))]  # type: ignore[arg-type]
+
+    return make
+
+
+def table(lines: list[str], **changes: object) -> Case:
+    """A case: `run` of a flow over a CSV file of these lines."""
+    return flow(data="\n".join(lines).encode() + b"\n", **changes)
+
+
+def changed(row: str, at: int = 7) -> list[str]:
+    lines = people()
+    lines[at] = row
+    return lines
+
+
+def yaml(text: str) -> Case:
+    """A case: `run` of a flow file with this text."""
+
+    def make(folder: Path) -> list[str]:
+        (folder / "flow.yaml").write_text(text, encoding="utf-8")
+        return ["run", str(folder / "flow.yaml")]
+
+    return make
+
+
+def tree(text: str) -> Case:
+    """A case: a hierarchy file with this text over the cities."""
+
+    def make(folder: Path) -> list[str]:
+        (folder / "tree.csv").write_text(text, encoding="utf-8")
+        return flow(columns=_tree_columns())(folder)
+
+    return make
+
+
+def _tree_columns(more: str = "") -> str:
+    return (
+        "    city: {role: quasi-identifier, kind: hierarchy, hierarchy: tree.csv" + more + "}\n"
+        "    age: {role: quasi-identifier, kind: numeric}\n"
+    )
+
+
+GOOD_TREE = "Athens;main;*\nPatras;main;*\nVolos;main;*\nChania;island;*\n"
+
+# ------------------------------------------------------------------------------------ CSV files
+
+case("csv: empty file", 2, "is empty", flow(data=b""))
+case("csv: header only", 2, "no rows", flow(data=b"age,city,zip,income\n"))
+case("csv: short row", 2, "1 rows have more or fewer than 4 cells", table(changed(f"30,{SECRET}")))
+case("csv: long row", 2, "1 rows have more or fewer", table(changed(f"30,{SECRET},1,low,more")))
+case("csv: another delimiter", 2, "delimiter", table([line.replace(",", ";") for line in people()]))
+case(
+    "csv: latin-1 read as utf-8",
+    2,
+    "is not utf-8",
+    flow(data=("\n".join(changed("30,Crète,1,low"))).encode("latin-1")),
+)
+case("csv: utf-16", 2, "", flow(data="\n".join(people()).encode("utf-16")))
+case("csv: unknown encoding", 2, "unknown encoding", flow(source="{csv: people.csv, encoding: utf-9}"))
+case("csv: wrong encoding", 2, "", flow(source="{csv: people.csv, encoding: utf-16}"))
+case(
+    "csv: a column twice",
+    2,
+    "columns 1 and 2 have the same name",
+    table(["city,city,age,income", *people()[1:]]),
+)
+case("csv: no header", 2, "header", table(["30,Athens,10431,rich", *people()[1:]]))
+case("csv: no header, a value twice", 2, "columns 2 and 4", table(["30,Athens,1,Athens", *people()[1:]]))
+case("csv: a column without a name", 2, "no name", table([",city,age,income", *people()[1:]]))
+case("csv: an open quote", 2, "people.csv", table(changed(f'30,"{SECRET},10431,low')))
+case("csv: binary", 2, "people.csv", flow(data=bytes(range(256)) * 8))
+case("csv: not gzip", 2, "people.csv.gz", lambda folder: [
+    "run", str(write_flow(folder, source="{csv: people.csv.gz}"))
+] if (folder / "people.csv.gz").write_bytes(b"\x1f\x8bnot really") else [])  # fmt: skip
+case("csv: half of a gzip file", 2, "people.csv.gz", lambda folder: [
+    "run", str(write_flow(folder, source="{csv: people.csv.gz}"))
+] if (folder / "people.csv.gz").write_bytes(gzip.compress("\n".join(people(500)).encode())[:200]) else [])  # fmt: skip
+case("csv: delimiter of two characters", 2, "delimiter", flow(source="{csv: people.csv, delimiter: '::'}"))
+case("parquet: a text file", 2, "Parquet", lambda folder: [
+    "run", str(write_flow(folder, source="{parquet: people.csv}"))
+])  # fmt: skip
+
+# --------------------------------------------------------------------------------------- values
+
+case("numeric: text in a cell", 2, "'age'", table(changed(f"{SECRET},Athens,1,low")))
+case("numeric: a missing cell", 2, "'age'", table(changed(f",{SECRET},1,low")))
+case("numeric: infinity", 2, "'age'", table(changed("inf,Athens,1,low")))
+case("numeric: not a number", 2, "'age'", table(changed("nan,Athens,1,low")))
+case("numeric: NA is text", 2, "'age'", table(changed("NA,Athens,1,low")))
+case("positions: codes of two lengths", 2, "'zip'", table(
+    changed("30,Athens,10431-77,low"),
+    columns="    zip: {role: quasi-identifier, kind: positions}\n",
+))  # fmt: skip
+case("positions: a missing code", 2, "'zip'", table(
+    changed(f"30,{SECRET},,low"), columns="    zip: {role: quasi-identifier, kind: positions}\n"
+))  # fmt: skip
+case("missing: refused", 2, "'city'", table(
+    changed("30,,1,low"), columns="    city: {role: quasi-identifier, kind: categorical, missing: refuse}\n"
+))  # fmt: skip
+case("missing: every record dropped", 2, "missing", table(
+    ["age,city,zip,income", *[",Athens,1,low"] * 20],
+    columns="    age: {role: quasi-identifier, kind: numeric, missing: drop}\n",
+))  # fmt: skip
+case("numeric: only missing values", 2, "'age'", table(
+    ["age,city,zip,income", *[",Athens,1,low"] * 20],
+    columns="    age: {role: quasi-identifier, kind: numeric, missing: suppress}\n",
+))  # fmt: skip
+case("a column that is not there", 2, "did you mean 'city'", flow(
+    columns="    ctiy: {role: quasi-identifier, kind: categorical}\n"
+))  # fmt: skip
+
+# ------------------------------------------------------------------------------------ parameters
+
+case("k is 1", 2, "at least 2", flow(anonymize="{algorithm: greedy, k: 1}"))
+case("k is 0", 2, "at least 2", flow(anonymize="{algorithm: greedy, k: 0}"))
+case("k is negative", 2, "at least 2", flow(anonymize="{algorithm: greedy, k: -3}"))
+case("k is a fraction", 2, "whole number", flow(anonymize="{algorithm: greedy, k: 2.5}"))
+case("k is text", 2, "whole number", flow(anonymize="{algorithm: greedy, k: ten}"))
+case("k is true", 2, "whole number", flow(anonymize="{algorithm: greedy, k: true}"))
+case("k is missing", 2, "'k' is missing", flow(anonymize="{algorithm: greedy}"))
+case("k greater than the table", 1, "60 records cannot hide among k = 61", flow(
+    partition="{}", anonymize="{algorithm: greedy, k: 61}"
+))  # fmt: skip
+case("k greater than a partition", 2, "smaller than k", flow(anonymize="{algorithm: greedy, k: 21}"))
+case("one record", 1, "1 records cannot hide", table(people()[:2]))
+case("unknown algorithm", 2, "did you mean 'greedy'", flow(anonymize="{algorithm: greddy, k: 3}"))
+case("algorithm is code", 2, "unknown algorithm", flow(anonymize="{algorithm: 'os.system', k: 3}"))
+case("unknown option", 2, "unknown option", flow(anonymize="{algorithm: greedy, k: 3, speed: 9}"))
+case("unknown loss", 2, "'ncp'", flow(anonymize="{algorithm: greedy, k: 3, loss: nncp}"))
+case("unknown criterion", 2, "did you mean 'covers'", flow(steps="  - verify: [cover]\n"))
+case("criterion without its column", 2, "l-diversity", flow(steps="  - verify: [l-diversity(m=3)]\n"))
+case("unknown measure", 2, "did you mean 'gcp'", flow(steps="  - measure: [gpc]\n"))
+case("unknown data set", 2, "did you mean 'adult'", flow(source="{dataset: adlut}"))
+case("unknown part of a data set", 2, "part", flow(
+    source="{dataset: adult, part: middle}", columns="    age: {role: quasi-identifier, kind: numeric}\n"
+))  # fmt: skip
+case("data set of no records", 2, "'n'", flow(source="{dataset: census_like, n: 0}"))
+
+# ------------------------------------------------------------------------------------------ YAML
+
+_REST = (
+    "version: 1\ntable:\n  source: {dataset: freeform_example}\n  columns:\n"
+    "    Age: {role: quasi-identifier, kind: numeric}\nsteps:\n  - anonymize: {algorithm: greedy, k: 2}\n"
+)
+case("yaml: empty", 2, "a flow is a mapping", yaml(""))
+case("yaml: a list", 2, "a flow is a mapping", yaml("- 1\n- 2\n"))
+case("yaml: a duplicate key", 2, "duplicate key 'flow'", yaml("flow: a\nflow: b\n" + _REST))
+case("yaml: a column twice", 2, "duplicate key 'age'", flow(columns=COLUMNS + "    age: {role: sensitive}\n"))
+case("yaml: an unknown key", 2, "did you mean 'table'", yaml("flow: a\ntabel: {}\n" + _REST))
+case("yaml: NO is text, not false", 2, "true or false", flow(source="{dataset: adult, complete: NO}"))
+case("yaml: 010 is text, not eight", 2, "whole number", flow(anonymize="{algorithm: greedy, k: 010}"))
+case("yaml: 1_000 is text", 2, "whole number", flow(partition="{size: 1_000}"))
+case("yaml: an anchor", 2, "anchor", yaml("flow: &a x\n" + _REST))
+case("yaml: a tag", 2, "tag", yaml("flow: !!python/object/apply:os.system [ls]\n" + _REST))
+case("yaml: a tab", 2, "tab", yaml("flow: a\n\tversion: 1\n"))
+case("yaml: an open bracket", 2, "flow.yaml:", yaml("flow: [a\n" + _REST))
+case("yaml: two documents", 2, "second document", yaml("flow: a\n---\n" + _REST))
+case("yaml: a control character", 2, "U+0007", yaml("flow: a\x07\n" + _REST))
+case("yaml: the name of a folder above", 2, "flow's name", yaml("flow: ../../x\n" + _REST))
+case("yaml: a future version", 2, "version 1", yaml("flow: a\n" + _REST.replace("version: 1", "version: 2")))
+case("yaml: no quasi-identifier", 2, "quasi-identifier", flow(columns="    age: {role: sensitive}\n"))
+case("yaml: no columns", 2, "columns", flow(columns="    {}\n"))
+case("yaml: an unknown role", 2, "did you mean 'sensitive'", flow(columns="    age: {role: sensitiv}\n"))
+case("yaml: a weight of 0", 2, "weight", flow(
+    columns="    age: {role: quasi-identifier, kind: numeric, weight: 0}\n"
+))  # fmt: skip
+case("yaml: a boundary of another form", 2, "boundary", flow(
+    columns="    age: {role: quasi-identifier, kind: numeric, boundary: 10}\n"
+))  # fmt: skip
+
+
+def _latin_flow(folder: Path) -> list[str]:
+    path = write_flow(folder)
+    path.write_bytes(path.read_bytes() + "# Crète\n".encode("latin-1"))
+    return ["run", str(path)]
+
+
+case("yaml: not utf-8", 2, "not UTF-8", _latin_flow)
+
+# ----------------------------------------------------------------------------------- hierarchies
+
+case("hierarchy: no such file", 2, "tree.csv", flow(columns=_tree_columns()))
+case("hierarchy: empty", 2, "tree.csv", tree(""))
+case("hierarchy: a leaf under two parents", 2, "tree.csv", tree(GOOD_TREE + "Athens;island;*\n"))
+case("hierarchy: two roots", 2, "tree.csv", tree("Athens;main;*\nChania;island;+\n"))
+case("hierarchy: rows of different length", 2, "tree.csv", tree("Athens;main;*\nChania;*\n"))
+case("hierarchy: a cycle", 2, "tree.csv", tree("Athens;main;top;main\nChania;top;main;top\n"))
+case("hierarchy: a value that is no leaf", 2, "'city'", tree("\n".join(GOOD_TREE.splitlines()[:3]) + "\n"))
+case("hierarchy: a boundary that is no node", 2, "boundary", lambda folder: flow(
+    columns=_tree_columns(", boundary: [nowhere]")
+)(folder) if (folder / "tree.csv").write_text(GOOD_TREE) else [])  # fmt: skip
+
+# -------------------------------------------------------------------------- boundaries, patterns
+
+case("boundary: nothing can be published", 1, "'city'", lambda folder: flow(
+    columns=_tree_columns(", boundary: [main, island]"), partition="{}", anonymize="{algorithm: greedy, k: 50}"
+)(folder) if (folder / "tree.csv").write_text(GOOD_TREE) else [])  # fmt: skip
+case("max-width: nothing can be published", 1, "'age'", table(
+    ["age,city,zip,income", *[f"{9 * i},Athens,1,low" for i in range(60)]],
+    columns="    age: {role: quasi-identifier, kind: numeric, max-width: 5}\n",
+    partition="{}",
+))  # fmt: skip
+case("max-set: on a number", 2, "'age'", flow(
+    columns="    age: {role: quasi-identifier, kind: numeric, max-set: 2}\n"
+))  # fmt: skip
+case("max-width: negative", 2, "'age'", flow(
+    columns="    age: {role: quasi-identifier, kind: numeric, max-width: -1}\n"
+))  # fmt: skip
+
+
+def guided(patterns: str, algorithm: str = "pattern-guided") -> Case:
+    return flow(anonymize="{algorithm: " + algorithm + ", k: 3, patterns: " + patterns + "}")
+
+
+for _method in ("pattern-guided", "pattern-guided-optimal"):
+    case(f"{_method}: contradictory", 2, "contradictory patterns: columns 'age' and 'city'", guided(
+        "{together: [age, city], never: [city]}", _method
+    ))  # fmt: skip
+    case(f"{_method}: an unknown column", 2, "did you mean 'city'", guided("[[ctiy]]", _method))
+case(
+    "patterns: together and at most one",
+    2,
+    "'age'",
+    guided("{together: [age, city], at-most-one-of: [age, city]}"),
+)
+case("patterns: together and at most too few", 2, "'city'", guided("{together: [age, city], at-most: 1}"))
+case("patterns: an unknown predicate", 2, "did you mean 'at-most'", guided("{at-mots: 2}"))
+case("patterns: of another length", 2, "characters", guided("['010101']"))
+case("patterns: a weight of no column", 2, "no quasi-identifier 'citi'", flow(
+    anonymize="{algorithm: pattern-guided, k: 3, weights: {citi: 2}}"
+))  # fmt: skip
+case("patterns: an unknown exact method", 2, "exact is one of", flow(
+    anonymize="{algorithm: pattern-guided-optimal, k: 3, exact: best}"
+))  # fmt: skip
+case("patterns: a local search that is none", 2, "must be true or false", flow(
+    anonymize="{algorithm: pattern-guided, k: 3, local_search: 1}"
+))  # fmt: skip
+
+# ----------------------------------------------------------------------------------------- paths
+
+
+def _target(name: str) -> Case:
+    def make(folder: Path) -> list[str]:
+        (folder / "taken").write_text("")
+        (folder / "sub" / "full.csv").mkdir(parents=True)
+        return ["run", str(write_flow(folder, publish="{table: " + name + "}"))]
+
+    return make
+
+
+def _owner_is_a_file(folder: Path) -> list[str]:
+    (folder / "owner").write_text("")
+    return ["run", str(write_flow(folder))]
+
+
+def _missing_source(folder: Path) -> list[str]:
+    path = write_flow(folder)
+    (folder / "people.csv").unlink()
+    return ["run", str(path)]
+
+
+def _owner_is_a_link(folder: Path) -> list[str]:
+    (folder / "elsewhere").mkdir()
+    (folder / "owner").symlink_to(folder / "elsewhere")
+    return ["run", str(write_flow(folder))]
+
+
+case("path: no flow file", 2, "no such file", lambda folder: ["run", str(folder / "none.yaml")])
+case("path: the flow is a folder", 2, "a folder", lambda folder: ["run", str(folder)])
+case("path: no source file", 2, "no such file", _missing_source)
+case("path: the source is a folder", 2, "is no file", flow(source="{csv: .}"))
+case("path: a file where a folder should be", 2, "cannot be written", _target("taken/x.csv"))
+case("path: a folder where a file should be", 2, "is a folder", _target("sub/full.csv"))
+case("path: the owner's folder is a file", 2, "owner", _owner_is_a_file)
+case("path: the owner's folder is a link", 2, "is a link", _owner_is_a_link)
+case("path: publish into the owner's folder", 2, "owner's folder", _target("owner/test/x.csv"))
+case("path: publish over the source", 2, "written over", _target("people.csv"))
+case("path: an unknown ending", 2, "ends in", _target("out/x.xlsx"))
+case("path: a null byte", 2, "no usable path", flow(source='{csv: "a\\0b.csv"}'))
+
+# --------------------------------------------------------------------------------- other commands
+
+
+def _command(*arguments: str) -> Case:
+    def make(folder: Path) -> list[str]:
+        write_flow(folder)
+        (folder / "seed").write_text("too short")
+        return [argument.replace("@", f"{folder}{os.sep}") for argument in arguments]
+
+    return make
+
+
+case("run: a bad seed file", 2, "32 hexadecimal", _command("run", "@flow.yaml", "--seed-file", "@seed"))
+case("run: no seed file", 2, "cannot be read", _command("run", "@flow.yaml", "--seed-file", "@none"))
+case("run: an unknown scheduler", 2, "threads", _command("run", "@flow.yaml", "--scheduler", "yarn"))
+case("run: no workers", 2, "workers", _command("run", "@flow.yaml", "--workers", "0"))
+case(
+    "run: replay without a record",
+    2,
+    "no readable run record",
+    _command("run", "@flow.yaml", "--replay", "@."),
+)
+case("schema: no such file", 2, "does not exist", _command("schema", "@none.csv"))
+case("schema: an unknown ending", 2, ".csv or .parquet", _command("schema", "@seed"))
+case("verify: no k", 2, "k", _command(
+    "verify", "--original", "@people.csv", "--release", "@people.csv", "--schema", "@flow.yaml"
+))  # fmt: skip
+case("verify: no such release", 2, "does not exist", _command(
+    "verify", "--original", "@people.csv", "--release", "@none.csv", "--schema", "@flow.yaml", "--k", "3"
+))  # fmt: skip
+case("verify: an unknown criterion", 2, "criterion", _command(
+    "verify", "--original", "@people.csv", "--release", "@people.csv", "--schema", "@flow.yaml",
+    "--k", "3", "--criterion", "k-anonimity",
+))  # fmt: skip
+case("verify: k is 1", 2, "at least 2", _command(
+    "verify", "--original", "@people.csv", "--release", "@people.csv", "--schema", "@flow.yaml", "--k", "1"
+))  # fmt: skip
+case("compare: a bad k", 2, "whole numbers", _command(
+    "compare", "@people.csv", "--schema", "@flow.yaml", "--k", "five"
+))  # fmt: skip
+case("compare: an unknown algorithm", 2, "did you mean 'greedy'", _command(
+    "compare", "@people.csv", "--schema", "@flow.yaml", "--algorithms", "gredy"
+))  # fmt: skip
+case("compare: infeasible", 1, "cannot hide", _command(
+    "compare", "@people.csv", "--schema", "@flow.yaml", "--algorithms", "greedy", "--k", "99"
+))  # fmt: skip
+
+
+def _strange_release(folder: Path) -> list[str]:
+    write_flow(folder)
+    frame = pd.DataFrame({"age": ["?"] * 60, "city": [SECRET] * 60, "income": ["x"] * 60})
+    frame.to_csv(folder / "strange.csv", index=False)
+    given = ["--original", str(folder / "people.csv"), "--schema", str(folder / "flow.yaml")]
+    return ["verify", *given, "--release", str(folder / "strange.csv"), "--k", "3"]
+
+
+case("verify: cells that are no generalization", 2, "'city'", _strange_release)
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_bad_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, says, make = CASES[name]
+    arguments = make(tmp_path)
+    before = everything_in(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*arguments, *(["--quiet"] if arguments[0] == "run" else [])])
+    out, err = capsys.readouterr()
+    assert caught.value.code == status, err
+    assert says in err
+    assert err.startswith(("anonflow: ", "warning: "))
+    assert len(err.splitlines()) <= 12
+    for value in (SECRET, "Athens", "Crète", "10431-77", "Traceback", "Error("):
+        assert value not in err + out
+    assert everything_in(tmp_path) == before
+
+
+def test_the_cases_are_many() -> None:
+    assert len(CASES) >= 60

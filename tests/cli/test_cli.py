@@ -1,0 +1,360 @@
+"""The shell: what it prints where, and the exit status of every way to end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow import cli, engine
+from tests import ROOT
+from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.runs import shell
+
+
+def process(*arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "anonflow", *map(str, arguments)],
+        cwd=settings.pop("cwd", ROOT),
+        env={**os.environ, "PYTHONPATH": str(ROOT), **settings.pop("env", {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        **settings,
+    )
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    path = tmp_path / "people.schema.yaml"
+    path.write_text(
+        "columns:\n  age: {role: quasi-identifier, kind: numeric}\n"
+        "  city: {role: quasi-identifier, kind: categorical}\n  income: {role: sensitive}\n"
+    )
+    return path
+
+
+def test_run_prints_a_short_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = shell(capsys, "run", write_flow(tmp_path))
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[0].split("  ")[0] == "method"
+    for word in ("records", "k", "GCP", "usefulness", "checks passed", "seconds"):
+        assert word in lines[0]
+    assert lines[2].split()[:3] == ["greedy", "3", "60"]
+    assert "2/2" in lines[2]
+    assert out.count("published ") == 2
+    assert "for the owner alone" in out
+    assert "anonymizing 3 partitions" in err
+    assert "s in all" in lines[-1]
+
+
+def test_quiet_says_only_what_matters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = shell(capsys, "run", write_flow(tmp_path), "--quiet")
+    assert status == 0
+    assert err.splitlines() == ["warning: 1 columns are not named by the flow and not published: zip"]
+
+
+def test_python_dash_m_and_the_entry_point(tmp_path: Path) -> None:
+    done = process("run", write_flow(tmp_path), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "published out/release.csv" in done.stdout
+    assert process("--version").stdout == f"anonflow {af.__version__}\n"
+
+
+def test_output_does_not_depend_on_the_locale(tmp_path: Path) -> None:
+    write_flow(tmp_path)
+    (tmp_path / "seed").write_text("12" * 20)
+    said = set()
+    for encoding in ("ascii", "utf-8", "latin-1"):
+        done = process(
+            "run",
+            tmp_path / "flow.yaml",
+            "--seed-file",
+            tmp_path / "seed",
+            env={"PYTHONIOENCODING": encoding, "LC_ALL": "C"},
+        )
+        assert done.returncode == 0, done.stderr
+        said.add(done.stdout.splitlines()[2].rsplit(maxsplit=1)[0])
+    assert len(said) == 1
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = shell(capsys, "--help")
+    assert status == 0
+    for name in ("run", "validate", "schema", "verify", "compare", "algorithms", "datasets", "dashboard"):
+        assert name in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nope"],
+        ["run"],
+        ["run", "a.yaml", "b.yaml"],
+        ["run", "a.yaml", "--workers", "many"],
+        ["run", "a.yaml", "--no-such-option"],
+        ["verify", "--original", "a.csv"],
+        ["compare", "a.csv"],
+        ["validate"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_command_line_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = shell(capsys, *arguments)
+    assert status == 2
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "--help" in err
+
+
+def test_validate_reports_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = write_flow(tmp_path)
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("flow: x\nversion: 1\nsteps: 4\n")
+    status, out, err = shell(capsys, "validate", good, bad)
+    assert status == 2
+    assert "test, 1 run, 2 quasi-identifiers" in out
+    assert f"{bad}:3:8: 'steps' is a list" in err
+    assert "'table' is missing" in err
+
+
+def test_schema_writes_a_guess_that_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_flow(tmp_path)
+    status, out, _ = shell(capsys, "schema", tmp_path / "people.csv")
+    assert status == 0
+    target = tmp_path / "guess.yaml"
+    assert shell(capsys, "schema", tmp_path / "people.csv", "-o", target)[0] == 0
+    assert target.read_text() == out
+    assert set(af.Schema.read(target)) <= {"age", "city", "zip", "income"}
+    assert shell(capsys, "schema", tmp_path / "people.csv", "-o", target)[0] == 2
+
+
+def test_verify_a_release(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    engine.run(write_flow(tmp_path))
+    given = ["--original", tmp_path / "people.csv", "--release", tmp_path / "out" / "release.csv"]
+    status, out, _ = shell(capsys, "verify", *given, "--schema", schema, "--k", 3)
+    assert status == 0
+    assert "covers" in out
+    certificate = next((tmp_path / "owner" / "test").glob("certificate*"))
+    status, out, _ = shell(
+        capsys, "verify", *given, "--schema", tmp_path / "flow.yaml", "--certificate", certificate,
+        "--criterion", "covers", "--criterion", "k-regular", "--json",
+    )  # fmt: skip
+    assert status == 0
+    answer = json.loads(out)
+    assert answer["holds"]
+    assert [check["criterion"] for check in answer["checks"]] == ["covers", "k-regular"]
+
+
+def test_verify_finds_what_is_wrong(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_flow(tmp_path)
+    frame = pd.read_csv(tmp_path / "people.csv", dtype=str)[["age", "city", "income"]]
+    frame.to_csv(tmp_path / "raw.csv", index=False)
+    status, out, err = shell(
+        capsys, "verify", "--original", tmp_path / "people.csv", "--release", tmp_path / "raw.csv",
+        "--schema", schema, "--k", 3, "--criterion", "k-anonymity",
+    )  # fmt: skip
+    assert status == 1
+    assert "FAILS" in out
+    assert "anonflow: k-anonymity: fails for" in err
+    assert "Athens" not in out + err
+
+
+def test_compare_prints_and_writes(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_flow(tmp_path)
+    status, out, _ = shell(
+        capsys, "compare", tmp_path / "people.csv", "--schema", schema, "--k", "2,3",
+        "--algorithms", "greedy", "--partition-size", 20, "--csv", tmp_path / "runs.csv",
+    )  # fmt: skip
+    assert status == 0
+    assert len(out.splitlines()) == 4
+    assert pd.read_csv(tmp_path / "runs.csv")["k"].tolist() == [2, 3]
+
+
+def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = shell(capsys, "algorithms")
+    assert status == 0
+    assert "greedy" in out
+    assert {"greedy"} <= {row["name"] for row in json.loads(shell(capsys, "algorithms", "--json")[1])}
+    status, out, _ = shell(capsys, "datasets")
+    assert status == 0
+    assert "census_like" in out
+    assert "nursery" in {row["name"] for row in json.loads(shell(capsys, "datasets", "--json")[1])}
+
+
+def test_infeasible_is_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_flow(tmp_path, partition="{}", anonymize="{algorithm: greedy, k: 100}")
+    status, out, err = shell(capsys, "run", path, "--quiet")
+    assert status == 1
+    assert out == ""
+    assert "60 records cannot hide among k = 100" in err
+    assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
+
+
+def test_a_failed_check_is_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_flow(tmp_path, steps="  - verify: [{p-sensitivity: {p: 40, column: income}}]\n")
+    status, out, err = shell(capsys, "run", path)
+    assert status == 1
+    assert "0/1" in out
+    assert "published" not in out
+    assert "nothing was published" in err
+
+
+def test_a_bug_is_one_line_and_status_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise KeyError("Athens")
+
+    monkeypatch.setattr("anonflow.engine.flows.source.read", broken)
+    path = write_flow(tmp_path)
+    status, _, err = shell(capsys, "run", path, "--quiet")
+    assert status == 3
+    assert len(err.splitlines()) == 1
+    assert "a bug in anonflow: KeyError at" in err
+    assert "report" in err
+    assert "Athens" not in err
+    assert "Traceback" in shell(capsys, "--debug", "run", path, "--quiet")[2]
+
+
+def test_a_full_disk_is_status_3(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys.modules["anonflow.engine.publish"], "write_release", full)
+    status, _, err = shell(capsys, "run", write_flow(tmp_path), "--quiet")
+    assert status == 3
+    assert "No space left" in err
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_a_closed_pipe_is_quiet() -> None:
+    line = f"{sys.executable} -m anonflow datasets | true"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in (0, 3)
+    assert done.stderr == ""
+
+
+def test_a_standard_output_that_is_closed_from_the_start_is_no_bug() -> None:
+    line = f"{sys.executable} -m anonflow datasets >&-"
+    done = subprocess.run(["bash", "-c", line], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in (0, 3)
+    assert "Traceback" not in done.stderr
+
+
+def test_seed_file_and_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_flow(tmp_path)
+    (tmp_path / "seed").write_text("ab" * 16 + "\n")
+    releases = []
+    for more in (["--seed-file", tmp_path / "seed"], ["--replay", tmp_path / "owner" / "test"]):
+        assert shell(capsys, "run", path, "--quiet", *more)[0] == 0
+        releases.append((tmp_path / "out" / "release.csv").read_bytes())
+    assert releases[0] == releases[1]
+    both = ["--seed-file", tmp_path / "seed", "--replay", tmp_path / "owner" / "test"]
+    assert shell(capsys, "run", path, *both)[0] == 2
+
+
+def test_progress_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["run", str(write_flow(tmp_path)), "--json"])
+    assert caught.value.code == 0
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert lines[0]["event"] == "flow-started"
+    assert lines[-1] == {
+        "event": "flow-done",
+        "at": lines[-1]["at"],
+        "ok": True,
+        "seconds": lines[-1]["seconds"],
+    }
+    assert sum(line["event"] == "partition-done" for line in lines) == 3
+
+
+def test_the_schema_of_flows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["schema", "--flow"])
+    assert caught.value.code == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "anonflow flow"
+    for wrong in (["schema"], ["schema", "--flow", str(write_flow(tmp_path))]):
+        with pytest.raises(SystemExit) as caught:
+            cli.main(wrong)
+        assert caught.value.code == 2
+
+
+@pytest.mark.slow
+def test_processes_from_the_shell(tmp_path: Path) -> None:
+    write_flow(tmp_path)
+    (tmp_path / "seed").write_text("ab" * 16)
+    releases = []
+    for scheduler, workers in (("threads", 1), ("processes", 2)):
+        done = process(
+            "run", tmp_path / "flow.yaml", "--scheduler", scheduler, "--workers", workers,
+            "--seed-file", tmp_path / "seed",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        releases.append((tmp_path / "out" / "release.csv").read_bytes())
+    assert releases[0] == releases[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_ctrl_c_is_130_and_nothing_is_left(tmp_path: Path, scheduler: str) -> None:
+    write_flow(
+        tmp_path,
+        source="{dataset: census_like, n: 30000}",
+        columns=(
+            "    Age: {role: quasi-identifier, kind: numeric}\n"
+            "    Country: {role: quasi-identifier, kind: categorical}\n"
+            "    Occupation: {role: quasi-identifier, kind: categorical}\n"
+        ),
+        partition="{size: 5000}",
+        anonymize="{algorithm: greedy, k: 50}",
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-m", "anonflow", "run", "flow.yaml", "--scheduler", scheduler],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if line.startswith("anonymizing"):
+                break
+        time.sleep(0.5 if scheduler == "threads" else 6)
+        os.killpg(running.pid, signal.SIGINT)
+        rest = running.stderr.read()
+        assert running.wait(30) == 130, rest
+    assert "interrupted; nothing was published" in rest
+    assert "Traceback" not in rest
+    # nothing is published; what was done stays with the owner
+    left = {name for name in everything_in(tmp_path) if not name.startswith("owner")}
+    assert left == {"flow.yaml", "people.csv"}
+
+
+@pytest.mark.data
+def test_adult_from_the_shell(tmp_path: Path, data_folder: Path) -> None:
+    import shutil
+
+    (tmp_path / "flows").mkdir()
+    shutil.copy(ROOT / "flows" / "adult.yaml", tmp_path / "flows")
+    done = process("run", "flows/adult.yaml", cwd=tmp_path, env={"ANONFLOW_DATA": str(data_folder)})
+    assert done.returncode == 0, done.stderr
+    row = done.stdout.splitlines()[2].split()
+    assert row[:3] == ["greedy", "10", "30162"]
+    assert float(row[3]) <= 0.045
+    assert {"out/adult.parquet", "out/adult.html", "flows/owner/adult/seed"} <= everything_in(tmp_path)

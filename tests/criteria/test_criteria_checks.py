@@ -1,0 +1,91 @@
+"""`tests/checks.py` and the verifier say the same of whatever an algorithm could return."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from anonflow.criteria import verify
+from anonflow.generalization import Generalization
+from tests.cases.criteria import random_generalization, random_table, regular_matches
+from tests.checks import DEFINITIONS, adjacency, check_result, on_perfect_matchings
+from tests.naive.criteria import edge_counts
+
+
+def test_the_definitions_and_the_verifier_agree() -> None:
+    seen: set[tuple[str, bool]] = set()
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(4, 30)), int(rng.integers(2, 5))
+        table, _ = random_table(rng, n)
+        made, manner = random_generalization(rng, table, k)
+        if manner == "star":
+            continue  # what suppressed records need is a matter of its own
+        result = SimpleNamespace(
+            table=table,
+            generalization=made,
+            k=k,
+            matches=None,
+            classes=None,
+            suppressed=np.zeros(n, bool),
+            frame=lambda made=made: made.decode(),
+        )
+        covers = adjacency(table.records, made)
+        for name, holds in DEFINITIONS.items():
+            if name != "k-regular":
+                found = verify(table, result, name).findings[0].holds
+                assert found == holds(result, covers, k), (seed, name)
+                seen.add((name, found))
+    assert len(seen) == 10
+
+
+def test_cycles_are_matches() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n = int(rng.integers(2, 7))
+        covers = rng.random((n, n)) < 0.4
+        np.fill_diagonal(covers, True)
+        _, counts = edge_counts(covers.tolist())
+        assert np.array_equal(on_perfect_matchings(covers), np.array(counts) > 0)
+
+
+def test_a_sound_result_passes_and_spoiled_ones_do_not() -> None:
+    rng = np.random.default_rng(1)
+    table, _ = random_table(rng, 24)
+    while min(domain.size for domain in table.domains) < 3:
+        table, _ = random_table(rng, 24)
+    matches = regular_matches(rng, 24, 3)
+    made = Generalization.join_of(table.records, matches)
+
+    def result(**changes: object) -> SimpleNamespace:
+        fields: dict[str, object] = {
+            "table": table,
+            "generalization": made,
+            "k": 3,
+            "matches": matches,
+            "classes": None,
+            "suppressed": np.zeros(24, bool),
+            "guarantee": "k-regular",
+            **changes,
+        }
+        shown = fields["generalization"]
+        assert isinstance(shown, Generalization)
+        return SimpleNamespace(**fields, frame=lambda: shown.decode(index=table.index))
+
+    check_result(result())
+    own = Generalization.of(table.records)
+    twice = matches.copy()
+    twice[:, 1] = twice[:, 0]
+    spoiled = [
+        {"generalization": own},
+        {"k": 4},
+        {"matches": twice},
+        {"suppressed": np.arange(24) == 3},
+        {"classes": np.arange(24)},
+        {"guarantee": "k-anonymity"},
+    ]
+    for changes in spoiled:
+        with pytest.raises(AssertionError):
+            check_result(result(**changes))

@@ -1,0 +1,252 @@
+"""Diversity criteria against brute force, and against pyCANON."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonflow.criteria import verify
+from anonflow.errors import DataError, ParameterError
+from anonflow.generalization import Generalization
+from anonflow.hierarchy import Hierarchy
+from anonflow.release import Certificate
+from anonflow.table import Table
+from tests.cases.criteria import anonymization, naive_case, random_generalization, random_table, release_frame
+from tests.naive import criteria as naive
+
+QI = {"role": "quasi-identifier"}
+
+ASKED: list[tuple[dict[str, dict[str, Any]], Any]] = [
+    ({"p-sensitivity": {"p": 2}}, lambda shown, whole: naive.distinct(shown, 2)),
+    ({"l-diversity": {"l": 2}}, lambda shown, whole: naive.frequency(shown, 2)),
+    ({"l-diversity": {"l": 1.5}}, lambda shown, whole: naive.frequency(shown, 1.5)),
+    ({"entropy-l-diversity": {"l": 1.8}}, lambda shown, whole: naive.entropy(shown, 1.8)),
+    ({"entropy-l-diversity": {"l": 2}}, lambda shown, whole: naive.entropy(shown, 2)),
+    ({"recursive-l-diversity": {"l": 2, "c": 2}}, lambda shown, whole: naive.recursive(shown, 2, 2)),
+    ({"recursive-l-diversity": {"l": 1, "c": 0.9}}, lambda shown, whole: naive.recursive(shown, 1, 0.9)),
+    (
+        {"t-closeness": {"t": 0.2}},
+        lambda shown, whole: not shown or naive.emd_numeric(shown, whole) <= 0.2 + 1e-12,
+    ),
+    (
+        {"t-closeness": {"t": 0.25, "distance": "equal"}},
+        lambda shown, whole: not shown or naive.emd_equal(shown, whole) <= 0.25 + 1e-12,
+    ),
+]
+
+
+@pytest.mark.parametrize("per", ["class", "matches"])
+def test_diversity_by_definition(per: str) -> None:
+    outcomes: dict[int, set[bool]] = {}
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(3, 7)), int(rng.integers(2, 4))
+        table, kinds = random_table(rng, n)
+        made, _ = random_generalization(rng, table, k)
+        frame = release_frame(table, made, rng)
+        if rng.random() < 0.2:
+            frame.iloc[0] = "*"
+        case = naive_case(table, kinds, frame, k)
+        if case.matches() is None:
+            continue
+        groups = case.shown(per, frame["s0"].tolist())
+        whole = table.frame["s0"].tolist()
+        for at, (criterion, judge) in enumerate(ASKED):
+            name, parameters = next(iter(criterion.items()))
+            finding = verify(table, frame, {name: {**parameters, "per": per}}, k=k)[name]
+            want = [judge(values, whole) for values in groups]
+            assert finding.holds == all(want), (seed, criterion)
+            assert finding.failed == want.count(False), (seed, criterion)
+            outcomes.setdefault(at, set()).add(finding.holds)
+    assert all(seen == {True, False} for seen in outcomes.values())
+
+
+def disease(values: str, labels: list[int]) -> tuple[Table, Any, pd.DataFrame]:
+    n = len(values)
+    frame = pd.DataFrame({"age": np.arange(n), "d": list(values)})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    made = Generalization.join_by_class(table.records, np.array(labels))
+    shown = made.decode()
+    shown["d"] = frame["d"]
+    return table, anonymization(made, 2, classes=np.array(labels)), shown
+
+
+def test_classes_and_matches_are_told_apart() -> None:
+    table, own, shown = disease("aabbab", [0, 0, 0, 0, 1, 1])
+    for subject in (own, shown):
+        finding = verify(table, subject, "l-diversity(l=2)", k=2)["l-diversity"]
+        assert finding.holds
+        assert "classes" in finding.detail
+    finding = verify(table, shown, "l-diversity(l=2)", k=3)["l-diversity"]
+    assert "matches" in finding.detail
+    assert verify(table, shown, "l-diversity(l=2)")["l-diversity"].holds
+
+
+def test_equal_rows_of_a_freeform_release_are_no_classes() -> None:
+    """Rows 1-2 show one value twice, but whoever matches them matches rows 0-1, too."""
+    frame = pd.DataFrame({"age": [0, 0, 1, 1, 1, 1, 2, 2], "d": list("abababab")})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    shown = pd.DataFrame({"age": ["0", "0", "0-1", "0-1", "1-2", "1-2", "2", "2"], "d": list("abaabbab")})
+    for guarantee in ("k-regular", "k-concealment"):
+        release = SimpleNamespace(frame=shown, guarantee=guarantee, k=2)
+        check = verify(table, release, ["covers", "k-anonymity", "k-regular", "l-diversity(l=2)"])
+        check.raise_if_failed()
+        assert "values on the rows of matches" in check["l-diversity"].detail
+        assert not verify(table, release, "l-diversity(l=2, per=class)")
+    classes = verify(table, SimpleNamespace(frame=shown, guarantee="k-anonymity", k=2), "l-diversity(l=2)")
+    assert classes["l-diversity"].positions == (2, 3, 4, 5)
+    alone = verify(table, shown, "l-diversity(l=2)", k=2)["l-diversity"]
+    assert not alone.holds
+    assert "per=matches" in alone.detail
+    made = Generalization.of(table.records)
+    own = anonymization(made, 2, matches=np.arange(8)[:, None], guarantee="k-regular")
+    with pytest.raises(ParameterError, match="draw"):
+        verify(table, own, "l-diversity(l=2, per=class)")
+
+
+def test_a_value_may_be_called_star() -> None:
+    """Nothing is hidden where as many rows as people have ``*`` for a value."""
+    frame = pd.DataFrame({"age": [1, 2, 3, 4], "d": ["*", "a", "*", "a"]})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    shown = pd.DataFrame({"age": ["*"] * 4, "d": ["*", "a", "a", "*"]})
+    verify(table, shown, ["covers", "k-anonymity", "l-diversity(l=2)"], k=4).raise_if_failed()
+    hidden = pd.DataFrame({"age": ["*", "2-4", "2-4", "2-4"], "d": ["*", "a", "a", "*"]})
+    assert verify(table, hidden, "covers", k=3)
+    assert not verify(table, hidden, "k-anonymity", k=3), "a row alone that is somebody's"
+    hidden = pd.DataFrame({"age": ["*", "1-3", "1-3", "1-3"], "d": ["*", "*", "a", "*"]})
+    assert verify(table, hidden, ["covers", "k-anonymity"], k=3)
+
+
+def test_the_homogeneous_class_is_named() -> None:
+    table, own, shown = disease("aaabab", [0, 0, 0, 1, 1, 1])
+    finding = verify(table, shown, "p-sensitivity(p=2)", k=3)["p-sensitivity"]
+    assert (finding.failed, finding.side, finding.positions) == (3, "published", (0, 1, 2))
+    assert verify(table, own, "p-sensitivity(p=2)", k=3)["p-sensitivity"].positions == (0, 1, 2)
+
+
+def test_diversity_along_a_certificate() -> None:
+    n, k = 12, 3
+    table, _, _ = disease("abc" * 4, [0] * n)
+    matches = np.array([[j, (j + 1) % n, (j + 2) % n] for j in range(n)])
+    made = Generalization.join_of(table.records, matches)
+    shown = made.decode()
+    shown["d"] = table.frame["d"].to_numpy()[matches[:, 1]]
+    finding = verify(table, shown, "p-sensitivity(p=3)", k=k, certificate=matches)["p-sensitivity"]
+    assert finding.holds
+    assert finding.detail.startswith("column 'd', values on the rows of matches")
+    shown["d"] = ["a"] * 4 + ["b"] * 8
+    finding = verify(table, shown, "p-sensitivity(p=2)", k=k, certificate=matches)["p-sensitivity"]
+    assert finding.side == "original"
+    # original i is listed by rows i, i - 1, i - 2
+    assert finding.positions == tuple(i for i in range(n) if len({(i - t) % n < 4 for t in range(3)}) == 1)
+    with pytest.raises(ParameterError, match="draw"):
+        verify(table, anonymization(made, k, matches=matches), "p-sensitivity(p=2)")
+
+
+def test_a_concealed_table_carries_its_own_values() -> None:
+    table, _, _ = disease("abab", [0] * 4)
+    made = Generalization.join_of(table.records, np.array([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    assert verify(table, anonymization(made, 2), "p-sensitivity(p=2)")
+
+
+def test_distances_follow_the_column_or_the_hierarchy() -> None:
+    tree = {"any": {"respiratory": ["flu", "cold"], "digestive": ["ulcer", "colic"]}}
+    values = ["flu", "cold", "ulcer", "colic"]
+    frame = pd.DataFrame({"age": range(4), "d": values})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    made = Generalization.join_by_class(table.records, np.array([0, 0, 1, 1]))
+    shown = made.decode()
+    shown["d"] = values
+
+    def distance(**more: Any) -> bool:
+        return bool(verify(table, shown, {"t-closeness": {**more}}, k=2))
+
+    built = Hierarchy.from_nested(tree)
+    # half of the mass crosses the root, whose height is all of the tree's
+    for given in (built, {"nested": tree}):
+        assert distance(t=0.5, hierarchy=given)
+        assert not distance(t=0.49, hierarchy=given)
+    assert distance(t=0.5)
+    assert not distance(t=0.49)
+    # within a branch mass moves half as far: 1/4 of it is in the wrong leaf on either side
+    mixed = shown.copy()
+    mixed["d"] = ["flu", "ulcer", "cold", "colic"]
+    assert distance(t=0.5, hierarchy=built)
+    assert bool(verify(table, mixed, {"t-closeness": {"t": 0.25, "hierarchy": built}}, k=2))
+    assert not verify(table, mixed, {"t-closeness": {"t": 0.24, "hierarchy": built}}, k=2)
+    with pytest.raises(DataError, match="not numbers"):
+        distance(t=0.5, distance="numeric")
+    with pytest.raises(DataError, match="no leaves"):
+        distance(t=0.5, hierarchy=Hierarchy.from_nested({"any": ["flu", "cold"]}))
+
+
+def test_t_closeness_of_the_paper() -> None:
+    """Li et al., section 4: salaries 3k..11k, classes {3,4,5}k at 0.375 and {6,8,11}k at 0.167."""
+    salary = [3, 4, 5, 6, 11, 8, 7, 9, 10]
+    frame = pd.DataFrame({"age": range(9), "salary": salary})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "salary": {"role": "sensitive"}})
+    for labels, most in ((np.array([0, 0, 0, 1, 1, 1, 2, 2, 2]), 0.375),):
+        made = Generalization.join_by_class(table.records, labels)
+        finding = verify(table, anonymization(made, 3), f"t-closeness(t={most})")["t-closeness"]
+        assert finding.holds
+        assert not verify(table, anonymization(made, 3), f"t-closeness(t={most - 0.001})")
+        found = verify(table, anonymization(made, 3), "t-closeness(t=0.17)")["t-closeness"]
+        assert 3 not in found.positions
+        assert 0 in found.positions
+
+
+def test_pycanon_agrees_on_classes() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pycanon import anonymity
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n = 60
+        frame = pd.DataFrame({"a": rng.integers(0, 9, n), "b": rng.choice(list("pqr"), n)})
+        frame["s"] = rng.choice(list("uvwx"), n, p=[0.4, 0.3, 0.2, 0.1])
+        schema = {
+            "a": {**QI, "kind": "numeric"},
+            "b": {**QI, "kind": "categorical"},
+            "s": {"role": "sensitive"},
+        }
+        table = Table(frame, schema)
+        labels = np.argsort(np.lexsort((frame["a"], frame["b"]))) // 12
+        made = Generalization.join_by_class(table.records, labels)
+        shown = made.decode().astype(object)
+        shown["s"] = frame["s"].astype(object)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            k = int(anonymity.k_anonymity(shown, ["a", "b"]))
+            l = int(anonymity.l_diversity(shown, ["a", "b"], ["s"]))
+            entropy = int(anonymity.entropy_l_diversity(shown, ["a", "b"], ["s"]))
+            t = float(anonymity.t_closeness(shown, ["a", "b"], ["s"]))
+        assert verify(table, shown, "k-anonymity", k=k)
+        assert not verify(table, shown, "k-anonymity", k=k + 1)
+        assert verify(table, shown, f"p-sensitivity(p={l})", k=k)
+        assert not verify(table, shown, f"p-sensitivity(p={l + 1})", k=k)
+        assert verify(table, shown, f"entropy-l-diversity(l={entropy})", k=k)
+        # pyCANON rounds an entropy of exactly log l down
+        assert not verify(table, shown, f"entropy-l-diversity(l={entropy + 1 + 1e-6})", k=k)
+        assert verify(table, shown, f"t-closeness(t={t + 1e-9}, distance=equal)", k=k)
+        assert not verify(table, shown, f"t-closeness(t={t - 1e-9}, distance=equal)", k=k)
+
+
+def test_a_certificate_tells_a_hidden_row_from_a_value_called_star() -> None:
+    frame = pd.DataFrame({"age": [1, 2, 9], "d": ["a", "*", "*"]})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    shown = pd.DataFrame({"age": ["1-2", "*", "1-2"], "d": ["*", "*", "a"]})
+    listed = Certificate(
+        2,
+        "k-regular",
+        "greedy",
+        np.array([0, 1, 0], np.int32),
+        np.array([0, 2, 3]),
+        np.array([0, 1, 2], np.int32),
+    )
+    check = verify(table, shown, ["covers", "k-regular", "p-sensitivity(p=2)"], certificate=listed)
+    check.raise_if_failed()

@@ -1,0 +1,169 @@
+"""The consistency graph and its flows: every domain size and shape, against dense matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from anonflow.criteria import graph, max_flow
+from anonflow.criteria.evidence import collect, subject_of
+from anonflow.criteria.graph import consistency_graph, covered_pairs, merge
+from anonflow.criteria.verify import verify
+from anonflow.errors import DataError
+from anonflow.generalization import Generalization
+from anonflow.table import Domain, Records
+from tests.cases.criteria import random_table
+from tests.checks import adjacency
+from tests.naive.criteria import regular_flow
+
+
+def coded(sizes: list[tuple[str, int]], n: int, seed: int, missing: float = 0.0) -> Records:
+    """Random records over domains of these kinds and sizes."""
+    rng = np.random.default_rng(seed)
+    domains, columns = [], []
+    for a, (kind, size) in enumerate(sizes):
+        column = rng.integers(0, size, n).astype(np.int32)
+        if kind == "numeric":
+            column[rng.random(n) < missing] = -1
+        labels = tuple(str(v) for v in range(size))
+        counts = np.bincount(column[column >= 0], minlength=size).astype(np.int64)
+        points = np.arange(size, dtype=np.float64)
+        domains.append(Domain(f"q{a}", kind, labels, points, counts, has_missing=bool((column < 0).any())))  # type: ignore[arg-type]
+        columns.append(column)
+    return Records(tuple(domains), np.ascontiguousarray(np.stack(columns, axis=1)))
+
+
+def dense(u: int, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    covers = np.zeros((u, len(start) - 1), bool)
+    for b in range(len(start) - 1):
+        covers[end[start[b] : start[b + 1]], b] = True
+        assert (np.diff(end[start[b] : start[b + 1]]) > 0).all()
+    return covers
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [("numeric", 1)],
+        [("numeric", 5000)],
+        [("categorical", 2)],
+        [("categorical", 64)],
+        [("categorical", 65), ("numeric", 3)],
+        [("categorical", 200), ("numeric", 1024)],
+        [("categorical", 1500), ("numeric", 1025)],
+        [("numeric", 4), ("categorical", 9), ("numeric", 2500), ("categorical", 128), ("categorical", 129)],
+        [("numeric", 3)] * 64,
+    ],
+    ids=lambda sizes: f"{len(sizes)} QIs, {sizes[0][0]} {sizes[0][1]}",
+)
+def test_covered_pairs(sizes: list[tuple[str, int]]) -> None:
+    for seed, n in ((0, 1), (1, 63), (2, 64), (3, 65), (4, 300)):
+        records = coded(sizes, n, seed, missing=0.1 if seed % 2 else 0.0)
+        rng = np.random.default_rng(seed)
+        lists = rng.integers(0, n, (n, int(rng.integers(1, 4))))
+        made = Generalization.join_of(records, lists).with_suppressed(rng.random(n) < 0.1)
+        covers = adjacency(records, made)
+        assert np.array_equal(dense(n, *covered_pairs(records, made)), covers)
+        merged = consistency_graph(records, made)
+        again = dense(merged.originals.size, merged.start, merged.end)
+        assert np.array_equal(again[merged.originals.label][:, merged.published.label], covers)
+        of_original, of_row = merged.degrees()
+        assert np.array_equal(of_original[merged.originals.label], covers.sum(axis=1))
+        assert np.array_equal(of_row[merged.published.label], covers.sum(axis=0))
+
+
+def test_all_records_equal_and_boxes_that_cover_nothing() -> None:
+    records = coded([("numeric", 1), ("categorical", 1)], 40, 0)
+    made = Generalization.of(records)
+    merged = consistency_graph(records, made)
+    assert (merged.edges, merged.originals.size, merged.published.size) == (1, 1, 1)
+    records = coded([("numeric", 9)], 40, 0)
+    made = Generalization.of(records)
+    lo, hi = made.lo.copy(), made.hi.copy()
+    lo[:], hi[:] = 9, -1
+    nothing = Generalization(made.domains, lo, hi, made.bits)
+    assert consistency_graph(records, nothing).edges == 0
+
+
+def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = coded([("numeric", 30), ("categorical", 12)], 200, 5)
+    made = Generalization.join_of(records, np.random.default_rng(5).integers(0, 200, (200, 3)))
+    start, end = covered_pairs(records, made)
+    monkeypatch.setattr(graph, "_CHUNK_WORDS", 1)
+    again = covered_pairs(records, made)
+    assert np.array_equal(start, again[0])
+    assert np.array_equal(end, again[1])
+
+
+def test_too_many_edges_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = coded([("numeric", 30)], 100, 5)
+    made = Generalization.of(records).with_suppressed(np.arange(100) < 50)
+    monkeypatch.setattr(graph, "EDGE_LIMIT", 20)
+    with pytest.raises(DataError, match="edges"):
+        consistency_graph(records, made)
+
+
+def test_positions_of_merged_rows() -> None:
+    merged = merge([np.array([2, 1, 2, 1, 3, 2])], 6)
+    assert merged.count.tolist() == [2, 3, 1]
+    assert merged.first.tolist() == [1, 0, 4]
+    assert merged.positions(np.array([1, 2])).tolist() == [0, 2, 4, 5]
+    assert merged.positions(np.array([1, 0]), np.array([2, 1])).tolist() == [0, 1, 2]
+    assert merged.positions(np.array([], int)).tolist() == []
+
+
+def test_flows_with_thinned_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fits through a share of the edges is the answer; what does not is tried with all of them."""
+    rng = np.random.default_rng(0)
+    for thin in (False, True):
+        if thin:
+            monkeypatch.setattr(max_flow, "_MANY", 0)
+            monkeypatch.setattr(max_flow, "_KEPT", -3)
+        rng = np.random.default_rng(0)
+        for _ in range(60):
+            n, k = int(rng.integers(2, 9)), 2
+            covers = rng.random((n, n)) < 0.6
+            left, right = np.nonzero(covers)
+            each = np.full(n, k)
+            found = max_flow.largest_flow(each, each, left, right, np.ones(len(left), int), need=k)
+            assert found.value == regular_flow(covers.tolist(), k, [False] * n)
+            assert found.edge.sum() == found.value
+            assert (found.edge <= 1).all()
+            assert found.unsent.sum() == found.unmet.sum() == n * k - found.value
+            assert np.array_equal(np.bincount(left, found.edge, n) + found.unsent, each)
+            assert np.array_equal(np.bincount(right, found.edge, n) + found.unmet, each)
+
+
+def test_flows_too_large_are_refused() -> None:
+    huge = np.array([2**31])
+    with pytest.raises(DataError, match="certificate"):
+        max_flow.largest_flow(huge, huge, np.array([0]), np.array([0]), huge)
+
+
+def test_the_longer_list_is_not_searched() -> None:
+    """Covers looks through the originals with equal other columns where they are fewer than those covered."""
+    rng = np.random.default_rng(3)
+    table, _ = random_table(rng, 40, others=2)
+    made = Generalization.of(table.records).with_suppressed(np.arange(40) < 30)
+    frame = made.decode()
+    frame["s0"], frame["s1"] = table.frame["s0"].to_numpy(), table.frame["s1"].to_numpy()
+    assert verify(table, frame, "covers", k=5)
+    evidence = collect(table, subject_of(frame), 5, None)
+    assert evidence.rest is not None
+    moved = frame.copy()
+    moved["s0"] = "5"
+    assert not verify(table, moved, "covers", k=5) or (table.frame["s0"] == "5").all()
+
+
+def test_a_perfect_matching_is_found_where_a_flow_finds_one() -> None:
+    rng = np.random.default_rng(7)
+    seen = set()
+    for n in [*range(1, 9), 40] * 12:
+        edge = rng.choice(n * n, min(n * n, int(rng.integers(1, 3 * n + 1))), replace=False)
+        left, right = edge // n, edge % n
+        one = np.ones(n, np.int64)
+        perfect = max_flow.largest_flow(one, one, left, right, np.ones(len(edge), np.int64)).value == n
+        assert max_flow.matched_all(left, right, n) == perfect
+        seen.add(perfect)
+    assert seen == {True, False}
+    assert not max_flow.matched_all(np.zeros(0, int), np.zeros(0, int), 2)

@@ -1,0 +1,149 @@
+"""Patterns on the page Protect without a browser: the grid, predicates, cells that are clicked, weights."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from anonflow.algorithms.patterns.language import pattern_grid
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.protect.pattern_grid import PatternBoard, board
+from anonflow.dashboards.protect.patterns import METHODS, PatternChoice
+from anonflow.dashboards.session.workspace import Workspace
+from tests.cases.protect import people, steps_back
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return people()
+
+
+def patterns_of(workspace: Workspace) -> object:
+    return workspace.draft.get(("steps", "anonymize", "options", "pattern-guided", "patterns"))
+
+
+def test_the_grid_is_that_of_the_library(workspace: Workspace) -> None:
+    choice = PatternChoice(workspace)
+    assert choice.grid.equals(pattern_grid(workspace.table, "all"))
+    choice.param.update(form="predicates", at_most=1, never=["age"])
+    assert choice.grid.equals(pattern_grid(workspace.table, {"at-most": 1, "never": ["age"]}))
+    assert patterns_of(workspace) == {"at-most": 1, "never": ["age"]}
+    choice.together = [["city", "job"]]
+    assert "go together" in choice.problem
+    assert choice.grid is None
+    choice.at_most = 2
+    choice.fallback = True
+    assert choice.problem == ""
+    wanted = {"at-most": 2, "never": ["age"], "together": [["city", "job"]], "fallback": "all"}
+    assert patterns_of(workspace) == wanted
+    choice.param.update(together=[], at_most_one_of=[["city", "job"]])
+    assert patterns_of(workspace)["at-most-one-of"] == [["city", "job"]]
+    workspace.draft.undo()
+    assert (choice.together, choice.at_most_one_of) == ([["city", "job"]], [])
+
+
+def test_contradictory_patterns_are_said_before_run(workspace: Workspace) -> None:
+    choice = PatternChoice(workspace)
+    workspace.set_algorithms(["pattern-guided"])
+    choice.param.update(form="predicates", together=[["city", "job"]], never=["city"])
+    assert any("contradictory" in problem for problem in workspace.problems)
+
+
+def test_cells_are_clicked(workspace: Workspace) -> None:
+    choice = PatternChoice(workspace)
+    view = PatternBoard(choice=choice)
+    choice.start_list()
+    assert patterns_of(workspace) == [[]]
+    before = steps_back(workspace)
+    view._click("cell:0:1")
+    assert patterns_of(workspace) == [["city"]]
+    assert steps_back(workspace) == before + 1
+    choice.add()
+    view._click("cell:1:0")
+    view._click("cell:1:2")
+    assert patterns_of(workspace) == [["city"], ["age", "job"]]
+    view._click("cell:1:2")
+    assert choice.rows == [("city",), ("age",)]
+    view._click("drop:0")
+    assert patterns_of(workspace) == [["age"]]
+    view._click("drop:0")  # the last one stays
+    assert patterns_of(workspace) == [["age"]]
+    for key in ("cell:9:0", "cell:0:9", "cell:a:b", "nonsense", "drop:x"):
+        view._click(key)
+    assert patterns_of(workspace) == [["age"]]
+    workspace.draft.undo()
+    assert choice.rows == [("city",), ("age",)]
+    assert view.grid.html.count('aria-pressed="true"') == 2
+
+
+def test_a_list_begins_with_each_column_alone(workspace: Workspace) -> None:
+    choice = PatternChoice(workspace)
+    choice.form = "list"
+    assert patterns_of(workspace) == [[], ["age"], ["city"], ["job"]]
+    assert len(choice.grid) == 4
+    choice.form = "all"
+    assert patterns_of(workspace) is None
+    workspace.draft.undo()
+    assert choice.form == "list"
+
+
+def test_a_click_on_predicates_makes_a_list_of_them(workspace: Workspace) -> None:
+    choice = PatternChoice(workspace)
+    choice.param.update(form="predicates", at_most=1)
+    choice.toggle(0, "job")
+    assert choice.form == "list"
+    assert choice.rows[0] == ("job",)
+    assert len(choice.rows) == 4
+    assert patterns_of(workspace) == [["job"], ["city"], ["age"]]  # twice the same is said once
+
+
+def test_weights_and_patterns_run(workspace: Workspace) -> None:
+    choice = PatternChoice(workspace)
+    choice.weights = {"age": 3, "job": 1}
+    assert workspace.draft.get(("steps", "anonymize", "options", "pattern-guided", "weights")) == {"age": 3}
+    assert choice.grid["cost"].max() == 5
+    choice.param.update(form="predicates", at_most=2, fallback=True)
+    workspace.set_algorithms(["pattern-guided", "pattern-guided-optimal"])
+    workspace.set_ks([3])
+    assert workspace.problems == ()
+    for run in workspace.draft.flow().runs:
+        assert run.anonymize.options["weights"] == {"age": 3}
+        assert run.anonymize.options["patterns"]["at-most"] == 2
+    choice.weights = {"age": -1}
+    assert "above 0" in choice.problem
+
+
+def test_patterns_of_a_flow_are_read(workspace: Workspace) -> None:
+    workspace.draft.set(
+        ("steps", "anonymize", "options"), {METHODS[0]: {"patterns": ["010", ["age"], {"at-most": 0}]}}
+    )
+    choice = PatternChoice(workspace)
+    assert choice.form == "list"
+    assert set(choice.rows) == {(), ("city",), ("age",)}
+    workspace.draft.set(("steps", "anonymize", "options"), {METHODS[0]: {"patterns": "junk"}})
+    assert choice.form in ("all", "list")
+
+
+def test_too_many_patterns_are_said() -> None:
+    one = Workspace()
+    frame = pd.DataFrame({f"q{a}": list("abab") * 5 for a in range(14)})
+    path = one.folder / "given.csv"
+    frame.to_csv(path, index=False)
+    one.open_file("wide.csv", path)
+    choice = PatternChoice(one)
+    assert "too many to show" in choice.problem
+    assert board(choice) == ""
+    choice.param.update(form="predicates", at_most=4)
+    assert choice.problem == ""
+    choice.toggle(0, "q0")
+    assert "too many to click" in choice.problem
+    assert choice.form == "predicates"
+
+
+def test_the_board_escapes_headers(tmp_path: object) -> None:
+    one = Workspace()
+    path = one.folder / "given.csv"
+    path.write_text('"<img src=x>",b\n' + "".join(f"{'xy'[i % 2]},{i % 3}\n" for i in range(30)))
+    one.open_file("x.csv", path)
+    assert "<img" not in board(PatternChoice(one))

@@ -1,0 +1,376 @@
+"""The page Protect without a browser: k and who is at risk, methods and options, diversity, limits."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonflow.algorithms.anonymize import anonymize
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.errors import ParameterError
+from anonflow.table import Table
+from tests.naive.uniqueness import at_risk
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.components.markup import methods_list
+from anonflow.dashboards.protect.column_limits import LimitChoice
+from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
+from anonflow.dashboards.protect.method_options import NOT_ASKED, options_of
+from anonflow.dashboards.protect.screen import ProtectScreen
+from anonflow.dashboards.protect.settings import Protection, share
+from anonflow.dashboards.session.workspace import Workspace
+from tests.cases.protect import PEOPLE, people, steps_back
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return people()
+
+
+# ------------------------------------------------------------------------------------------- k, risk
+
+
+def test_records_at_risk_are_those_of_the_definition(workspace: Workspace) -> None:
+    choice = Protection(workspace)
+    rows = [tuple(row) for row in PEOPLE[["age", "city", "job"]].itertuples(index=False)]
+    for k in (2, 3, 5, 8, 40):
+        assert choice.at_risk(k) == (at_risk(rows, k), 80)
+    assert "of 80 records" in choice.sentence(3)
+    assert "fewer than 1 other:" in choice.sentence(2)
+
+
+def test_the_count_follows_the_roles(workspace: Workspace) -> None:
+    choice = Protection(workspace)
+    all_three = choice.at_risk(5)[0]
+    workspace.set_column("age", role="insensitive")
+    assert choice.at_risk(5)[0] < all_three
+    for name in ("city", "job"):
+        workspace.set_column(name, role="insensitive")
+    assert choice.at_risk(5) == (0, 0)
+    assert "quasi-identifiers" in choice.sentence(5)
+
+
+def test_k_is_one_step_and_is_undone(workspace: Workspace) -> None:
+    choice = Protection(workspace)
+    before = steps_back(workspace)
+    first = choice.k
+    choice.k = 4
+    assert workspace.ks == [4]
+    assert steps_back(workspace) == before + 1
+    choice.more = [3, 8]
+    assert workspace.ks == [3, 4, 8]
+    choice.k = 5  # the other ks stay
+    assert workspace.ks == [3, 5, 8]
+    assert choice.more == [3, 8]
+    workspace.draft.undo()
+    assert (choice.k, choice.more) == (4, [3, 8])
+    workspace.draft.undo()
+    workspace.draft.undo()
+    assert (choice.k, choice.more) == (first, [])
+    with pytest.raises(ValueError, match="k"):
+        choice.k = 1
+
+
+def test_more_than_there_are_is_said_before_run(workspace: Workspace) -> None:
+    choice = Protection(workspace)
+    choice.k = 81
+    assert any("80" in problem for problem in workspace.problems)
+    choice.k = 4
+    assert workspace.problems == ()
+
+
+def test_a_slider_change_answers_within_200_ms_on_30_000_records() -> None:
+    one = Workspace()
+    screen = ProtectScreen(workspace=one)
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({f"q{a}": rng.integers(0, 12, 30_000).astype(str) for a in range(6)})
+    path = one.folder / "given.csv"
+    frame.to_csv(path, index=False)
+    one.open_file("many.csv", path)
+    screen.k.value = 11  # the table's classes are counted once
+    for k in (12, 13, 14, 15, 16):
+        began = time.thread_time()
+        screen.k.value = k
+        assert f"fewer than {k - 1} others" in screen.risk.object
+        screen._set_k(k)  # and let go: the draft and what follows from it
+        assert one.ks == [k]
+        assert time.thread_time() - began < 0.2
+
+
+def test_shares_in_words() -> None:
+    assert [share(0, 9), share(9, 9), share(1, 3), share(1, 5000), share(4999, 5000), share(0, 0)] == [
+        "0%", "100%", "33.3%", "below 0.1%", "above 99.9%", "0%",
+    ]  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------ methods
+
+
+def test_methods_are_those_of_the_registry_with_guidance_and_promise() -> None:
+    made = methods_list(["greedy", "mondrian"])
+    for name, method in REGISTRY.items():
+        assert f'data-key="{name}"' in made
+        said = Protection.guidance(name)
+        assert said["summary"] == method.summary
+        assert said["promise"]
+    assert made.count('aria-checked="true"') == 2
+    assert "probability exactly 1/k" in made
+    assert "Every original could be matched" not in made  # nobody chose k-concealment
+    with pytest.raises(ParameterError):
+        Protection.guidance("nobody")
+
+
+def test_methods_are_toggled_and_the_last_one_stays(workspace: Workspace) -> None:
+    screen = ProtectScreen(workspace=workspace)
+    screen._toggle("mondrian")
+    assert workspace.algorithms == ["greedy", "mondrian"]
+    screen._toggle("greedy")
+    assert workspace.algorithms == ["mondrian"]
+    screen._toggle("mondrian")
+    assert workspace.algorithms == ["mondrian"]
+    workspace.draft.undo()
+    assert workspace.algorithms == ["greedy", "mondrian"]
+    assert screen.methods.html.count('aria-checked="true"') == 2
+
+
+def test_every_option_of_every_method_is_asked_for_in_words() -> None:
+    for name, method in REGISTRY.items():
+        asked = options_of(name)
+        assert {option.name for option in asked} == set(method.options) - set(NOT_ASKED)
+        for option in asked:
+            assert option.told, (name, option.name)
+            if isinstance(option.default, str):
+                assert option.default in option.choices, (name, option.name)
+
+
+@pytest.mark.parametrize(
+    ("method", "option", "word"),
+    [(o.method, o.name, w) for name in REGISTRY for o in options_of(name) for w in o.choices],
+)
+def test_every_choice_of_an_option_is_one_that_the_method_takes(method: str, option: str, word: str) -> None:
+    table = Table(
+        PEOPLE.head(12),
+        {name: {"role": "quasi-identifier", "kind": "suppression"} for name in ("city", "job")},
+    )
+    anonymize(table, method, 2, seed=1, **{option: word})
+
+
+def test_options_go_for_their_method_alone(workspace: Workspace) -> None:
+    choice = Protection(workspace)
+    choice.algorithms = ["greedy", "mondrian", "k-concealment"]
+    before = steps_back(workspace)
+    choice.set_option("greedy", "reciprocal", True)
+    choice.set_option("k-concealment", "randomized", False)
+    assert steps_back(workspace) == before + 2
+    assert workspace.problems == ()
+    runs = {run.anonymize.algorithm: run.anonymize.options for run in workspace.draft.flow().runs}
+    assert runs == {"greedy": {"reciprocal": True}, "mondrian": {}, "k-concealment": {"randomized": False}}
+    found = {o.name: choice.value_of(o) for o in options_of("greedy")}
+    assert found["reciprocal"] is True
+    choice.set_option("greedy", "reciprocal", False)
+    choice.set_option("k-concealment", "randomized", True)
+    assert workspace.draft.get(("steps", "anonymize", "options")) is None  # defaults are not written
+    with pytest.raises(KeyError):
+        choice.set_option("greedy", "colour", "red")
+
+
+def test_an_option_of_a_loaded_flow_is_seen_and_overruled(workspace: Workspace) -> None:
+    workspace.draft.set(("steps", "anonymize", "reciprocal"), True)
+    choice = Protection(workspace)
+    (option,) = (o for o in options_of("greedy") if o.name == "reciprocal")
+    assert choice.value_of(option) is True
+    choice.set_option("greedy", "reciprocal", False)
+    assert choice.value_of(option) is False
+    assert workspace.draft.flow().runs[0].anonymize.options["reciprocal"] is False
+
+
+def test_fields_of_options_follow_the_draft(workspace: Workspace) -> None:
+    screen = ProtectScreen(workspace=workspace)
+    field = screen._fields["greedy", "reciprocal"]
+    field.value = True
+    assert workspace.draft.get(("steps", "anonymize", "options")) == {"greedy": {"reciprocal": True}}
+    workspace.draft.undo()
+    assert field.value is False
+    screen._toggle("k-concealment")
+    assert ("k-concealment", "q") in screen._fields
+
+
+def test_partitions_loss_and_boundaries(workspace: Workspace) -> None:
+    choice = Protection(workspace)
+    choice.cut = "size"
+    choice.size = 40
+    assert workspace.draft.get(("partition",)) == {"order": "lexicographic", "size": 40}
+    choice.cut = "time"
+    choice.seconds = 5.0
+    assert workspace.draft.get(("partition",)) == {"order": "lexicographic", "size": "auto", "budget": 5.0}
+    assert workspace.problems == ()
+    choice.cut = "whole"
+    assert workspace.draft.get(("partition",)) is None
+    choice.loss = "entropy"
+    choice.boundaries = False
+    assert workspace.draft.get(("steps", "anonymize"))["loss"] == "entropy"
+    assert workspace.draft.get(("steps", "anonymize"))["boundaries"] is False
+    choice.cut, choice.size = "size", 5
+    assert any("smaller than k" in problem for problem in workspace.problems)
+    for _ in range(2):
+        workspace.draft.undo()
+    assert choice.cut == "whole"
+
+
+def test_reading_never_writes(workspace: Workspace) -> None:
+    before = workspace.draft.document
+    screen = ProtectScreen(workspace=workspace)
+    screen.__panel__()
+    assert workspace.draft.document is before
+
+
+# ---------------------------------------------------------------------------------------- diversity
+
+
+@pytest.mark.parametrize(
+    ("criterion", "name", "large", "good", "largest"),
+    [
+        ("p-sensitivity", "p", 4, 3, "p is 3"),
+        ("l-diversity", "l", 2.5, 1.5, "l is 1.6666"),
+        ("entropy-l-diversity", "l", 3.0, 2.0, "l is 2.5"),
+        ("recursive-l-diversity", "l", 9.0, 2.0, "l is"),
+    ],
+)
+def test_infeasible_diversity_is_refused_with_the_largest_value(
+    workspace: Workspace, criterion: str, name: str, large: float, good: float, largest: str
+) -> None:
+    choice = DiversityChoice(workspace)
+    choice.criterion = criterion
+    setattr(choice, name, large)
+    assert largest in choice.problem
+    assert any(largest in problem for problem in workspace.problems)
+    setattr(choice, name, good)
+    assert choice.problem == ""
+    assert largest in choice.feasible
+    assert workspace.problems == ()
+
+
+def test_the_step_stands_where_the_loader_wants_it_and_goes_again(workspace: Workspace) -> None:
+    choice = DiversityChoice(workspace)
+    before = workspace.draft.document
+    choice.param.update(criterion="t-closeness", t=0.3)
+    assert [next(iter(step)) for step in workspace.draft.document["steps"]][:3] == [
+        "anonymize", "diversify", "draw",
+    ]  # fmt: skip
+    assert workspace.draft.get(("steps", "diversify")) == {
+        "criterion": "t-closeness", "column": "illness", "t": 0.3,
+    }  # fmt: skip
+    choice.column = "nobody"
+    assert workspace.problems != ()
+    workspace.draft.undo()
+    workspace.draft.undo()
+    assert workspace.draft.document == before
+    assert choice.criterion == NONE
+    choice.criterion = "l-diversity"
+    choice.criterion = NONE
+    assert workspace.draft.get(("steps", "diversify")) is None
+
+
+def test_without_a_sensitive_column_diversity_is_a_problem(workspace: Workspace) -> None:
+    workspace.set_column("illness", role="identifier")
+    choice = DiversityChoice(workspace)
+    assert choice.columns == []
+    choice.criterion = "l-diversity"
+    assert workspace.problems != ()
+
+
+# ------------------------------------------------------------------------------------------- limits
+
+
+def test_limits_are_typed_and_taken_away(workspace: Workspace) -> None:
+    choice = LimitChoice(workspace)
+    assert list(choice.rows["column"]) == ["age", "city", "job"]
+    assert choice.choose("age", "weight", 2.5)
+    assert choice.choose("age", "max-width", "3")
+    assert choice.choose("city", "max-set", 2.0)
+    assert workspace.draft.get(("table", "columns", "age")) == {
+        "role": "quasi-identifier", "kind": "numeric", "weight": 2.5, "max-width": 3,
+    }  # fmt: skip
+    assert workspace.draft.get(("table", "columns", "city", "max-set")) == 2
+    assert workspace.problems == ()
+    assert choice.choose("age", "interval", 5)
+    assert workspace.table.schema["age"].boundary == 5.0
+    assert choice.choose("age", "interval", "")
+    assert choice.choose("age", "weight", None)
+    assert choice.choose("age", "max-width", float("nan"))
+    assert workspace.draft.get(("table", "columns", "age")) == {"role": "quasi-identifier", "kind": "numeric"}
+    workspace.draft.undo()
+    assert choice.rows.set_index("column").loc["age", "max-width"] == 3
+
+
+@pytest.mark.parametrize(
+    ("column", "field", "value", "says"),
+    [
+        ("age", "weight", 0, "above 0"),
+        ("age", "weight", "heavy", "is a number"),
+        ("age", "interval", -1, "above 0"),
+        ("age", "max-set", 3, "goes with kind categorical"),
+        ("city", "max-width", 3, "goes with kind numeric"),
+        ("city", "max-set", 0, "1 or more"),
+        ("city", "weight", float("inf"), "finite"),
+        ("illness", "weight", 2, "of quasi-identifiers"),
+        ("age", "kind", 2, "of quasi-identifiers"),
+    ],
+)
+def test_limits_that_are_none_change_nothing(
+    workspace: Workspace, column: str, field: str, value: object, says: str
+) -> None:
+    choice = LimitChoice(workspace)
+    before = workspace.draft.document
+    assert not choice.choose(column, field, value)
+    assert says in choice.said
+    assert workspace.draft.document == before
+
+
+# --------------------------------------------------------------------------------------- the screen
+
+
+def test_what_cannot_work_is_said_on_the_page(workspace: Workspace) -> None:
+    screen = ProtectScreen(workspace=workspace)
+    screen.__panel__()
+    assert "Ready to run" in screen.verdict.object
+    screen.protection.k = 81
+    assert "cannot run yet" in screen.verdict.object
+    screen.protection.k = 4
+    screen.protection.more = [5]
+    screen._toggle("mondrian")
+    assert "2 methods × 2 values of k: 4 runs" in screen.verdict.object
+    screen.diversity.param.update(criterion="l-diversity", l=9.0)
+    assert "largest feasible" in screen.verdict.object
+    assert "cannot work" in screen.feasible.object
+    screen._limited(SimpleNamespace(row=0, column="weight", value=3))
+    assert workspace.draft.get(("table", "columns", "age", "weight")) == 3
+    assert list(screen.table.value["weight"]) == [3, 1, 1]
+
+
+def test_a_page_before_any_table() -> None:
+    one = Workspace()
+    screen = ProtectScreen(workspace=one)
+    screen.__panel__()
+    assert "No table is open" in screen.verdict.object
+    assert "Open a table" in screen.risk.object
+    screen.k.value = 20
+    screen._toggle("mondrian")
+    assert one.draft.document == {}
+
+
+def test_what_was_chosen_runs(workspace: Workspace) -> None:
+    screen = ProtectScreen(workspace=workspace)
+    screen.protection.k = 3
+    screen.diversity.param.update(criterion="p-sensitivity", p=2)
+    screen.limits.choose("age", "weight", 2)
+    assert workspace.problems == ()
+    workspace.start()
+    workspace.wait(120)
+    (run,) = workspace.runs
+    assert run.ok
+    assert run.result.anonymization.facts["diversity"] == "p-sensitivity"

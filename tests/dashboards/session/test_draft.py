@@ -1,0 +1,118 @@
+"""The flow behind the screens, and the counts its hints show: no browser, no server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonflow import datasets
+from anonflow.errors import FlowError, SchemaError
+from anonflow.table.uniqueness import Uniqueness, unique_as_added
+
+pytest.importorskip("param", reason="the dashboards are an extra")
+from anonflow.dashboards import Draft
+from tests import ROOT
+
+COLUMNS = {
+    "parents": {"role": "quasi-identifier", "kind": "categorical"},
+    "finance": {"role": "quasi-identifier", "kind": "categorical"},
+    "health": {"role": "sensitive"},
+}
+EXAMPLES = sorted((ROOT / "flows").glob("*.yaml"))
+
+
+def draft() -> Draft:
+    return Draft.start({"dataset": "nursery"}, COLUMNS, k=5)
+
+
+def test_a_first_draft_is_a_valid_flow_and_reads_back() -> None:
+    first = draft()
+    assert first.problems == ()
+    assert first.flow().runs[0].anonymize.k == 5
+    again = Draft.read(first.text())
+    assert again.document == first.document
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_every_example_flow_goes_through_a_draft_unchanged(path: Path) -> None:
+    first = Draft.read(path.read_text(encoding="utf-8"), folder=path.parent)
+    again = Draft.read(first.text(), folder=path.parent)
+    assert again.document == first.document
+    assert [run.name for run in again.flow().runs] == [run.name for run in first.flow().runs]
+
+
+def test_edits_are_told_to_watchers_and_undone() -> None:
+    one = draft()
+    told = []
+    one.param.watch(lambda event: told.append(event.new), "document")
+    before = one.document
+    one.set(("steps", "anonymize", "k"), 25)
+    one.set(("steps", "anonymize", "k"), 25)  # nothing changed: no step
+    one.set(("table", "columns", "finance", "role"), "insensitive")
+    assert len(told) == 2
+    assert before["steps"][0]["anonymize"]["k"] == 5  # an edit never changes what others hold
+    one.undo()
+    assert one.get(("table", "columns", "finance", "role")) == "quasi-identifier"
+    assert one.get(("steps", "anonymize", "k")) == 25
+    one.undo()
+    assert one.document == before
+    assert not one.can_undo
+    one.redo()
+    assert one.get(("steps", "anonymize", "k")) == 25
+    one.set(("steps", "anonymize", "k"), 7)
+    assert not one.can_redo
+
+
+def test_steps_and_matrix_are_added_and_taken_away() -> None:
+    one = draft()
+    one.set(("matrix", "anonymize.k"), [5, 10])
+    assert [run.anonymize.k for run in one.flow().runs] == [5, 10]
+    one.set(("matrix",), None)
+    one.set(("steps", "draw"), None)
+    assert one.get(("steps", "draw")) is None
+    assert one.problems == ()
+    assert one.get(("no", "such", "place"), "x") == "x"
+
+
+def test_what_cannot_run_is_said() -> None:
+    one = draft()
+    one.set(("steps", "anonymize", "algorithm"), "gredy")
+    assert any("greedy" in problem for problem in one.problems)
+    with pytest.raises(FlowError):
+        one.flow()
+    with pytest.raises(FlowError, match="single value"):
+        one.set(("flow", "inside"), 1)
+    with pytest.raises(FlowError, match="empty"):
+        one.set((), 1)
+    with pytest.raises(FlowError):
+        Draft.read("flow: x\n")
+
+
+@given(
+    rows=st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(0, 3)), max_size=30),
+    k=st.integers(1, 6),
+)
+def test_records_at_risk_are_those_in_small_classes(rows: list[tuple[object, int]], k: int) -> None:
+    frame = pd.DataFrame({"x": [x for x, _ in rows], "y": [y for _, y in rows]}, dtype=object)
+    counts = Uniqueness(frame, ["x", "y"])
+    assert counts.at_risk(k) == sum(rows.count(row) < k for row in rows)
+    assert counts.unique == sum(rows.count(row) == 1 for row in rows)
+    assert counts.classes == len(set(rows))
+
+
+def test_uniqueness_grows_as_columns_are_added() -> None:
+    frame = datasets.nursery()
+    names = list(frame.columns[:8])
+    grown = unique_as_added(frame, names)
+    assert grown == sorted(grown)
+    assert grown[-1] == len(frame)  # nursery's attributes are a full product
+    assert Uniqueness(frame, []).at_risk(len(frame)) == 0
+    with pytest.raises(SchemaError, match="no column"):
+        Uniqueness(frame, ["nobody"])
+    assert Uniqueness(frame.head(0), names).at_risk(5) == 0
+    assert np.all(np.diff([Uniqueness(frame, names[:3]).at_risk(k) for k in (2, 10, 100, 1000)]) >= 0)

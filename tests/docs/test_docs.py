@@ -1,0 +1,235 @@
+"""Every command and snippet of the documentation runs, page by page, in the order in which it is read.
+
+What cannot run here says why on the page, and shows up as a skipped test with that reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import doctest
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+import anonflow as af
+from anonflow.engine.flows.loader import load_flow
+from anonflow.engine.flows.spec import FlowSpec
+from anonflow.table import Schema
+from tests import ROOT
+from tests.docs.doc_pages import RUN, SHOWN, Block, Page, blocks_of, pages
+
+PAGES = pages()
+BLOCKS = [block for page in PAGES for block in page.blocks]
+NOT_RUN = [block for block in BLOCKS if "not run" in block.orders]
+
+BASE: dict[str, Any] = {
+    "flow": "page",
+    "version": 1,
+    "table": {"source": {"dataset": "census_like", "n": 300}, "columns": af.datasets.schema("census_like")},
+    "steps": [{"anonymize": {"algorithm": "greedy", "k": 5}}],
+}
+"""What a part of a flow is put into to be checked."""
+
+
+def _runs(page: Page) -> bool:
+    return any(b.language in RUN and "not run" not in b.orders for b in page.blocks)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.name, marks=[pytest.mark.slow] if page.slow else [])
+        for page in PAGES
+        if _runs(page)
+    ],
+)
+def test_every_snippet_runs(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader(tmp_path)
+    monkeypatch.chdir(reader.folder)
+    for block in page.blocks:
+        reader.read(block)
+
+
+@pytest.mark.parametrize("block", NOT_RUN, ids=lambda block: block.place)
+def test_what_is_not_run_is_well_formed(block: Block) -> None:
+    if block.language == "python":
+        ast.parse(block.text, filename=block.place)
+    elif block.language == "bash":
+        subprocess.run(["bash", "-n", "-c", block.text], check=True, capture_output=True)
+    elif block.language == "yaml":
+        assert list(YAML(typ="safe").load_all(block.text))
+    assert len(block.orders["not run"]) > 8, "say why"
+    pytest.skip(block.orders["not run"])
+
+
+def test_every_block_says_what_it_is() -> None:
+    assert {block.place for block in BLOCKS if block.language not in (*RUN, *SHOWN)} == set()
+    outputs = {block.place for block in BLOCKS if "output" in block.orders and block.language != "text"}
+    assert outputs == set(), "what is printed is text"
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        text = (ROOT / page.name).read_text(encoding="utf-8")
+        text = re.sub(r"```.*?```", "", text, flags=re.S)
+        for link in re.findall(r"\]\((?![a-z]+:)([^)#\s]+)", text):
+            assert ((ROOT / page.name).parent / link).exists(), f"{page.name}: {link}"
+
+
+class Reader:
+    """Somebody who follows a page: one folder, one Python session, one shell command after the other."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "page"
+        self.folder.mkdir()
+        shutil.copytree(ROOT / "flows", self.folder / "flows", ignore=shutil.ignore_patterns("owner"))
+        tools = home / "tools"
+        tools.mkdir()
+        for name, command in (("anonflow", "-m anonflow"), ("python", "")):
+            tool = tools / name
+            tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" {command} "$@"\n', encoding="utf-8")
+            tool.chmod(0o755)
+        self.environment = {
+            **os.environ,
+            "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "COLUMNS": "200",
+        }
+        self.session: dict[str, Any] = {"__name__": "__page__"}
+        self.printed = ""
+
+    def read(self, block: Block) -> None:
+        """Do what a block says, and see that it works."""
+        if "save" in block.orders:
+            path = self.folder / block.orders["save"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        if "not run" in block.orders:
+            return
+        if "output" in block.orders:
+            self._compare(block)
+        elif block.language == "python":
+            self._python(block)
+        elif block.language == "bash":
+            self._bash(block)
+        elif block.language == "yaml":
+            self._yaml(block)
+
+    def _python(self, block: Block) -> None:
+        code = compile("\n" * block.line + block.text, block.page, "exec")
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(code, self.session)
+        self.printed = out.getvalue()
+
+    def _bash(self, block: Block) -> None:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", block.text],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        wanted = int(block.orders.get("fails", "0"))
+        assert done.returncode == wanted, f"{block.place}\n{done.stdout}\n{done.stderr}"
+        self.printed = done.stdout if wanted == 0 else done.stdout + done.stderr
+
+    def _yaml(self, block: Block) -> None:
+        """A flow, a schema, or a part of either."""
+        data = YAML(typ="safe").load(block.text)
+        assert isinstance(data, dict), f"{block.place}: a mapping"
+        path = self.folder / block.orders.get("save", "block.yaml")
+        path.write_text(block.text, encoding="utf-8")
+        if "flow" in data:
+            load_flow(path)
+        elif set(data) == {"columns"}:
+            Schema.read(path)
+        elif set(data) <= set(FlowSpec.model_fields):
+            whole = copy.deepcopy(BASE)
+            for key, value in data.items():
+                if key == "table":
+                    whole["table"].update(value)
+                else:
+                    whole[key] = value
+            if "steps" in data and "anonymize" not in data["steps"][0]:
+                whole["steps"] = [*BASE["steps"], *data["steps"]]
+            with path.open("w", encoding="utf-8") as stream:
+                YAML(typ="safe").dump(whole, stream)
+            load_flow(path)
+        else:
+            Schema(data)
+
+    def _compare(self, block: Block) -> None:
+        options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        same = doctest.OutputChecker().check_output(block.text, self.printed, options)
+        assert same, f"{block.place}: the page says\n{block.text}\nbut it is\n{self.printed}"
+
+
+# ------------------------------------------------------------------------------- the runner itself
+
+
+def _page_of(text: str) -> list[Block]:
+    return blocks_of("page.md", text)
+
+
+def test_slow_pages_are_no_part_of_the_quick_tests() -> None:
+    slow = {page.name for page in PAGES if page.slow}
+    assert "docs/how-to/run-on-a-cluster.md" in slow
+    assert "docs/index.md" not in slow
+
+
+def test_blocks_are_found_with_their_orders() -> None:
+    text = "a\n\n<!-- not run: needs a cluster -->\n```bash\nls\n```\n\n- b\n\n  ```python\n  x = 1\n  ```\n```{note}\nc\n```\n"
+    shell, python = _page_of(text)
+    assert (shell.language, shell.orders, shell.line) == ("bash", {"not run": "needs a cluster"}, 4)
+    assert (python.language, python.text, python.orders) == ("python", "x = 1\n", {})
+    with pytest.raises(ValueError, match="unknown order"):
+        _page_of("<!-- notrun: x -->\n```bash\nls\n```\n")
+    with pytest.raises(ValueError, match="not closed"):
+        _page_of("```bash\nls\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nassert False\n```\n",
+        "```python\nimport warnings\nwarnings.warn('a')\n```\n",
+        "```bash\nfalse | true\n```\n",
+        "```bash\nanonflow validate missing.yaml\n```\n",
+        "```yaml\npartition: {sise: 250}\n```\n",
+        "```yaml\nage: {role: quasi-identifer}\n```\n",
+        "```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```\n",
+    ],
+)
+def test_the_runner_finds_what_is_wrong(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = Reader(tmp_path)
+    monkeypatch.chdir(reader.folder)
+    *before, wrong = [block for block in _page_of(text) if block.orders or block.language != "text"]
+    for block in before:
+        reader.read(block)
+    with pytest.raises((AssertionError, UserWarning, af.errors.AnonflowError)):
+        reader.read(wrong)
+
+
+def test_building_the_site_is_left_to_ci() -> None:
+    """It takes long and needs the extra `docs`: no part of the quick tests."""
+    marks = ast.parse((ROOT / "tests" / "test_docs_build.py").read_text(encoding="utf-8"))
+    (said,) = [
+        node for node in marks.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node)
+    ]
+    assert "pytest.mark.slow" in ast.unparse(said)
+    section = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert "tests/docs/test_docs_build.py" in section
+    assert ".[docs]" in section

@@ -1,0 +1,108 @@
+"""The notebooks as they are stored: numbered, introduced, listed, run, and without a trace of the machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import ROOT
+
+nbformat = pytest.importorskip("nbformat")
+
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+KILOBYTES = 200
+
+TITLES = (
+    "quickstart",
+    "schemas-hierarchies-missing-values",
+    "freeform-generalization",
+    "comparing-methods",
+    "k-concealment-and-diversity",
+    "boundaries-and-patterns",
+    "verifying-and-attacking",
+    "flows-and-clusters",
+    "explorer-and-dashboard",
+)
+
+
+def cells_of(path: Path, kind: str) -> list[Any]:
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
+
+
+def test_they_are_numbered_without_a_gap() -> None:
+    assert [path.stem for path in NOTEBOOKS] == [f"{at:02d}-{title}" for at, title in enumerate(TITLES, 1)]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_opens_with_what_the_reader_will_be_able_to_do(path: Path) -> None:
+    first = nbformat.read(path, as_version=4).cells[0]
+    assert first.cell_type == "markdown"
+    lines = first.source.splitlines()
+    assert re.match(rf"# {path.stem[:2]} \w", lines[0])
+    assert "After this notebook you can" in lines
+    assert sum(line.startswith("- ") for line in lines) >= 3
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_is_stored_as_it_ran(path: Path) -> None:
+    """Every cell was run, in order, without a failure; there is something to see."""
+    code = cells_of(path, "code")
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell.outputs]
+    assert {output.output_type for output in outputs} <= {"stream", "display_data", "execute_result"}
+    assert not [output for output in outputs if output.get("name") == "stderr"]
+    assert sum(bool(cell.outputs) for cell in code) >= len(code) // 2
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_nothing_of_the_machine_is_stored(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"/(?:tmp|home|root|Users|usr|var)/\w", text)
+    assert not re.search(r"ipykernel_\d|\\\\Users\\\\|[A-Z]:\\\\\\\\", text)
+    assert not re.search(r'"iopub\.|"shell\.execute', text)
+    stored = nbformat.read(path, as_version=4)
+    assert set(stored.metadata) == {"kernelspec", "language_info"}
+    assert stored.metadata.kernelspec.name == "python3"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_they_are_small_and_ask_nobody(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text) < 1000 * KILOBYTES
+    assert "<script" not in text
+    assert "application/javascript" not in text
+    shown = [cell.source for cell in cells_of(path, "code")]
+    assert not [
+        source for source in shown if re.search(r"adult\(|cmc\(|dataset: (adult|cmc)|https?://", source)
+    ]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_their_links_lead_somewhere(path: Path) -> None:
+    for cell in cells_of(path, "markdown"):
+        for link in re.findall(r"\]\(([^)#]+)\)", cell.source):
+            assert (path.parent / link).exists(), link
+
+
+def test_readme_and_site_lead_to_them() -> None:
+    """The site lists every notebook that there is, by its first heading."""
+    assert "`notebooks/`" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "```{notebooks}" in (ROOT / "docs" / "tutorials" / "index.md").read_text(encoding="utf-8")
+
+
+def test_ci_checks_what_they_print() -> None:
+    """Results are compared, not only exceptions: nbval in its strict mode, with a fixed hash seed."""
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    (line,) = [line for line in run.splitlines() if "--nbval" in line]
+    assert "--nbval " in line
+    assert "--nbval-lax" not in line
+    assert "--nbval-sanitize-with notebooks/sanitize.cfg" in line
+    assert "PYTHONHASHSEED=0" in run
+    for path in NOTEBOOKS:
+        ignored = [
+            cell for cell in cells_of(path, "code") if "nbval-ignore-output" in cell.metadata.get("tags", ())
+        ]
+        assert len(ignored) <= 2, path.name

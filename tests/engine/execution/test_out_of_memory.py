@@ -1,0 +1,165 @@
+"""Worker processes that use more than ``run: memory`` allows: ended by their nanny, named, nothing published, picked up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import distributed  # noqa: F401  (its defaults must be there before one of them is changed)
+import pytest
+
+from anonflow import engine
+from anonflow.engine import context
+from anonflow.engine.execution import schedulers, tasks
+from anonflow.engine.execution.events import Event, EventStream
+from anonflow.engine.large import units
+from anonflow.errors import AnonflowError, ParameterError
+from tests.cases.flow_files import everything_in, write_flow
+
+SEED = 0x1234567890ABCDEF1234567890ABCDEF
+
+pytestmark = pytest.mark.slow
+
+HOG = """
+import pathlib, time
+import numpy as np
+from anonflow.engine.execution import tasks
+
+match = getattr(tasks, "not_hungry", tasks.match)  # a worker reads this file twice
+tasks.not_hungry = match
+
+def hungry(settings, records, partition):
+    if partition == 3 and settings.k == 3 and pathlib.Path({wish!r}).exists():
+        with open({ended!r}, "a") as stream:
+            stream.write("x")
+        held = []
+        while len(held) < 40:  # far beyond the limit, were nobody to end it
+            held.append(np.ones(1 << 23))
+            time.sleep(0.02)
+    return match(settings, records, partition)
+
+tasks.match = hungry
+"""
+"""Read by every worker process: partition 3 of the run with k = 3 takes 64 MB after another, as long as a file is there."""
+
+MEMORY = "run: {scheduler: processes, workers: 2, memory: 900MiB}\n"
+
+
+@pytest.fixture
+def hog(tmp_path: Path) -> Iterator[Path]:
+    """The file whose presence makes a partition hungry."""
+    wish = tmp_path / "hungry"
+    wish.touch()
+    source = tmp_path / "hog.py"
+    source.write_text(HOG.format(wish=str(wish), ended=str(tmp_path / "ended")), encoding="utf-8")
+    with dask.config.set({"distributed.worker.preload": [str(source)]}):
+        yield wish
+
+
+def flow_in(folder: Path, pieces: str, **more: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    return write_flow(
+        folder, n=1200, source=f"{{csv: people.csv, pieces: {pieces}}}", partition="{size: 100}", **more
+    )
+
+
+@pytest.mark.parametrize(
+    ("pieces", "named"), [("false", r"partition 3 of run "), ("300", r"partitions 3 to 5 of run ")]
+)
+def test_a_partition_that_needs_too_much_memory(
+    tmp_path: Path, hog: Path, monkeypatch: pytest.MonkeyPatch, pieces: str, named: str
+) -> None:
+    from anonflow.engine.owner import checkpoints
+
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(units, "ROWS", 300)
+    quiet = flow_in(tmp_path / "quiet", "false")
+    assert engine.run(quiet, seed=SEED).ok
+    flow = flow_in(tmp_path / "limited", pieces, more=MEMORY)
+    with pytest.raises(AnonflowError, match=named) as caught:
+        engine.run(flow, seed=SEED)
+    assert caught.value.exit_status == 3
+    assert "memory" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert 2 <= len((tmp_path / "ended").read_text()) <= 5
+    owner = flow.parent / "owner" / "test"
+    assert not (flow.parent / "out").exists()
+    assert not list(owner.glob("pieces-*"))
+    assert list((owner / "checkpoints").glob("*.npz"))
+    hog.unlink()
+    said: list[Event] = []
+    assert engine.run(flow, on_event=said.append).ok
+    found = "9 partitions are there" if pieces == "300" else "11 of 12 partitions are there"
+    assert any(found in getattr(event, "message", "") for event in said)
+    assert (flow.parent / "out" / "release.csv").read_bytes() == (
+        quiet.parent / "out" / "release.csv"
+    ).read_bytes()
+
+
+def test_only_the_hungry_partition_of_a_sweep_is_given_up(
+    tmp_path: Path, hog: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Partitions that wait where it ends a worker are not to blame."""
+    from anonflow.engine.owner import checkpoints
+
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    flow = flow_in(
+        tmp_path / "sweep", "false", publish="", more=MEMORY + "matrix: {anonymize.k: [2, 3, 4, 5, 6]}\n"
+    )
+    said: list[Event] = []
+    with pytest.raises(AnonflowError, match=r"partition 3 of run .*3"):
+        engine.run(flow, seed=SEED, on_event=said.append)
+    assert sum(getattr(event, "level", "") == "error" for event in said) == 1
+    hog.unlink()
+    said.clear()
+    assert engine.run(flow, on_event=said.append).ok
+    assert any("59 of 60 partitions are there" in getattr(event, "message", "") for event in said)
+
+
+@pytest.mark.parametrize("bad", [1, 4])
+def test_what_waits_on_a_worker_that_ends_is_not_given_up_with_it(
+    monkeypatch: pytest.MonkeyPatch, bad: int
+) -> None:
+    """One worker, all tasks given to it at once, every death counts: the bad ones are found out one by one."""
+    monkeypatch.setattr(schedulers, "LOST", 0)
+    # needs so different that no task counts as a root, which would be given to the worker later
+    graph: dict[str, Any] = {f"number-{i}": i for i in range(6)}
+    for i in range(6):
+        graph[f"task-{i}"] = (signal.raise_signal, 9) if i < bad else (abs, f"number-{i}")
+    leaves = [f"task-{i}" for i in range(6)]
+    arrived = dict(schedulers.stream(graph, leaves, "processes", 1, EventStream()))
+    problems = [arrived[name].matched for name in leaves[:bad]]
+    assert all(isinstance(one, tasks.Failed) and one.error is not None for one in problems)
+    alone = [one for one in problems if "every worker that it was given to" in one.message]
+    assert len(alone) == min(bad, schedulers.TRIED)
+    good = [arrived[name] for name in leaves[bad:]]
+    if bad < schedulers.TRIED:
+        assert good == list(range(bad, 6))
+
+
+def test_an_undisturbed_run_stays_within_its_memory(tmp_path: Path) -> None:
+    """The limit of the other tests is one that a worker keeps."""
+    assert engine.run(flow_in(tmp_path / "quiet", "false", more=MEMORY), seed=SEED).ok
+    assert os.path.exists(tmp_path / "quiet" / "out" / "release.csv")
+
+
+def test_less_memory_than_a_worker_starts_with_is_refused_at_once(tmp_path: Path) -> None:
+    flow = write_flow(tmp_path, more="run: {scheduler: processes, memory: 100MiB}\n")
+    with pytest.raises(
+        ParameterError, match=r"100MiB is less than a worker process takes .* at least 400MiB"
+    ) as caught:
+        engine.run(flow)
+    assert caught.value.exit_status == 2
+    assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
+    assert engine.run(flow, scheduler="threads").ok  # there it is only what decides about pieces
+
+
+def test_the_least_memory_suffices_to_start(tmp_path: Path) -> None:
+    flow = write_flow(
+        tmp_path, more=f"run: {{scheduler: processes, workers: 1, memory: {context.LEAST >> 20}MiB}}\n"
+    )
+    assert engine.run(flow).ok

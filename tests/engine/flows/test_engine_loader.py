@@ -1,0 +1,165 @@
+"""Flow files: what loads, what does not, and that every problem is told at once with its place."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from anonflow.engine import Flow, flow_from, load_flow
+from anonflow.engine.flows import spec
+from anonflow.errors import FlowError
+from anonflow.strict_yaml import loads
+from tests import ROOT
+from tests.cases.flow_files import write_flow
+
+HERE = ROOT / "tests" / "flows"
+VALID = sorted((HERE / "valid").glob("*.yaml"))
+INVALID = sorted((HERE / "invalid").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_valid_flows_load(path: Path) -> None:
+    flow = load_flow(path)
+    assert isinstance(flow, Flow)
+    assert flow.name.split(".")[0] == path.stem
+    assert flow.runs
+
+
+@pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
+def test_invalid_flows_say_where_and_why(path: Path) -> None:
+    expected = re.findall(r"^# expect (\d+:\d+): (.*)$", path.read_text(encoding="utf-8"), re.M)
+    assert expected
+    with pytest.raises(FlowError) as caught:
+        load_flow(path)
+    assert len(caught.value.problems) == len(expected)
+    for (place, text), problem in zip(expected, caught.value.problems, strict=True):
+        assert problem.startswith(f"{path}:{place}: ")
+        assert text in problem
+        assert "\n" not in problem
+
+
+def test_the_examples_are_many() -> None:
+    assert len(VALID) >= 4
+    assert len(INVALID) >= 30
+
+
+def test_all_problems_in_one_go(tmp_path: Path) -> None:
+    path = write_flow(
+        tmp_path,
+        source="{csv: nobody.csv, delimeter: ','}",
+        anonymize="{algorithm: gredy, k: 1}",
+        partition="{sise: 20}",
+        steps="  - verify: [coverz]\n",
+        publish="{table: x.xls}",
+    )
+    with pytest.raises(FlowError) as caught:
+        load_flow(path)
+    said = "\n".join(caught.value.problems)
+    for part in ("delimeter", "gredy", "'k'", "sise", "coverz", "'table'"):
+        assert part in said
+    lines = [int(re.match(r".*?:(\d+):", problem)[1]) for problem in caught.value.problems]  # type: ignore[index]
+    assert lines == sorted(lines)
+
+
+def test_yaml_is_read_as_written() -> None:
+    document = loads("a: NO\nb: 01234\n")
+    assert document.data == {"a": "NO", "b": "01234"}
+
+
+def test_a_matrix_is_every_combination(tmp_path: Path) -> None:
+    path = write_flow(
+        tmp_path,
+        publish="",
+        more="matrix:\n  anonymize.k: [2, 3]\n  partition.size: [10, 20, 30]\n",
+    )
+    flow = load_flow(path)
+    assert len(flow.runs) == 6
+    assert [(one.anonymize.k, one.partition.size) for one in flow.runs[:3]] == [(2, 10), (2, 20), (2, 30)]
+    assert flow.runs[0].name == "greedy k=2 size=10"
+    assert flow.published is None
+
+
+def test_a_matrix_gives_what_the_step_leaves_out(tmp_path: Path) -> None:
+    path = write_flow(
+        tmp_path, publish="", anonymize="{algorithm: greedy}", more="matrix: {anonymize.k: [2, 3]}\n"
+    )
+    assert [one.anonymize.k for one in load_flow(path).runs] == [2, 3]
+
+
+def test_options_of_one_method_go_for_it_alone(tmp_path: Path) -> None:
+    own = "{greedy: {reciprocal: true}, k-concealment: {randomized: false}}"
+    path = write_flow(
+        tmp_path,
+        publish="",
+        anonymize=f"{{algorithm: greedy, k: 3, options: {own}}}",
+        more="matrix: {anonymize.algorithm: [greedy, mondrian, k-concealment]}\n",
+    )
+    runs = load_flow(path).runs
+    assert [one.anonymize.options for one in runs] == [{"reciprocal": True}, {}, {"randomized": False}]
+    swept = path.read_text().replace(
+        "matrix: {anonymize.algorithm: [greedy, mondrian, k-concealment]}",
+        "matrix: {anonymize.reciprocal: [false, true]}",
+    )
+    path.write_text(swept)
+    assert [one.anonymize.options["reciprocal"] for one in load_flow(path).runs] == [False, True]
+
+
+def test_a_matrix_has_a_limit(tmp_path: Path) -> None:
+    ks = ", ".join(str(k) for k in range(2, 1100))
+    path = write_flow(tmp_path, publish="", partition="{}", more=f"matrix: {{anonymize.k: [{ks}]}}\n")
+    with pytest.raises(FlowError, match="1098 combinations"):
+        load_flow(path)
+
+
+def test_publishing_names_one_run(tmp_path: Path) -> None:
+    path = write_flow(
+        tmp_path,
+        publish="{table: out/x.csv, run: {anonymize.k: 3}}",
+        more="matrix: {anonymize.k: [2, 3], partition.size: [10, 20]}\n",
+    )
+    with pytest.raises(FlowError, match="picks 2 runs"):
+        load_flow(path)
+
+
+def test_paths_are_relative_to_the_flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    write_flow(inner, publish="{report: ../out/r.html}")
+    monkeypatch.chdir(tmp_path)
+    flow = load_flow("inner/flow.yaml")
+    assert flow.owner_folder == inner / "owner" / "test"
+    assert flow.report_path is not None
+    assert flow.report_path.resolve() == tmp_path / "out" / "r.html"
+    assert flow.source_path == inner / "people.csv"
+
+
+def test_a_link_to_the_owners_folder_is_seen_through(tmp_path: Path) -> None:
+    (tmp_path / "owner").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "owner")
+    with pytest.raises(FlowError, match="owner's folder"):
+        load_flow(write_flow(tmp_path))
+
+
+def test_nothing_is_published_unverified(tmp_path: Path) -> None:
+    assert load_flow(write_flow(tmp_path)).criteria == ("covers", "guarantee")
+
+
+def test_a_flow_without_a_file() -> None:
+    text = (
+        "flow: made\nversion: 1\ntable:\n  source: {dataset: freeform_example}\n  columns:\n"
+        "    Age: {role: quasi-identifier, kind: numeric}\nsteps:\n  - anonymize: {algorithm: greedy, k: 2}\n"
+    )
+    flow = flow_from(loads(text, "made"))
+    assert flow.path is None
+    assert flow.runs[0].anonymize.k == 2
+
+
+def test_specs_are_frozen_and_strict() -> None:
+    for name in spec.__all__:
+        model = getattr(spec, name)
+        assert issubclass(model, BaseModel)
+        assert model.model_config["frozen"]
+        assert model.model_config["extra"] == ("allow" if name == "AnonymizeSpec" else "forbid")

@@ -1,0 +1,52 @@
+"""The JSON Schema of flows agrees with the loader on every example."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from anonflow import strict_yaml
+from anonflow.engine.flows.json_schema import flow_schema
+from anonflow.errors import FlowError
+from tests import ROOT
+
+VALID = sorted([*(ROOT / "tests" / "flows" / "valid").glob("*.yaml"), *(ROOT / "flows").glob("*.yaml")])
+# what a schema can see without looking into files, or at what goes with what
+SEEN = {
+    "attack", "column", "k_text", "loss", "algorithm", "misspelt", "scheduler", "step", "version",
+    "seed", "name",
+}  # fmt: skip
+
+
+def answers(path: Path) -> bool:
+    data = strict_yaml.read(path, error=FlowError).data
+    return bool(jsonschema.Draft202012Validator(flow_schema()).is_valid(json.loads(json.dumps(data))))
+
+
+def test_it_is_a_json_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(flow_schema())
+    text = json.dumps(flow_schema())
+    assert "Among how many records each one hides." in text
+    assert "greedy" in text
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_valid_flows_are_valid(path: Path) -> None:
+    validator = jsonschema.Draft202012Validator(flow_schema())
+    data = json.loads(json.dumps(strict_yaml.read(path, error=FlowError).data))
+    assert [error.message for error in validator.iter_errors(data)] == []
+
+
+def test_invalid_flows_are_seen() -> None:
+    refused = {path.stem for path in (ROOT / "tests" / "flows" / "invalid").glob("*.yaml") if _refused(path)}
+    assert SEEN - {"attack", "column"} <= refused
+
+
+def _refused(path: Path) -> bool:
+    try:
+        return not answers(path)
+    except FlowError:
+        return True

@@ -1,0 +1,310 @@
+"""A run that stops is picked up: same bits, nothing done twice, nothing half published."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anonflow as af
+from anonflow import engine
+from anonflow.algorithms import registry
+from anonflow.algorithms.freeform.greedy import GREEDY
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.engine.execution import tasks
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
+from anonflow.engine.owner import checkpoints
+from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.owner.resume import seconds_of
+from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
+from tests.cases.flow_files import write_flow
+from tests.cases.runs import SEED, counted, stopped_after, published
+
+
+
+
+
+
+
+
+
+def test_a_cancelled_run_is_picked_up_with_the_same_bits(tmp_path: Path, counted: list[int]) -> None:
+    quiet = tmp_path / "quiet"
+    quiet.mkdir()
+    write_flow(quiet, partition="{size: 6}")
+    engine.run(quiet / "flow.yaml", seed=SEED)
+    counted.clear()
+    write_flow(tmp_path, partition="{size: 6}")
+    stopped_after(tmp_path, 4, seed=SEED)
+    assert not (tmp_path / "out").exists()
+    before = len(counted)
+    assert before < 10
+    said = []
+    engine.run(tmp_path / "flow.yaml", on_event=said.append)
+    assert published(tmp_path) == published(quiet)
+    assert len(counted) <= 10 + 2
+    assert any("partitions are there from an earlier run" in str(event.to_mapping()) for event in said)
+    folder = OwnerFolder(tmp_path / "owner" / "test")
+    assert folder.seed() == SEED
+    assert folder.unfinished() is None
+
+
+def test_checkpoints_are_the_owners_alone(tmp_path: Path, counted: list[int]) -> None:
+    write_flow(tmp_path, partition="{size: 6}")
+    stopped_after(tmp_path, 4)
+    owner = tmp_path / "owner" / "test"
+    files = [path for path in owner.rglob("*") if path.is_file()]
+    assert {path.name for path in files} > {"key", "unfinished.json"}
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)
+    folders = [owner, *(path for path in owner.rglob("*") if path.is_dir())]
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o700 for path in folders)
+
+
+def test_fresh_starts_over_with_another_seed(tmp_path: Path, counted: list[int]) -> None:
+    write_flow(tmp_path, partition="{size: 6}")
+    stopped_after(tmp_path, 4, seed=SEED)
+    counted.clear()
+    engine.run(tmp_path / "flow.yaml", fresh=True)
+    assert len(counted) == 10
+    assert OwnerFolder(tmp_path / "owner" / "test").seed() != SEED
+
+
+@pytest.mark.parametrize(
+    ("anonymize", "again"),
+    [
+        ("{algorithm: greedy, k: 3}", 0),
+        ("{algorithm: greedy, k: 4}", 10),
+        ("{algorithm: greedy, k: 3, loss: lm}", 10),
+    ],
+)
+def test_only_what_changed_is_done_again(
+    tmp_path: Path, counted: list[int], anonymize: str, again: int
+) -> None:
+    write_flow(tmp_path, partition="{size: 6}")
+    engine.run(tmp_path / "flow.yaml", seed=SEED)
+    counted.clear()
+    write_flow(tmp_path, partition="{size: 6}", anonymize=anonymize)
+    engine.run(tmp_path / "flow.yaml", seed=SEED)
+    assert len(counted) == again
+
+
+def test_a_matrix_reuses_the_run_it_already_has(tmp_path: Path, counted: list[int]) -> None:
+    write_flow(tmp_path, partition="{size: 6}")
+    engine.run(tmp_path / "flow.yaml", seed=SEED)
+    counted.clear()
+    write_flow(tmp_path, partition="{size: 6}", publish="", more="matrix: {anonymize.k: [3, 5]}\n")
+    report = engine.run(tmp_path / "flow.yaml", seed=SEED)
+    assert report.ok
+    assert len(counted) == 10
+
+
+def test_another_cell_or_another_seed_finds_nothing(tmp_path: Path, counted: list[int]) -> None:
+    path = write_flow(tmp_path, partition="{size: 60}")
+    engine.run(path, seed=SEED)
+    counted.clear()
+    engine.run(path, seed=SEED + 1)
+    assert len(counted) == 1
+    text = (tmp_path / "people.csv").read_text()
+    head, first, rest = text.split("\n", 2)
+    (tmp_path / "people.csv").write_text("\n".join([head, "81" + first[2:], rest]))
+    engine.run(path, seed=SEED)
+    assert len(counted) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no archive", None])
+def test_a_damaged_checkpoint_is_done_again(tmp_path: Path, counted: list[int], damage: bytes | None) -> None:
+    path = write_flow(tmp_path, partition="{size: 6}")
+    engine.run(path, seed=SEED)
+    whole = published(tmp_path)
+    counted.clear()
+    for file in (tmp_path / "owner" / "test" / "checkpoints").iterdir():
+        file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
+    engine.run(path, seed=SEED)
+    assert len(counted) == 10
+    assert published(tmp_path) == whole
+
+
+def test_whatever_byte_is_damaged_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    table = af.Table(af.datasets.census_like(20, seed=1), af.datasets.schema("census_like"))
+    settings = tasks.Settings(0, "greedy", 3, "ncp", {}, ("covers",), SEED)
+    matched = tasks.match(settings, table.records, 0)
+    result = tasks.finish(matched, (), tasks.measure(table.records, matched))
+    store = checkpoints.Checkpoints(tmp_path / "kept", b"k" * 32)
+    (name,) = store.names(settings, checkpoints.domains_digest(table.domains), [table.records])
+    file = store.folder / f"{name}.npz"
+    store.write(file, {name: result})
+    whole = file.read_bytes()
+    assert set(store.find({name: table.domains})) == {name}
+    lost = 0
+    directory = whole.index(b"PK\x01\x02")
+    for at in (*range(40), *range(directory, directory + 60), *range(0, len(whole), 97)):
+        for bit in (1, 8, 128):
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :])
+            lost += not store.find({name: table.domains})
+    assert lost > 100
+
+
+def test_a_checkpoint_is_never_code(tmp_path: Path, counted: list[int]) -> None:
+    path = write_flow(tmp_path, partition="{size: 60}")
+    engine.run(path, seed=SEED)
+    (file,) = (tmp_path / "owner" / "test" / "checkpoints").iterdir()
+
+    class Evil:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return (os.mkdir, (str(tmp_path / "evil"),))
+
+    np.savez(file, header=np.array([Evil()], object))
+    engine.run(path, seed=SEED)
+    assert not (tmp_path / "evil").exists()
+
+
+def test_keep_says_how_long(tmp_path: Path, counted: list[int]) -> None:
+    path = write_flow(tmp_path, partition="{size: 6}")
+    home = tmp_path / "owner" / "test" / "checkpoints"
+    engine.run(path)
+    assert list(home.iterdir())
+    engine.run(path, keep=0.0)
+    assert not list(home.iterdir())
+    engine.run(path)
+    for file in home.iterdir():
+        os.utime(file, (time.time() - 3600, time.time() - 3600))
+    engine.run(path, keep=1800.0)
+    assert all(time.time() - file.stat().st_mtime < 1800 for file in home.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0.0), ("90s", 90.0), ("30m", 1800.0), ("1.5h", 5400.0), ("7d", 604800.0)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "7", "-1d", "1w", "d", "1e3s", "nan", "1 d"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="7d"):
+        seconds_of(text)
+
+
+@pytest.mark.parametrize("keep", [-1.0, float("nan"), True, "7d"])
+def test_keep_must_be_seconds(tmp_path: Path, keep: Any) -> None:
+    with pytest.raises(ParameterError, match="keep"):
+        engine.run(write_flow(tmp_path), keep=keep)
+
+
+def test_a_poisoned_partition_is_named_and_the_others_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[int]
+) -> None:
+    write_flow(tmp_path, partition="{size: 6}")
+    good = tasks.match
+    solve = tasks.solve
+    rng = tasks.partition_rng
+    at: list[int] = []
+
+    def poisoned(*given: Any) -> Outcome:
+        if at[-1] == 3:
+            raise ZeroDivisionError("a cell's value")
+        return solve(*given)
+
+    def noted(entropy: int, partition: int) -> np.random.Generator:
+        at.append(partition)
+        return rng(entropy, partition)
+
+    monkeypatch.setattr(tasks, "partition_rng", noted)
+    monkeypatch.setattr(tasks, "solve", poisoned)
+    with pytest.raises(AnonflowError, match="partition 3 of run") as caught:
+        engine.run(tmp_path / "flow.yaml", seed=SEED, workers=1)
+    assert "a cell's value" not in str(caught.value)
+    assert len(counted) == 9
+    assert not (tmp_path / "out").exists()
+    monkeypatch.setattr(tasks, "solve", solve)
+    report = engine.run(tmp_path / "flow.yaml", workers=1)
+    assert report.ok
+    assert len(counted) == 10
+    assert good is tasks.match
+
+
+def test_what_cannot_be_kept_is_said_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: list[int]
+) -> None:
+    write_flow(tmp_path, partition="{size: 6}")
+
+    def full(path: Path, results: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "_write", full)
+    report = engine.run(tmp_path / "flow.yaml", seed=SEED)
+    assert report.ok
+    assert sum("cannot be kept" in warning for warning in report.warnings) == 1
+    assert not list((tmp_path / "owner" / "test" / "checkpoints").iterdir())
+
+
+def test_an_infeasible_run_leaves_nothing(tmp_path: Path) -> None:
+    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 61}", partition="{}")
+    with pytest.raises(InfeasibleError):
+        engine.run(tmp_path / "flow.yaml")
+    assert not (tmp_path / "owner").exists()
+
+
+def test_a_run_without_work_worth_keeping_keeps_none(tmp_path: Path) -> None:
+    engine.run(write_flow(tmp_path))
+    assert not (tmp_path / "owner" / "test" / "checkpoints").exists()
+
+
+def test_a_replay_does_everything_again(tmp_path: Path, counted: list[int]) -> None:
+    path = write_flow(tmp_path, partition="{size: 6}")
+    engine.run(path)
+    whole = published(tmp_path)
+    counted.clear()
+    engine.run(path, replay=tmp_path / "owner" / "test")
+    assert len(counted) == 10
+    assert published(tmp_path) == whole
+
+
+def test_a_published_seed_is_not_taken_by_a_changed_flow(tmp_path: Path, counted: list[int]) -> None:
+    path = write_flow(tmp_path, partition="{size: 6}")
+    stopped_after(tmp_path, 4, seed=SEED)
+    owner = OwnerFolder(tmp_path / "owner" / "test")
+    left = owner.unfinished()
+    assert left is not None
+    owner.write_unfinished({**left, "publishing": True})
+    write_flow(tmp_path, partition="{size: 7}")
+    engine.run(path)
+    assert owner.seed() != SEED
+
+
+KILLED = """
+import os, signal, sys
+from anonflow import engine
+from anonflow.engine.owner import checkpoints
+checkpoints.EVERY = 0.0
+def listen(event):
+    if event.kind == "partition-done" and event.done == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+engine.run(sys.argv[1], on_event=listen, workers=1, seed=int(sys.argv[2]))
+"""
+
+
+def test_a_killed_run_is_picked_up(tmp_path: Path, counted: list[int]) -> None:
+    quiet = tmp_path / "quiet"
+    quiet.mkdir()
+    write_flow(quiet, partition="{size: 6}")
+    engine.run(quiet / "flow.yaml", seed=SEED)
+    path = write_flow(tmp_path, partition="{size: 6}")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(SEED)], check=False, timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    left = json.loads((tmp_path / "owner" / "test" / "unfinished.json").read_text())
+    assert int(left["seed"], 16) == SEED
+    counted.clear()
+    engine.run(path)
+    assert len(counted) <= 7
+    assert published(tmp_path) == published(quiet)

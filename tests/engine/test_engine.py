@@ -1,0 +1,497 @@
+"""The engine for real: the same bits on every scheduler, events, cancelling, the owner's folder, the report."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow import datasets, engine
+from anonflow.engine.execution import events, plan, tasks
+from anonflow.engine.owner.folder import OwnerFolder, check_target, read_seed_file, write_whole
+from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
+from tests.cases.flow_files import everything_in, people, write_flow
+
+SEED = 0x1234567890ABCDEF1234567890ABCDEF
+
+
+def released(folder: Path, **settings: Any) -> bytes:
+    report = engine.run(folder / "flow.yaml", seed=SEED, **settings)
+    assert report.ok
+    return (folder / "out" / "release.csv").read_bytes()
+
+
+# ---------------------------------------------------------------------------------------- results
+
+
+def test_a_run_publishes_what_it_verified(tmp_path: Path) -> None:
+    report = engine.run(write_flow(tmp_path))
+    assert report.ok
+    assert report.release is not None
+    frame = pd.read_csv(tmp_path / "out" / "release.csv", dtype=str)
+    assert list(frame.columns) == ["age", "city", "income"]
+    assert len(frame) == 60
+    original = pd.read_csv(tmp_path / "people.csv", dtype=str)
+    assert sorted(frame["income"]) == sorted(original["income"])
+    assert list(report.runs.columns[:8]) == [
+        "algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks",
+    ]  # fmt: skip
+    assert report.runs.loc[0, "checks"] == "2/2"
+    assert len(report.published) == 2
+    assert "zip" in report.warnings[0]
+    assert "2/2" in repr(report)
+    assert "<table" in report._repr_html_()
+
+
+def test_the_engine_and_anonymize_agree(tmp_path: Path) -> None:
+    report = engine.run(write_flow(tmp_path), seed=SEED)
+    table = af.Table.read(tmp_path / "people.csv", engine.load_flow(tmp_path / "flow.yaml").schema)
+    made = af.anonymize(table, "greedy", k=3, partition_size=20, seed=SEED)
+    theirs = report.results[0].anonymization
+    assert theirs is not None
+    assert theirs.matches is not None
+    assert made.matches is not None
+    np.testing.assert_array_equal(theirs.matches, made.matches)
+    assert theirs.frame().equals(made.frame())
+    assert report.results[0].measures["gcp"] == pytest.approx(made.loss("gcp"), rel=1e-12)
+    losses = [column.loss for column in report.results[0].columns]
+    assert np.mean(losses) == pytest.approx(made.loss("gcp"), rel=1e-12)
+
+
+@pytest.mark.parametrize("order", ["lexicographic", "input", "random"])
+def test_bits_do_not_depend_on_workers(tmp_path: Path, order: str) -> None:
+    write_flow(tmp_path, partition=f"{{size: 12, order: {order}}}")
+    assert len({released(tmp_path, workers=workers) for workers in (1, 2, 5)}) == 1
+
+
+def test_another_seed_gives_another_release(tmp_path: Path) -> None:
+    write_flow(tmp_path)
+    first = released(tmp_path)
+    engine.run(tmp_path / "flow.yaml", seed=SEED + 1)
+    assert (tmp_path / "out" / "release.csv").read_bytes() != first
+    engine.run(tmp_path / "flow.yaml")
+    assert (tmp_path / "out" / "release.csv").read_bytes() != first
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_bits(tmp_path: Path) -> None:
+    write_flow(tmp_path)
+    assert released(tmp_path) == released(tmp_path, scheduler="processes", workers=2)
+
+
+def test_a_matrix_gives_a_row_for_each_run(tmp_path: Path) -> None:
+    path = write_flow(
+        tmp_path,
+        publish="{table: out/x.parquet, report: out/x.html, run: {anonymize.k: 3, partition.size: 20}}",
+        more="matrix: {anonymize.k: [2, 3], partition.size: [20, 30]}\n",
+    )
+    report = engine.run(path, seed=SEED)
+    assert report.ok
+    assert report.runs[["k", "size"]].to_numpy().tolist() == [[2, 20], [2, 30], [3, 20], [3, 30]]
+    assert report.release is not None
+    assert report.release.certificate.k == 3
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    write_flow(alone)
+    engine.run(alone / "flow.yaml", seed=SEED)
+    ours = pd.read_parquet(tmp_path / "out" / "x.parquet").astype(str)
+    theirs = pd.read_csv(alone / "out" / "release.csv", dtype=str)
+    assert ours.equals(theirs.astype(ours.dtypes))
+
+
+def test_an_infeasible_run_of_a_matrix_is_told_and_nothing_published(tmp_path: Path) -> None:
+    path = write_flow(
+        tmp_path,
+        partition="{}",
+        publish="{report: out/x.html}",
+        more="matrix: {anonymize.k: [2, 61]}\n",
+    )
+    report = engine.run(path)
+    assert not report.ok
+    assert report.runs["checks"].tolist() == ["2/2", "infeasible"]
+    assert "cannot hide among k = 61" in report.problems[0]
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "owner").exists()
+
+
+def test_an_infeasible_flow_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InfeasibleError, match="60 records"):
+        engine.run(write_flow(tmp_path, partition="{}", anonymize="{algorithm: greedy, k: 61}"))
+
+
+def test_a_flow_without_a_draw_publishes_its_report_only(tmp_path: Path) -> None:
+    report = engine.run(write_flow(tmp_path, publish="{report: out/r.html}"))
+    assert report.ok
+    assert report.release is None
+    assert everything_in(tmp_path / "out") == {"r.html"}
+
+
+def test_a_draw_without_a_file_hands_the_release_back(tmp_path: Path) -> None:
+    report = engine.run(write_flow(tmp_path, publish="", steps="  - draw: {}\n"))
+    assert report.release is not None
+    assert len(report.release.frame) == 60
+    assert report.published == ()
+
+
+def test_criteria_of_the_whole_release(tmp_path: Path) -> None:
+    path = write_flow(
+        tmp_path, steps="  - verify: [covers, guarantee, {p-sensitivity: {p: 1, column: income}}]\n"
+    )
+    report = engine.run(path)
+    assert report.runs.loc[0, "checks"] == "3/3"
+
+
+def test_a_failed_check_publishes_nothing(tmp_path: Path) -> None:
+    path = write_flow(tmp_path, steps="  - verify: [covers, {p-sensitivity: {p: 40, column: income}}]\n")
+    before = everything_in(tmp_path)
+    report = engine.run(path)
+    assert not report.ok
+    assert report.release is None
+    assert report.published == ()
+    assert "p-sensitivity" in report.problems[0]
+    assert everything_in(tmp_path) == before | {"flow.yaml", "people.csv"}
+
+
+# ------------------------------------------------------------------------------------------ graph
+
+
+def test_building_the_graph_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = engine.load_flow(write_flow(tmp_path))
+    table = af.Table.read(tmp_path / "people.csv", flow.schema)
+    planned = plan.plan_flow(flow.runs, table.records, SEED)
+
+    def never(*_: Any) -> None:
+        raise AssertionError("computed")
+
+    for name in ("part", "match", "check", "measure", "finish"):
+        monkeypatch.setattr(tasks, name, never)
+    built, leaves = plan.compile_flow(flow, planned, table.records, SEED)
+    assert len(leaves) == 3
+    assert {key.split("-")[0] for key in built} == {
+        "records", "order", "settings", "part", "match", "verify", "measure", "done",
+    }  # fmt: skip
+
+
+def test_keys_tell_names_and_numbers_only(tmp_path: Path) -> None:
+    flow = engine.load_flow(write_flow(tmp_path, more="matrix: {anonymize.k: [2, 3]}\n", publish=""))
+    table = af.Table.read(tmp_path / "people.csv", flow.schema)
+    built, _ = plan.compile_flow(flow, plan.plan_flow(flow.runs, table.records, SEED), table.records, SEED)
+    for key in built:
+        assert re.fullmatch(r"records|order-[a-z]+|(settings|part|match|verify|measure|done)(-\d+){1,2}", key)
+    # both runs share their partitions
+    assert sum(key.startswith("part-") for key in built) == 3
+    assert str(SEED) not in repr(built["settings-0"])
+
+
+def test_partitions_are_those_of_anonymize(tmp_path: Path) -> None:
+    from anonflow import partition
+    from anonflow.algorithms.anonymize import partition_rng
+
+    flow = engine.load_flow(write_flow(tmp_path, partition="{size: 19, order: random}"))
+    table = af.Table.read(tmp_path / "people.csv", flow.schema)
+    planned = plan.plan_flow(flow.runs, table.records, SEED)
+    expected = partition.plan(table.records, 19, 3, "random", partition_rng(SEED, -1))
+    for ours, theirs in zip(planned.index(planned.runs[0]), expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+# ----------------------------------------------------------------------------------------- events
+
+
+def test_events_tell_the_whole_story(tmp_path: Path) -> None:
+    told: list[events.Event] = []
+    stream = engine.EventStream()
+    report = engine.run(write_flow(tmp_path), on_event=told.append, events=stream)
+    assert list(stream) == told
+    assert isinstance(told[0], events.FlowStarted)
+    assert isinstance(told[-1], events.FlowDone)
+    assert told[-1].ok
+    done = [event for event in told if isinstance(event, events.PartitionDone)]
+    assert sorted(event.partition for event in done) == [0, 1, 2]
+    assert [event.done for event in done] == [1, 2, 3]
+    assert {event.of for event in done} == {3}
+    weighted = sum(event.loss * event.records for event in done) / 60
+    assert weighted == pytest.approx(report.results[0].measures["gcp"], rel=1e-12)
+    steps = [event.step for event in told if isinstance(event, events.StepDone)]
+    assert steps == ["load", "cut", "anonymize", "draw", "verify", "attack", "publish"]
+    times = [event.at for event in told]
+    assert times == sorted(times)
+
+
+def test_events_are_plain_data_without_values(tmp_path: Path) -> None:
+    told: list[events.Event] = []
+    engine.run(write_flow(tmp_path), on_event=told.append)
+    text = json.dumps([event.to_mapping() for event in told])
+    for city in ("Athens", "Patras", "modest"):
+        assert city not in text
+
+
+def test_a_background_run_can_be_followed(tmp_path: Path) -> None:
+    handle = engine.start(write_flow(tmp_path))
+    kinds = [event.kind for event in handle.events]
+    assert kinds[0] == "flow-started"
+    assert kinds[-1] == "flow-done"
+    assert handle.result(30).ok
+    assert not handle.running
+
+
+def test_a_background_error_is_raised_by_the_result(tmp_path: Path) -> None:
+    handle = engine.start(tmp_path / "none.yaml")
+    with pytest.raises(FlowError):
+        handle.result(30)
+
+
+def test_cancel_from_another_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(*arguments: Any) -> Any:
+        time.sleep(0.05)
+        return match(*arguments)
+
+    match = tasks.match
+    monkeypatch.setattr(tasks, "match", slow)
+    write_flow(tmp_path, n=400, partition="{size: 3}")
+    stream = engine.EventStream()
+    threading.Timer(0.3, stream.cancel).start()
+    begin = time.perf_counter()
+    with pytest.raises(engine.Cancelled) as caught:
+        engine.run(tmp_path / "flow.yaml", events=stream, workers=2)
+    assert time.perf_counter() - begin < 3
+    assert caught.value.exit_status == 130
+    assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
+
+
+def test_a_bug_in_a_task_names_the_partition_and_no_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise KeyError("Athens")
+
+    monkeypatch.setattr(tasks, "solve", broken)
+    with pytest.raises(AnonflowError) as caught:
+        engine.run(write_flow(tmp_path, partition="{}"))
+    assert caught.value.exit_status == 3
+    assert "partition 0 of run 'greedy k=3'" in str(caught.value)
+    assert "KeyError" in str(caught.value)
+    assert "Athens" not in str(caught.value)
+    assert everything_in(tmp_path) == {"flow.yaml", "people.csv"}
+
+
+# ---------------------------------------------------------------------------- owner, seeds, replay
+
+
+def test_the_owners_folder(tmp_path: Path) -> None:
+    report = engine.run(write_flow(tmp_path), seed=SEED)
+    home = tmp_path / "owner" / "test"
+    assert report.owner == home
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert stat.S_IMODE(home.parent.stat().st_mode) == 0o700
+    kept = {path.name for path in home.iterdir()}
+    assert kept == {"certificate.npz", "seed", "record.json", "key"}
+    for path in home.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert read_seed_file(home / "seed") == SEED
+    record = json.loads((home / "record.json").read_text())
+    assert record["flow"] == "test"
+    assert record["runs"][0]["k"] == 3
+    assert record["versions"]["anonflow"] == af.__version__
+    assert record["steps"].keys() >= {"load", "cut", "anonymize", "draw", "verify"}
+    assert record["peak-memory-bytes"] > 10**6
+    assert f"{SEED:x}" not in json.dumps(record)
+    assert f"{SEED:x}".encode() not in (home / "certificate.npz").read_bytes()
+
+
+def test_hashes_in_the_record_are_keyed(tmp_path: Path) -> None:
+    import hashlib
+
+    engine.run(write_flow(tmp_path))
+    record = OwnerFolder(tmp_path / "owner" / "test").record()
+    plain = hashlib.sha256((tmp_path / "people.csv").read_bytes()).hexdigest()
+    assert record["hashes"]["source"] is not None
+    assert record["hashes"]["source"] != plain
+
+
+def test_replay_repeats_a_run(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    first = (tmp_path / "out" / "release.csv").read_bytes()
+    (tmp_path / "out" / "release.csv").unlink()
+    report = engine.run(path, replay=tmp_path / "owner" / "test", workers=1)
+    assert (tmp_path / "out" / "release.csv").read_bytes() == first
+    assert not any("released before" in warning for warning in report.warnings)
+
+
+@pytest.mark.parametrize("changed", ["flow.yaml", "people.csv"])
+def test_replay_refuses_what_has_changed(tmp_path: Path, changed: str) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    with (tmp_path / changed).open("a") as stream:
+        stream.write("\n" if changed == "flow.yaml" else "30,Volos,10431,low\n")
+    with pytest.raises(FlowError, match="has changed since"):
+        engine.run(path, replay=tmp_path / "owner" / "test")
+
+
+def test_replay_needs_a_record(tmp_path: Path) -> None:
+    with pytest.raises(FlowError, match="no readable run record"):
+        engine.run(write_flow(tmp_path), replay=tmp_path)
+
+
+def test_a_second_draw_warns_and_keeps_the_first_certificate(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    home = tmp_path / "owner" / "test"
+    first = (home / "certificate.npz").read_bytes()
+    report = engine.run(path)
+    assert any("intersect" in warning for warning in report.warnings)
+    assert (home / "earlier" / "0001" / "certificate.npz").read_bytes() == first
+    assert stat.S_IMODE((home / "earlier").stat().st_mode) == 0o700
+    engine.run(path)
+    assert (home / "earlier" / "0002" / "seed").exists()
+
+
+@pytest.mark.parametrize("text", ["", "abc", "0x" + "1" * 32, "1" * 31, "g" * 32, "1" * 2000])
+def test_seed_files_are_checked(tmp_path: Path, text: str) -> None:
+    (tmp_path / "seed").write_text(text)
+    with pytest.raises(FlowError, match="32 hexadecimal"):
+        read_seed_file(tmp_path / "seed")
+
+
+@pytest.mark.parametrize("seed", [-1, True, "abc", 1.5])
+def test_seeds_are_whole_numbers(tmp_path: Path, seed: Any) -> None:
+    with pytest.raises(ParameterError, match="seed"):
+        engine.run(write_flow(tmp_path), seed=seed)
+
+
+def test_the_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "x.csv"
+    target.write_text("old")
+
+    def fail(path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(AnonflowError, match="No space left") as caught:
+        write_whole(target, fail)
+    assert caught.value.exit_status == 3
+    assert target.read_text() == "old"
+    assert everything_in(tmp_path) == {"x.csv"}
+
+
+def test_a_written_file_has_what_the_umask_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is never changed to be read: it is the whole process's, and other threads make files, too."""
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "umask", lambda mask: pytest.fail("the umask is every thread's"))
+            write_whole(tmp_path / "x.csv", lambda path: path.write_text("new"))
+            write_whole(tmp_path / "seed", lambda path: path.write_text("new"), mode=0o600)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x.csv").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "seed").stat().st_mode) == 0o600
+
+
+def test_targets_are_tried_before_the_work(tmp_path: Path) -> None:
+    check_target(tmp_path / "a" / "b" / "x.csv")
+    assert everything_in(tmp_path) == set()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FlowError, match="cannot be written"):
+        check_target(tmp_path / "file" / "x.csv")
+    with pytest.raises(FlowError, match="is a folder"):
+        check_target(tmp_path)
+
+
+# ----------------------------------------------------------------------------------------- report
+
+
+def test_the_report_holds_no_value_and_asks_nobody(tmp_path: Path) -> None:
+    from html.parser import HTMLParser
+
+    engine.run(write_flow(tmp_path))
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    for value in ("Athens", "Patras", "Volos", "Chania", "modest", "10431"):
+        assert value not in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "<script" not in page
+    assert "prefers-color-scheme: dark" in page
+    assert page.count("<svg") == 3
+
+    class Strict(HTMLParser):
+        void = ("meta", "line", "rect", "circle", "link", "br")
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.open: list[str] = []
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            if tag not in self.void:
+                self.open.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            if tag not in self.void:
+                assert self.open.pop() == tag
+
+    parser = Strict()
+    parser.feed(page)
+    assert parser.open == []
+
+
+def test_the_owners_warnings_stay_out_of_the_report(tmp_path: Path) -> None:
+    path = write_flow(tmp_path)
+    engine.run(path)
+    report = engine.run(path)
+    assert any("released before" in warning for warning in report.warnings)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "released before" not in page
+    assert "zip" not in page
+
+
+def test_names_are_escaped_in_the_report(tmp_path: Path) -> None:
+    lines = people()
+    lines[0] = "<script>alert(1)</script>,city,zip,income"
+    columns = (
+        '    "<script>alert(1)</script>": {role: quasi-identifier, kind: numeric}\n'
+        "    city: {role: quasi-identifier, kind: categorical}\n"
+    )
+    engine.run(write_flow(tmp_path, columns=columns, data="\n".join(lines).encode()))
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+
+
+# ---------------------------------------------------------------------------------------- compare
+
+
+def test_compare_gives_a_row_for_each_run() -> None:
+    frame = datasets.load("census_like", n=300, seed=2)
+    table = af.Table(frame, datasets.schema("census_like"))
+    runs = af.compare(table, ["greedy"], k=[5, 10], partition_size=100)
+    assert runs["k"].tolist() == [5, 10]
+    assert runs["checks"].tolist() == ["2/2", "2/2"]
+    assert runs["gcp"].is_monotonic_increasing
+    assert list(runs.columns) == [
+        "algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks",
+    ]  # fmt: skip
+    assert af.compare(table, ["greedy"], k=301)["checks"].tolist() == ["infeasible"]
+
+
+@pytest.mark.parametrize(
+    ("names", "k"), [("greedy", 5), ([], 5), (["greedy"], []), (["greedy"], 1), (["gredy"], 5)]
+)
+def test_compare_checks_what_it_is_given(names: Any, k: Any) -> None:
+    table = af.Table(datasets.load("freeform_example"), datasets.schema("freeform_example"))
+    with pytest.raises(ParameterError):
+        af.compare(table, names, k)
+
+
+def test_errors_of_the_table_reach_the_caller(tmp_path: Path) -> None:
+    with pytest.raises(DataError):
+        engine.run(write_flow(tmp_path, data=b"age,city,zip,income\n"))

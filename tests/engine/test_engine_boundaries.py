@@ -1,0 +1,137 @@
+"""Boundaries and patterns in a flow: the same as af.anonymize."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import anonflow as af
+from anonflow.errors import AnonflowError
+from tests.cases.boundaries import people
+
+FLOW = """
+flow: bounded
+version: 1
+table:
+  source: {csv: people.csv}
+  columns:
+    age: {role: quasi-identifier, kind: numeric, boundary: {width: 25}, missing: suppress}
+    place:
+      role: quasi-identifier
+      kind: hierarchy
+      hierarchy:
+        nested:
+          United States:
+            West Coast: {California: [San Diego, Los Angeles]}
+            Midwest: {Kansas: [Wichita, Kansas City], Nebraska: [Lincoln]}
+      boundary: [California, Kansas, Midwest]
+    job: {role: quasi-identifier, kind: categorical}
+    pay: {role: sensitive}
+partition: {size: 60}
+steps:
+  - anonymize: {algorithm: METHOD, k: 4}
+  - verify: [covers, guarantee, boundary]
+matrix: MATRIX
+"""
+
+
+def written(folder: Path, method: str, matrix: str) -> Path:
+    people().frame.to_csv(folder / "people.csv", index=False)
+    path = folder / "bounded.yaml"
+    text = FLOW.replace("METHOD", method)
+    path.write_text(text.replace("matrix: MATRIX\n", "" if not matrix else f"matrix: {matrix}\n"))
+    return path
+
+
+@pytest.mark.parametrize("method", ["mondrian", "greedy", "greedy-cka"])
+def test_a_flow_keeps_boundaries(method: str, tmp_path: Path) -> None:
+    report = af.run(written(tmp_path, method, "{anonymize.k: [4, 60]}"))
+    first, second = report.results
+    assert first.problem is None or first.problem == ""
+    assert all(finding.holds for finding in first.findings), first.findings
+    assert first.suppressed > 0
+    assert "boundaries" in str(second.problem)
+    table = people()
+    anon = af.anonymize(table, method, k=4, partition_size=60, seed=1)
+    assert first.anonymization is not None
+    assert np.array_equal(first.anonymization.suppressed, anon.suppressed)
+    if method == "mondrian":
+        assert first.anonymization.frame().equals(anon.frame())
+
+
+def test_a_flow_without_boundaries_counts_violations(tmp_path: Path) -> None:
+    report = af.run(written(tmp_path, "mondrian", "{anonymize.boundaries: [true, false]}"))
+    held = [{finding.criterion: finding.holds for finding in result.findings} for result in report.results]
+    assert [found["boundary"] for found in held] == [True, False]
+    assert [result.suppressed > 0 for result in report.results] == [True, False]
+
+
+def test_nothing_within_the_boundaries(tmp_path: Path) -> None:
+    path = written(tmp_path, "mondrian", "")
+    path.write_text(path.read_text().replace("k: 4", "k: 60"))
+    with pytest.raises(AnonflowError, match="boundaries"):
+        af.run(path)
+
+
+PATTERNS = """
+flow: patterns
+version: 1
+table:
+  source: {dataset: nursery}
+  columns:
+    parents: {role: quasi-identifier, kind: categorical}
+    has_nurs: {role: quasi-identifier, kind: categorical}
+    form: {role: quasi-identifier, kind: categorical}
+    health: {role: quasi-identifier, kind: categorical}
+steps:
+  - anonymize:
+      algorithm: METHOD
+      k: 100
+      patterns: {at-most: 2, never: [parents], fallback: all}
+      weights: {form: 2}
+  - verify: [covers, guarantee, pattern]
+"""
+
+
+@pytest.mark.parametrize("method", ["pattern-guided", "pattern-guided-optimal"])
+def test_a_flow_takes_predicates_and_weights(method: str, tmp_path: Path) -> None:
+    path = tmp_path / "patterns.yaml"
+    path.write_text(PATTERNS.replace("METHOD", method))
+    report = af.run(path)
+    assert report.ok, report.results[0].findings
+    anon = report.results[0].anonymization
+    assert anon is not None
+    assert 0 < anon.facts["suppressed_entries"] <= anon.facts["cost"]
+    path.write_text(PATTERNS.replace("METHOD", method).replace("never: [parents]", "never: [parent]"))
+    with pytest.raises(AnonflowError, match="did you mean 'parents'"):
+        af.run(path)
+
+
+def test_the_report_shows_the_patterns_as_a_grid(tmp_path: Path) -> None:
+    path = tmp_path / "patterns.yaml"
+    path.write_text(PATTERNS.replace("METHOD", "pattern-guided") + "publish: {report: out/page.html}\n")
+    report = af.run(path)
+    page = (tmp_path / "out" / "page.html").read_text()
+    assert "<h2>Patterns" in page
+    anon = report.results[0].anonymization
+    assert anon is not None
+    for hidden in np.unique(anon.generalization.whole().T, axis=0).tolist():
+        marks = "".join(f"<td>{'*' if one else '·'}</td>" for one in hidden)
+        assert f"<tr>{marks}<td" in page
+    grid = af.pattern_grid(anon.table, {"at-most": 2, "never": ["parents"], "fallback": "all"})
+    assert len(grid) == 1 + 3 + 3 + 1
+    assert set(grid["parents"][:-1]) == {"-"}
+
+
+def test_a_flow_keeps_limits(tmp_path: Path) -> None:
+    path = written(tmp_path, "greedy", "")
+    path.write_text(
+        path.read_text()
+        .replace("boundary: {width: 25}", "max-width: 15")
+        .replace("kind: categorical}", "kind: categorical, max-set: 2}")
+    )
+    report = af.run(path)
+    assert report.ok, report.results[0].findings
+    assert 0 < report.results[0].suppressed < 60

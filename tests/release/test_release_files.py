@@ -1,0 +1,257 @@
+"""The owner's certificate and the published files: whole, plain, and believed only when checked."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anonflow.algorithms import anonymize
+from anonflow.criteria import verify
+from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.release import Certificate, Release, publish, read_release, write_release
+from anonflow.table import Schema, Table
+from tests.cases.releases import SCHEMA, made, people
+from tests.naive.draw import beside, ring
+
+# --------------------------------------------------------------------------------------- certificate
+
+
+@pytest.fixture
+def certificate() -> Certificate:
+    found = made(people(20), matches=beside(ring(9, 3), ring(11, 3))).release(seed=2**130 + 7).certificate
+    assert found is not None
+    return found
+
+
+def test_certificate_comes_back_and_is_its_owners(certificate: Certificate, tmp_path: Path) -> None:
+    path = tmp_path / "c.npz"
+    before = os.umask(0)
+    try:
+        certificate.save(path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == ["c.npz"]
+    back = Certificate.load(path)
+    assert (back.k, back.criterion, back.algorithm) == (3, "k-regular", "greedy")
+    assert back.versions == certificate.versions
+    assert set(back.versions) == {"anonflow", "numpy", "python"}
+    for name in ("row_list", "list_offsets", "list_originals", "offsets", "originals"):
+        assert (getattr(back, name) == getattr(certificate, name)).all()
+    assert str(2**130 + 7).encode() not in path.read_bytes()
+    assert (2**130 + 7).to_bytes(17, "big") not in path.read_bytes()
+
+
+def test_large_classes_do_not_make_large_certificates(tmp_path: Path) -> None:
+    anon = made(people(4000), classes=np.zeros(4000, int))
+    certificate = anon.release(seed=1).certificate
+    assert certificate is not None
+    certificate.save(tmp_path / "c.npz")
+    assert (tmp_path / "c.npz").stat().st_size < 50_000
+    assert certificate.complete
+    assert len(certificate.originals) == 4000 * 4000  # written out only when asked for
+
+
+def _rewritten(certificate: Certificate, path: Path, **changes: Any) -> Path:
+    certificate.save(path)
+    with np.load(path) as content:
+        arrays = dict(content)
+    for name, change in changes.items():
+        if name == "about":
+            import json
+
+            about = json.loads(arrays["about"].tobytes()) | change
+            arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
+        elif change is None:
+            del arrays[name]
+        else:
+            arrays[name] = change(arrays[name].copy())
+    np.savez(path, **arrays)
+    return path
+
+
+def _set(at: Any, value: int) -> Any:
+    def change(array: np.ndarray) -> np.ndarray:
+        array[at] = value
+        return array
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"row_list": None},
+        {"row_list": lambda a: a.astype(float)},
+        {"row_list": lambda a: a[:, None]},
+        {"row_list": _set(0, 99)},
+        {"row_list": _set(0, -1)},
+        {"list_offsets": _set(-1, 10**12)},
+        {"list_offsets": _set(2, 50)},
+        {"list_offsets": lambda a: a[:0]},
+        {"list_originals": _set(0, 77)},
+        {"list_originals": _set(0, -1)},
+        {"list_originals": lambda a: a[::-1].copy()},
+        {"list_originals": lambda a: np.array([None], object)},
+        {"extra": lambda a: a},
+        {"about": {"k": "3"}},
+        {"about": {"k": True}},
+        {"about": {"criterion": "x" * 1000}},
+        {"about": {"algorithm": "a\x1b[31m"}},
+        {"about": {"versions": [1]}},
+        {"about": {"format": 99}},
+    ],
+)
+def test_hostile_certificates_are_refused(
+    certificate: Certificate, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    path = tmp_path / "c.npz"
+    if "extra" in changes:
+        _rewritten(certificate, path)
+        with np.load(path) as content:
+            np.savez(path, extra=np.arange(3), **dict(content))
+    else:
+        _rewritten(certificate, path, **changes)
+    with pytest.raises(DataError) as refused:
+        Certificate.load(path)
+    assert str(path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_other_files_are_no_certificates(certificate: Certificate, tmp_path: Path) -> None:
+    path = tmp_path / "c.npz"
+    with pytest.raises(DataError, match="does not exist"):
+        Certificate.load(path)
+    for content in (b"", b"PK\x03\x04 broken", b"\x93NUMPY\x01\x00", b"\x80\x04."):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="no certificate"):
+            Certificate.load(path)
+    certificate.save(path)
+    with np.load(path) as content:
+        np.savez_compressed(path, **dict(content))  # could unpack to far more than the file
+    with pytest.raises(DataError, match="no certificate"):
+        Certificate.load(path)
+
+
+# --------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("name", ["r.csv", "r.parquet", "r.pq", "R.CSV"])
+def test_releases_are_written_and_read_back(tmp_path: Path, name: str) -> None:
+    frame = people(60)
+    frame["ill"] = np.where(np.arange(60) % 7 == 0, None, frame["ill"])
+    frame.loc[3, "ill"] = 'a,"quoted"\nline'
+    frame["cost"] = np.where(np.arange(60) % 5 == 0, np.nan, frame["cost"] / 4)
+    anon = made(frame, matches=ring(60, 3))
+    release = anon.release(seed=1)
+    before = os.umask(0o027)
+    try:
+        release.write(tmp_path / "new" / name)
+    finally:
+        os.umask(before)
+    path = tmp_path / "new" / name
+    assert os.listdir(path.parent) == [name]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    back = read_release(path, SCHEMA)
+    assert back.certificate is None
+    assert len(back) == 60
+    for column in release.frame:
+        ours, theirs = (
+            cells.astype("str").fillna("").str.removesuffix(".0")
+            for cells in (release.frame[column], back.frame[column])
+        )
+        assert (ours == theirs).all()
+    assert verify(anon.table, back, ["covers", "k-regular"], 3)
+    assert verify(anon.table, back, ["covers", "k-regular"], 3, certificate=release.certificate)
+
+
+def test_text_cells_stay_text(tmp_path: Path) -> None:
+    frame = people(9)
+    frame["ill"] = ["007", "NA", "None", "1e3", "007", "NA", "None", "1e3", "007"]
+    release = made(frame, matches=ring(9, 3)).release(seed=1)
+    for name in ("r.csv", "r.parquet"):
+        release.write(tmp_path / name)
+        back = read_release(tmp_path / name, Schema(SCHEMA)).frame["ill"]
+        assert back.tolist() == release.frame["ill"].tolist()
+
+
+@pytest.mark.parametrize("odd", ["a\rb", "a\nb", "\r", 'say "a"', "a,b", "=1+1", " a ", "\u2028"])
+def test_any_text_is_read_back_from_a_csv_file(tmp_path: Path, odd: str) -> None:
+    frame = pd.DataFrame(
+        {"age": [30, 31, 32, 33] * 2, f"of {odd}": ["x", odd] * 4, "ill": [odd, odd, None, "d"] * 2}
+    )
+    schema = Schema(
+        {
+            "age": {"role": "quasi-identifier", "kind": "numeric"},
+            f"of {odd}": {"role": "quasi-identifier", "kind": "categorical"},
+            "ill": {"role": "sensitive"},
+        }
+    )
+    table = Table(frame, schema)
+    release = publish(anonymize(table, "mondrian", k=2), seed=2**130)
+    write_release(release, tmp_path / "r.csv")
+    back = read_release(tmp_path / "r.csv", schema)
+    assert list(back.frame.columns) == list(frame.columns)
+    assert back.frame.fillna("").to_numpy().tolist() == release.frame.fillna("").to_numpy().tolist()
+    assert verify(table, back, k=2, certificate=release.certificate)
+
+
+def test_numbers_are_written_in_their_shortest_form(tmp_path: Path) -> None:
+    frame = people(8)
+    frame["cost"] = [1.0, 0.1, 1e20, np.nan] * 2
+    release = made(frame, matches=ring(8, 3)).release(seed=1)
+    release.write(tmp_path / "r.csv")
+    cells = {line.rpartition(",")[2] for line in (tmp_path / "r.csv").read_text().splitlines()[1:]}
+    assert cells == {"1", "0.1", "1e+20", ""}
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda f: f.drop(columns="age"), "'age': missing"),
+        (lambda f: f.drop(columns="ill"), "'ill': missing"),
+        (lambda f: f.assign(name="x"), "'name': is in the release, but the schema says identifier"),
+        (lambda f: f.assign(other="x"), "'other': is in the release, but not in the schema"),
+        (lambda f: f.iloc[:0], "no rows"),
+    ],
+)
+def test_a_file_must_have_what_the_schema_publishes(tmp_path: Path, change: Any, complaint: str) -> None:
+    release = made(people(12), matches=ring(12, 3)).release(seed=1)
+    write_release(Release(change(release.frame)), tmp_path / "r.parquet")
+    with pytest.raises(DataError, match=complaint):
+        read_release(tmp_path / "r.parquet", SCHEMA)
+
+
+def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = made(people(12), matches=ring(12, 3)).release(seed=1)
+    path = tmp_path / "r.csv"
+    path.write_text("before")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", full)
+        for name in ("r.csv", "r.parquet"):
+            with pytest.raises(AnonflowError, match="make room") as failed:
+                release.write(tmp_path / name)
+            assert failed.value.exit_status == 3
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["r.csv"]
+    with pytest.raises(DataError, match="cannot be written") as failed:
+        release.write(path / "under-a-file.csv")
+    assert failed.value.exit_status == 2
+    with pytest.raises(ParameterError, match=r"\.csv or \.parquet"):
+        release.write(tmp_path / "r.xlsx")
+
+
+def test_words_about_a_release_hold_no_value() -> None:
+    release = publish(made(people(12), matches=ring(12, 3)), seed=1)
+    assert repr(release) == "Release(12 rows, 4 columns)"
+    assert repr(release.certificate) == "Certificate(k-regular, k=3, 12 rows, greedy)"
