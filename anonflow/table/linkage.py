@@ -35,6 +35,9 @@ _LEVELS = 5
 _LEAST_GAIN = 0.003
 """Nats a record that one more level of a context must explain."""
 
+_EVIDENCE = math.log(1000)
+"""Nats that it must explain in all: many forms are tried, and one of them fits a small table by chance."""
+
 _STRAY = 0.05
 """Share of the values that a curve leaves to chance."""
 
@@ -417,11 +420,12 @@ def _chain(
     seen = y[some]
     share = (np.bincount(y, minlength=bins) / len(y))[seen]
     f, gain = share, 0.0
+    least = max(_LEAST_GAIN, _EVIDENCE / len(some))
     level = np.zeros(len(y), np.int64)
     chosen: list[int] = []
     levels: list[np.ndarray] = []
     while len(levels) < _LEVELS:
-        best: tuple[float, Any] = gain + _LEAST_GAIN, None
+        best: tuple[float, Any] = gain + least, None
         for a, part in contexts:
             finer = level[some] * (int(part.max()) + 1) + part[some]
             trial = _left_one_out(finer, seen, bins, f)
