@@ -177,24 +177,27 @@ class Anonymization:
             raise ParameterError(f"{self.algorithm.name} makes no matches to take apart; greedy does")
         return assignments(self.matches)
 
-    def release(self, seed: int | None = None) -> Release:
+    def release(self, seed: int | bytes | str | None = None) -> Release:
         """Draw one assignment, shuffle, and build what is published.
 
         Parameters
         ----------
-        seed : int, optional
-            A secret of at least 128 bits makes the same release again; the operating system's randomness
-            without it.
+        seed : bytes, str or int, optional
+            A secret makes the same release of the same table again: at least 16 bytes, at least 32 hexadecimal
+            digits, or an integer of as many bits; the operating system's randomness without it.
 
         Raises
         ------
         ParameterError
-            If the seed is no non-negative integer.
+            If the seed is none that can be used.
 
         Warns
         -----
-        UserWarning
-            If a published column is nearly unique or monotone, or a release was drawn before.
+        SeedWarning
+            If the seed is an integer below 2^64: it is found again by trying.
+        ReleaseWarning
+            If published columns are nearly unique, monotone or follow from quasi-identifiers, or a release was drawn
+            before.
         """
         from anonflow.release import publish
 

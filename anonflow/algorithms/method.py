@@ -133,6 +133,10 @@ class Algorithm:
         parameters = inspect.signature(self.run).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
 
+    def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
+        """Whether whoever finds the seed again learns the rows: records are published with their own values."""
+        return bool({**self.options, **options}.get("randomized", False))
+
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that the method does not have.
 

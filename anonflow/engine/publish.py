@@ -17,7 +17,7 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import write_whole
 from anonflow.engine.report.attacks import attacked
-from anonflow.release import Release, publish, write_release
+from anonflow.release import Release, SeedWarning, publish, write_release
 from anonflow.table import Table
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def warn_of_earlier(session: Session) -> None:
 def _draw(session: Session, anonymization: Anonymization) -> Release:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", SeedWarning)  # the session has said it
         release = publish(anonymization, seed=session.seed)
     for warning in said:
         session.warn(str(warning.message))

@@ -16,10 +16,16 @@ from anonflow.errors import DataError
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
 from anonflow.release.draw import draw_assignment, draw_permutation, permute_classes
-from anonflow.release.randomness import DRAW_STEP, RandomWords
+from anonflow.release.randomness import (
+    DRAW_STEP,
+    RandomWords,
+    checked_secret,
+    seed_of_table,
+    warn_of_small_seed,
+)
 from anonflow.table.domain import WHOLE, number_text
 from anonflow.table.linkage import Candidates
-from anonflow.table.marks import KEY_LENGTH, row_marks
+from anonflow.table.marks import KEY_LENGTH, Content, row_marks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +111,7 @@ class Release:
 
 def publish(
     anonymization: Publishable,
-    seed: int | bytes | None = None,
+    seed: int | bytes | str | None = None,
     *,
     step: int = DRAW_STEP,
     rehearsal: bool = False,
@@ -116,9 +122,9 @@ def publish(
     ----------
     anonymization : Anonymization
         n generalized records of a table.
-    seed : int or bytes, optional
-        A secret (see :class:`RandomWords`) that makes the same release again; the operating system's
-        randomness without it.
+    seed : int, bytes or str, optional
+        A secret (see :class:`RandomWords`) that makes the same release of the same table again; the operating
+        system's randomness without it.
     step : int
         Separates draws that share a seed.
     rehearsal : bool
@@ -141,6 +147,8 @@ def publish(
 
     Warns
     -----
+    SeedWarning
+        If the seed is an integer below 2^64.
     ReleaseWarning
         If the method says that this result should not be released; if another column, or several together, are nearly
         unique, stand in the table's order or follow from quasi-identifiers, which undoes the shuffle; or if a release
@@ -152,13 +160,19 @@ def publish(
     """
     import pandas as pd
 
-    words = RandomWords(seed, step)
+    table, n = anonymization.table, anonymization.generalization.n
+    if seed is not None:
+        seed = checked_secret(seed)
+        content = Content.of(table.frame, [str(name) for name in table.frame.columns])
+        words = RandomWords(seed_of_table(seed, content.to_bytes()), step)
+    else:
+        words = RandomWords(None, step)
     if not rehearsal:
+        warn_of_small_seed(seed, stacklevel=3)
         _warn_of_second_draw(anonymization, seed, step)
         weak = (getattr(anonymization, "facts", None) or {}).get("warning")
         if weak:
             warnings.warn(f"{weak}", ReleaseWarning, stacklevel=3)
-    table, n = anonymization.table, anonymization.generalization.n
     suppressed = np.asarray(anonymization.suppressed, bool)
     hidden = 0 < int(suppressed.sum()) < anonymization.k
     origin = _assignment(anonymization, suppressed, words)

@@ -20,6 +20,7 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.execution.tasks import peak_memory
 from anonflow.errors import FlowError
+from anonflow.release.randomness import seed_can_be_guessed
 
 __all__ = ["of_run", "replayed_seed", "replayed_sizes", "versions"]
 
@@ -97,6 +98,7 @@ def of_run(
             "processor": platform.machine(),
             "processors": os.cpu_count(),
         },
+        "seed-can-be-guessed": seed_can_be_guessed(owner.seed()),
         "hashes": {"flow": owner.digest(flow.path), "source": owner.digest(flow.source_path)},
         "published-run": None if flow.published is None else flow.published.number,
         "published": [os.path.relpath(path, owner.path) for path in published],
