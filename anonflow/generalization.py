@@ -331,7 +331,8 @@ class Generalization:
         Raises
         ------
         DataError
-            If a column is missing, or has cells that no generalization is written as (column and count).
+            If a column is missing, or has cells that no generalization is written as (column and count): digits that
+            are not 0 to 9, ends outside the domain, members that repeat or are not sorted.
         """
         domains = tuple(domains)
         layout = Layout.of(domains)
@@ -352,14 +353,18 @@ class Generalization:
             bad = np.zeros(len(texts), bool)
             if domain.shape == "range":
                 runs = np.zeros((2, len(texts)), np.int32)
-                for u, text in enumerate(texts):
-                    cell = _cell(text, domain, width)
+                cells = [_cell(text, domain, width) for text in texts]
+                for u, cell in enumerate(cells):
                     run = None if cell is None else domain.read_run(cell)
                     bad[u] = run is None
                     runs[:, u] = run or (domain.size, -1)
+                bad |= _odd_runs(domain, cells, runs)
                 lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
             else:
                 words, bad = domain.read_sets(texts)
+                read = np.flatnonzero(~bad)
+                canonical = domain.set_texts(words[:, read])
+                bad[read] = [texts[u] not in (WHOLE, text) for u, text in zip(read, canonical, strict=True)]
                 bits[word_of[a] : word_of[a] + domain.words] = words[:, at]
             if bad.any() and not domain.position:
                 count = int(bad[at].sum())
@@ -370,6 +375,17 @@ class Generalization:
         if problems:
             raise DataError.collected("the published table cannot be read", problems)
         return cls(domains, lo, hi, bits)
+
+
+def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> np.ndarray:
+    """Cells that cover something but are not written as it is published: a second spelling tells rows apart."""
+    odd = np.array([cell is not None and cell != WHOLE for cell in cells], bool)
+    covering = odd & (runs[0] <= runs[1])
+    for u, text in zip(np.flatnonzero(covering), domain.run_texts(*runs[:, covering]), strict=True):
+        odd[u] = cells[u] != text
+    for u in np.flatnonzero(odd):
+        odd[u] = not domain.is_within(str(cells[u]))
+    return odd
 
 
 def _cell(text: str, domain: Domain, width: dict[str, int]) -> str | None:
