@@ -177,6 +177,23 @@ class Anonymization:
             raise ParameterError(f"{self.algorithm.name} makes no matches to take apart; greedy does")
         return assignments(self.matches)
 
+    def again(self, seed: int | bytes | str | None = None) -> Anonymization:
+        """The same method with the same parameters on the same table, with another seed.
+
+        Parameters
+        ----------
+        seed : bytes, str or int, optional
+
+        Raises
+        ------
+        InfeasibleError
+            If this time there is no solution.
+        """
+        from anonflow.algorithms.anonymize import anonymize
+
+        settings = {name: value for name, value in self.parameters.items() if name != "budget"}
+        return anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)
+
     def release(self, seed: int | bytes | str | None = None) -> Release:
         """Draw one assignment, shuffle, and build what is published.
 

@@ -7,6 +7,7 @@ from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
+from anonflow.risk.simulator import Simulator
 
 __all__ = [
     "ATTACKERS",
@@ -22,6 +23,7 @@ __all__ = [
     "Prosecutor",
     "Replayer",
     "Scene",
+    "Simulator",
     "Success",
     "attack",
     "attackers_of",

@@ -12,6 +12,7 @@ from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
+from anonflow.risk.simulator import Simulator
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
 
@@ -30,6 +31,7 @@ ATTACKERS: dict[str, Any] = {
         LinkableColumns,
         Insider,
         Replayer,
+        Simulator,
         Clerk,
         Homogeneity,
         Counter,
@@ -167,6 +169,7 @@ _NEEDS = {
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",
+    "simulator": "has the parameters replays, anonymization and seed",
     "replay": "has the parameters guesses and anonymization",
 }
 
