@@ -17,7 +17,7 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import write_whole
 from anonflow.engine.report.attacks import attacked
-from anonflow.release import Release, SeedWarning, publish, write_release
+from anonflow.release import Earlier, Release, SeedWarning, publish, write_release
 from anonflow.table import Table
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ def release_of(
     assert anonymization is not None
     warn_of_earlier(session)
     release = session.step("draw", lambda: _draw(session, anonymization), picked.number)
+    if session.owner is not None and not session.replayed:
+        overlap = Earlier(session.owner.path.parent).overlap(table, release)
+        if overlap:
+            session.warn(overlap.sentence())
     promised = result.guarantee if release.certificate is None else release.certificate.criterion
     asked = read_criteria(session.flow.criteria, promised)
     checked = session.step(
@@ -181,6 +185,8 @@ def write_all(
         session.owner.write_seed(session.seed)
         if release is not None:
             session.owner.write_certificate(release)
+        if isinstance(table, Table) and report.release is not None and not session.replayed:
+            Earlier(session.owner.path.parent).keep(table, report.release)
     if flow.table_path is not None and release is not None:
         flow.table_path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(flow.table_path, release.write_release)

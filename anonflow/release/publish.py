@@ -16,6 +16,7 @@ from anonflow.errors import DataError
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
 from anonflow.release.draw import draw_assignment, draw_permutation, permute_classes
+from anonflow.release.earlier import Earlier
 from anonflow.release.randomness import (
     DRAW_STEP,
     RandomWords,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from anonflow.generalization import Generalization
     from anonflow.table import Table
 
-__all__ = ["Publishable", "Release", "ReleaseWarning", "plain_values", "publish"]
+__all__ = ["Publishable", "Release", "ReleaseWarning", "plain_values", "publish", "publish_once"]
 
 _EXACT = 1 << 53
 
@@ -194,6 +195,38 @@ def publish(
     marks = row_marks(frame, list(columns), key)
     certificate = replace(_certificate(anonymization, suppressed, order), row_marks=marks, key=key)
     return Release(frame, certificate, origin[order])
+
+
+def publish_once(
+    anonymization: Publishable, owner: str | PathLike[str], seed: int | bytes | str | None = None
+) -> Release:
+    """:func:`publish`, and keep in the owner's folder whom the release is about.
+
+    Parameters
+    ----------
+    anonymization : Anonymization
+    owner : path
+    seed : int, bytes or str, optional
+
+    Raises
+    ------
+    ParameterError, VerificationError
+        As :func:`publish`.
+    DataError, AnonflowError
+        If the folder cannot be read or written to.
+
+    Warns
+    -----
+    ReleaseWarning
+        As :func:`publish`; and if people are in an earlier release from this folder, how many.
+    """
+    release = publish(anonymization, seed)
+    earlier = Earlier(owner)
+    overlap = earlier.overlap(anonymization.table, release)
+    if overlap:
+        warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
+    earlier.keep(anonymization.table, release)
+    return release
 
 
 def _assignment(source: Publishable, suppressed: np.ndarray, words: RandomWords) -> np.ndarray:

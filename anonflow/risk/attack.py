@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import ParameterError
@@ -10,6 +10,7 @@ from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import MOST, Counter
 from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
+from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
 from anonflow.risk.simulator import Simulator
@@ -33,6 +34,7 @@ ATTACKERS: dict[str, Any] = {
         Replayer,
         Simulator,
         Clerk,
+        Intersection,
         Homogeneity,
         Counter,
     )
@@ -61,6 +63,7 @@ def attack(
     k: int | None = None,
     certificate: Any = None,
     seed: int | None = None,
+    earlier: Sequence[Any] | None = None,
 ) -> pd.DataFrame:
     """Let attackers loose on a release, and say how often each wins.
 
@@ -79,6 +82,8 @@ def attack(
         What running the method again tells an attacker; a release has its own.
     seed : int, optional
         Of the people who are attacked, where they are drawn.
+    earlier : list of releases, optional
+        Other releases of the same people, as the attacker ``intersection`` takes them: it is tried, too.
 
     Returns
     -------
@@ -106,6 +111,8 @@ def attack(
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
     scene = Scene.of(table, release, k, certificate, seed)
     chosen = usual(scene) if attackers is None else attackers_of(attackers)
+    if earlier is not None:
+        chosen = [*chosen, Intersection(list(earlier))]
     rows = [row_of(one, one.attack(scene)) for one in chosen]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -164,6 +171,7 @@ def _one(asked: Any) -> list[Attacker]:
 
 
 _NEEDS = {
+    "intersection": "needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])",
     "journalist": "needs a population: risk.Journalist(population=frame)",
     "insider": "has the parameters c and targets",
     "homogeneity": "has the parameter column",

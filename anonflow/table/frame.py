@@ -38,6 +38,8 @@ class Table:
         The published columns, in the table's order; identifiers and unnamed columns are gone, as are the
         records that a ``missing: drop`` rule names.
     schema : Schema
+    identifiers : pandas.DataFrame
+        The identifiers of the same records: the owner's, to recognize people in a later table.
     records : Records
         The quasi-identifiers (QIs) as codes, over domains in schema order.
     unpublished : tuple of str
@@ -76,6 +78,8 @@ class Table:
         )
         self.unnamed: tuple[str, ...] = tuple(str(name) for name in frame.columns if name not in columns)
         self.frame = frame.loc[kept, published] if self.dropped else frame[published]
+        identifying = [n for n in frame.columns if n in columns and columns[n].role == "identifier"]
+        self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
         self.records = self._coded()
 
     @classmethod
@@ -134,6 +138,7 @@ class Table:
         nothing = np.full(records.n, np.nan)
         cells = {name: others.get(name, nothing) for name in columns}
         part.frame = pd.DataFrame(cells, index=pd.RangeIndex(records.n))
+        part.identifiers = part.frame[[]]
         return part
 
     def _coded(self) -> Records:
@@ -191,6 +196,16 @@ class Table:
         """Published columns that are no QIs, in the table's order."""
         return tuple(name for name in self.frame.columns if self.schema[name].role != "quasi-identifier")
 
+    @property
+    def unit_columns(self) -> tuple[str, ...]:
+        """What people are recognized by in another table: identifiers, or quasi-identifiers where there are none."""
+        return tuple(str(name) for name in self.identifiers.columns) or self.qi_columns
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """The cells of :attr:`unit_columns`: the owner's, never published."""
+        return self.identifiers if len(self.identifiers.columns) else self.frame[list(self.qi_columns)]
+
     @cached_property
     def sensitive(self) -> tuple[str, ...]:
         """Names of the sensitive columns, in the table's order."""
@@ -213,6 +228,7 @@ class Table:
         part.schema, part.dropped = self.schema, 0
         part.unpublished, part.unnamed = self.unpublished, self.unnamed
         part.frame = self.frame.iloc[index]
+        part.identifiers = self.identifiers.iloc[index]
         part.records = self.records.take(index)
         return part
 

@@ -15,7 +15,7 @@ from anonflow.hierarchy import number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KEY_LENGTH", "Content", "cell_text", "row_marks"]
+__all__ = ["KEY_LENGTH", "Content", "cell_text", "row_marks", "unit_marks"]
 
 KEY_LENGTH = 16
 """Characters of a key."""
@@ -78,6 +78,11 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
         has it once in 2^32. O(n) for each column.
     """
     return (_sums(frame, names, key) >> np.uint64(32)).astype(np.uint32)
+
+
+def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
+    """Marks as of :func:`row_marks`, but whole: shape (n,), uint64."""
+    return _sums(frame, names, key)
 
 
 def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:

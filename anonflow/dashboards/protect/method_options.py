@@ -93,6 +93,7 @@ _TOLD: dict[str, tuple[str, str]] = {
     "two-phase.t": ("Labels before a trace", "Threshold t of the search for cycles."),
     "two-phase.p": ("Labels in all", "Threshold p of the search for cycles; as many as records where empty."),
     "two-phase.restarts": ("Restarts", "Of tables of at most 64 records."),
+    "k-concealment.time_limit": _LIMIT,
     "optimal.time_limit": _LIMIT,
     "optimal.gap": (
         "Gap to be content with",
@@ -121,7 +122,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _LEAST: dict[str, float] = {
     "k-concealment.q": 1, "two-phase.first": 1, "two-phase.candidates": 1, "two-phase.block": 2,
     "two-phase.passes": 0, "two-phase.t": 1, "two-phase.p": 0, "two-phase.restarts": 0,
-    "optimal.time_limit": 0.0, "optimal.gap": 0.0, "pattern-guided-optimal.time_limit": 0.0,
+    "k-concealment.time_limit": 0.0, "optimal.time_limit": 0.0, "optimal.gap": 0.0, "pattern-guided-optimal.time_limit": 0.0,
 }  # fmt: skip
 
 
