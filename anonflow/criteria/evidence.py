@@ -72,9 +72,9 @@ def subject_of(subject: Any) -> Subject:
     import pandas as pd
 
     if isinstance(subject, str | PathLike):
-        from anonflow.table.read import read_frame
+        from anonflow.table.spreadsheets import read_published
 
-        subject = read_frame(subject)
+        subject = read_published(subject)
     if isinstance(subject, pd.DataFrame):
         return Subject(len(subject), None, subject)
     certificate = getattr(subject, "certificate", None)

@@ -19,6 +19,7 @@ from anonflow.engine.owner.folder import write_whole
 from anonflow.engine.report.attacks import attacked
 from anonflow.release import Earlier, Release, SeedWarning, publish, write_release
 from anonflow.table import Table
+from anonflow.table.spreadsheets import formula_warning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,6 +66,11 @@ def release_of(
         overlap = Earlier(session.owner.path.parent).overlap(table, release)
         if overlap:
             session.warn(overlap.sentence())
+    told = (
+        None if session.flow.table_path is None else formula_warning(release.frame, session.flow.table_path)
+    )
+    if told:
+        session.warn(told)
     promised = result.guarantee if release.certificate is None else release.certificate.criterion
     asked = read_criteria(session.flow.criteria, promised)
     checked = session.step(

@@ -179,6 +179,9 @@ class Earlier:
         try:
             if file.stat().st_size > _MOST:
                 raise DataError(f"{file}: is too large for marks of people; restore it")
+            with zipfile.ZipFile(file) as archive:  # ours are stored plainly: nothing in them unpacks to more
+                if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
+                    raise ValueError
             with np.load(file, allow_pickle=False) as found:
                 marks, about = found["units"], json.loads(str(found["about"]))
                 if marks.dtype != np.uint64 or marks.ndim != 1:

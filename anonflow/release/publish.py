@@ -74,7 +74,11 @@ class Release:
         The owner's; None for a release read from a file.
     truth : numpy.ndarray, shape (n,), int64, or None
         For each published row the original whose other columns it carries: the owner's, in memory only, so that
-        attacks can be judged. It is in no file, and not in a pickle.
+        attacks can be judged. It is in no file.
+
+    Notes
+    -----
+    A pickle has the frame only: whoever gets it gets neither the certificate nor the truth.
     """
 
     frame: pd.DataFrame
@@ -90,13 +94,22 @@ class Release:
             If the name ends in neither.
         DataError, AnonflowError
             If the file cannot be written.
+
+        Warns
+        -----
+        ReleaseWarning
+            If cells of a CSV file begin like a formula, and have an apostrophe before them now.
         """
         from anonflow.release.tables import write_release
+        from anonflow.table.spreadsheets import formula_warning
 
         write_release(self, path)
+        told = formula_warning(self.frame, path)
+        if told:
+            warnings.warn(told, ReleaseWarning, stacklevel=2)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "truth": None}
+        return {"frame": self.frame, "certificate": None, "truth": None}
 
     def __len__(self) -> int:
         return len(self.frame)
