@@ -381,9 +381,9 @@ def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> 
     """Cells that cover something but are not written as it is published: a second spelling tells rows apart."""
     odd = np.array([cell is not None and cell != WHOLE for cell in cells], bool)
     covering = odd & (runs[0] <= runs[1])
-    for u, text in zip(np.flatnonzero(covering), domain.run_texts(*runs[:, covering]), strict=True):
+    for u, text in zip(np.flatnonzero(covering).tolist(), domain.run_texts(*runs[:, covering]), strict=True):
         odd[u] = cells[u] != text
-    for u in np.flatnonzero(odd):
+    for u in np.flatnonzero(odd).tolist():
         odd[u] = not domain.is_within(str(cells[u]))
     return odd
 
