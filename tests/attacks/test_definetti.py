@@ -1,7 +1,7 @@
 """deFinetti attacks (Kifer, 2009): learn from all classes which quasi-identifiers go with which sensitive value, then guess inside each.
 
-Figures, 600 records in classes of 5 (mondrian), a sensitive value that depends on age: guessing by the class alone is right
-for fewer people than a naive Bayes model learnt from the release itself. k-anonymity does not promise to stop it; the
+Figures, 600 records in classes of at least 5 (mondrian), a sensitive value that depends on age: the likeliest candidate by a model
+learnt from the release itself has 0.18 on average, by the class alone 0.14. k-anonymity does not promise to stop it; the
 attacker ``linkable-columns`` must not be weaker than it at finding rows (within 0.02), and must say so at the draw.
 """
 
@@ -63,5 +63,7 @@ def test_what_is_learnt_from_the_release_is_not_overlooked() -> None:
         release = af.anonymize(people, "mondrian", k=K).release(seed=2**127)
     learnt = definetti(people, release)
     row = af.attack(people, release, "linkable-columns", k=K).iloc[0]
-    assert learnt > 1 / K
+    assert release.certificate is not None
+    uniform = np.mean([1 / len(release.certificate.of(row)) for row in range(people.n)])
+    assert learnt > uniform + 0.01
     assert row["success"] > learnt - 0.02
