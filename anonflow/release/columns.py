@@ -33,7 +33,7 @@ _CHANCE = math.log(1000)
 _LINKED = 0.05
 """Share of the rows with a candidate above half-way between 1/k and certainty, from which on a column is named."""
 
-_LOOKED_AT = 5_000
+_LOOKED_AT = 2_000
 """Rows whose candidates are weighed before a release; the rows' order is random, so they are a sample."""
 
 _COVERED = 300

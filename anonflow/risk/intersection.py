@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
 from anonflow.table import equal_columns
-from anonflow.table.marks import cell_text
+from anonflow.table.marks import coded_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,12 +192,7 @@ def _codes(frames: Sequence[pd.DataFrame]) -> list[np.ndarray]:
     columns = []
     for name in frames[0].columns:
         texts: dict[str, int] = {}
-        labels = []
         numeric = any(pd.api.types.is_numeric_dtype(frame[name].dtype) for frame in frames)
-        for frame in frames:
-            at, distinct = pd.factorize(frame[name], use_na_sentinel=False)
-            known = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
-            labels.append(np.array(known, np.int64)[at])
-        columns.append(np.concatenate(labels))
+        columns.append(np.concatenate([coded_texts(frame[name], texts, numeric) for frame in frames]))
     joint = equal_columns(columns, sum(map(len, frames)))
     return np.split(joint, np.cumsum([len(frame) for frame in frames])[:-1])

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.table.domain import Domain
-from anonflow.table.marks import cell_text
+from anonflow.table.marks import joint_codes
 from anonflow.table.records import Records
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TOGETHER = "all of them together"
 _PAIRS = 1 << 21
 """Pairs of a row and a candidate that are worked on at a time."""
 
-_FITTED = 20_000
+_FITTED = 5_000
 """Records on which the form of a dependence is chosen; its counts are of all records."""
 
 _BINS = (64, 16, 4)
@@ -199,10 +199,7 @@ def linkage(
     for name, cells in originals.items():
         if name not in shown:
             continue
-        numeric = _is_numeric(cells) or _is_numeric(shown[name])
-        texts: dict[str, int] = {}
-        own = _coded(cells, texts, numeric)
-        published = _coded(shown[name], texts, numeric)
+        texts, own, published = joint_codes(cells, shown[name])
         form: _Form = (
             _Declared(own)
             if name in declared
@@ -587,19 +584,3 @@ def _through_others(points: np.ndarray, codes: np.ndarray, y: np.ndarray, group:
     part = np.clip((points[own_code] - left) / gap, 0.0, 1.0)
     middle = low + part * (high - low)
     return np.asarray(np.where(np.isnan(middle), y.mean(), middle)[key])
-
-
-def _is_numeric(cells: pd.Series) -> bool:
-    import pandas as pd
-
-    return pd.api.types.is_numeric_dtype(cells.dtype) and not pd.api.types.is_bool_dtype(cells.dtype)
-
-
-def _coded(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
-    import pandas as pd
-
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(cells.cat.categories.dtype)
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
-    return np.array(codes, np.int64)[at]

@@ -15,7 +15,7 @@ from anonflow.hierarchy import number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KEY_LENGTH", "Content", "cell_text", "row_marks", "unit_marks"]
+__all__ = ["KEY_LENGTH", "Content", "cell_text", "coded_texts", "joint_codes", "row_marks", "unit_marks"]
 
 KEY_LENGTH = 16
 """Characters of a key."""
@@ -100,6 +100,39 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
         digest = hashlib.sha256((key + name).encode()).digest()
         marks += found[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)
     return marks
+
+
+def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+    """Codes of the values of a column, the same for originals and published rows.
+
+    Numbers are compared as numbers also where one of the two is text, as in a CSV file.
+
+    Returns
+    -------
+    texts : dict
+        Text -> code.
+    original, shown : numpy.ndarray, int64
+    """
+    import pandas as pd
+
+    numeric = any(
+        pd.api.types.is_numeric_dtype(c.dtype) and not pd.api.types.is_bool_dtype(c.dtype)
+        for c in (original, shown)
+    )
+    texts: dict[str, int] = {}
+    sides = [coded_texts(cells, texts, numeric) for cells in (original, shown)]
+    return texts, sides[0], sides[1]
+
+
+def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
+    """The code of each cell's text; texts that are not known yet are added."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
+    return np.array(codes, np.int64)[at]
 
 
 def cell_text(value: Any, numeric: bool) -> str:
