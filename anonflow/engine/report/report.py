@@ -59,7 +59,7 @@ _BY_GUARANTEE = {
     "k-regular": "Who knows for certain which rows belong to some people can rule out choices for others: "
     "heterogeneous generalization loses more by this than classes of equal rows do.",
     "k-concealment": "The matches of a k-concealed record are not equally likely. Who runs the method with other seeds, in "
-    "polynomial time, named the right row for about 0.40 of the people at k = 5, where 1/k is 0.20.",
+    "polynomial time, named the right row for 0.34 of the people at k = 5, where 1/k is 0.20.",
     **dict.fromkeys(("(1,k)", "(k,1)", "(k,k)"), _NO_MATCHES),
 }
 
