@@ -314,7 +314,9 @@ class Generalization:
         return cells
 
     @classmethod
-    def parse(cls, frame: pd.DataFrame, domains: Sequence[Domain]) -> Generalization:
+    def parse(
+        cls, frame: pd.DataFrame, domains: Sequence[Domain], *, canonical: bool = False
+    ) -> Generalization:
         """Read published text back.
 
         Parameters
@@ -322,6 +324,9 @@ class Generalization:
         frame : pandas.DataFrame, n rows
             Has the QI columns of `domains` as :meth:`decode` writes them; plain numbers are read as text.
         domains : sequence of Domain
+        canonical : bool, optional
+            Whether to refuse what is written in another way than it is published, as verifiers do: a second spelling
+            of the same tells rows apart. Printed tables have ranges that go beyond what is observed.
 
         Returns
         -------
@@ -331,8 +336,7 @@ class Generalization:
         Raises
         ------
         DataError
-            If a column is missing, or has cells that no generalization is written as (column and count): digits that
-            are not 0 to 9, ends outside the domain, members that repeat or are not sorted.
+            If a column is missing, or has cells that no generalization is written as (column and count).
         """
         domains = tuple(domains)
         layout = Layout.of(domains)
@@ -358,13 +362,15 @@ class Generalization:
                     run = None if cell is None else domain.read_run(cell)
                     bad[u] = run is None
                     runs[:, u] = run or (domain.size, -1)
-                bad |= _odd_runs(domain, cells, runs)
+                if canonical:
+                    bad |= _odd_runs(domain, cells, runs)
                 lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
             else:
                 words, bad = domain.read_sets(texts)
-                read = np.flatnonzero(~bad)
-                canonical = domain.set_texts(words[:, read])
-                bad[read] = [texts[u] not in (WHOLE, text) for u, text in zip(read, canonical, strict=True)]
+                if canonical:
+                    read = np.flatnonzero(~bad)
+                    plain = domain.set_texts(words[:, read])
+                    bad[read] = [texts[u] not in (WHOLE, text) for u, text in zip(read, plain, strict=True)]
                 bits[word_of[a] : word_of[a] + domain.words] = words[:, at]
             if bad.any() and not domain.position:
                 count = int(bad[at].sum())

@@ -278,7 +278,7 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     frame = subject.frame
     assert frame is not None
     _check_columns(table, frame)
-    published = Generalization.parse(frame, table.domains)
+    published = Generalization.parse(frame, table.domains, canonical=True)
     suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
     return Evidence(table, table.records, published, False, frame, suppressed, **common)
 
