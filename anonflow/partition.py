@@ -32,7 +32,7 @@ ORDERS = ("lexicographic", "input", "random")
 def lexicographic_order(records: Records) -> np.ndarray:
     """Positions of the records in lexicographic order, QIs with fewer distinct values first.
 
-    Few values first means that large changes between neighbours are rare (paper 1, section 5). Equal records
+    Few values first means that large changes between neighbours are rare (Doka 2015, section 5). Equal records
     keep their order; QIs with equally many values keep the schema's.
 
     Parameters
@@ -85,7 +85,7 @@ def boundary_classes(records: Records) -> np.ndarray:
 
     Each value of a bounded quasi-identifier (QI) is generalized as far as its boundary lets it; records that
     are then equal on every bounded QI are one class. Records of two classes have no generalization in common
-    that keeps both boundaries (paper 3, Property 1), those of one class have.
+    that keeps both boundaries (Miller 2008, Property 1), those of one class have.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def boundary_classes(records: Records) -> np.ndarray:
 
     Notes
     -----
-    Paper 3, Definition 9. A record without a number, which only the whole domain covers, breaks no boundary
+    Miller 2008, Definition 9. A record without a number, which only the whole domain covers, breaks no boundary
     and forms a class with the others that have none.
     """
     rows = []
@@ -234,7 +234,7 @@ def cuts(records: Records, size: int | None, k: int) -> list[slice]:
     -------
     list of slice
         Runs of at least k records. What lies between them are the classes of fewer than k records, which no
-        generalization within the boundaries can hide (paper 3, Property 6): they have to be suppressed.
+        generalization within the boundaries can hide (Miller 2008, Property 6): they have to be suppressed.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def divided(
     parts : list of numpy.ndarray, int64
         Positions, each part of at least k records of one class; without boundaries those of :func:`plan`.
     left : numpy.ndarray, int64
-        Ascending positions of the records of classes of fewer than k (paper 3's OUT), to be suppressed: the
+        Ascending positions of the records of classes of fewer than k (Miller 2008's OUT), to be suppressed: the
         fewest with which the others can be generalized within the boundaries (Properties 5 and 6).
 
     Raises

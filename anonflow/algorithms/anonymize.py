@@ -12,11 +12,11 @@ import numpy as np
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
 from anonflow.algorithms.budget import check_budget, fitting_size
-from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
@@ -24,7 +24,16 @@ from anonflow.partition import bounded, divided, limited, unbounded
 from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Records, Table
 
-__all__ = ["Anonymization", "anonymize", "assemble", "check_k", "partition_rng", "solve", "within"]
+__all__ = [
+    "Anonymization",
+    "anonymize",
+    "assemble",
+    "check_k",
+    "check_size",
+    "partition_rng",
+    "solve",
+    "within",
+]
 
 STEP = 0
 """The part of a seed's stream that algorithms use (the draw uses another)."""
@@ -56,7 +65,7 @@ def anonymize(
         At least 2, at most n.
     partition_size : int or "auto", optional
         Records in a partition, each worked on alone; the whole table without it. ``"auto"`` takes the largest
-        with which the method is expected to keep the `budget` (paper 1, section 8.1); ``parameters`` says which,
+        with which the method is expected to keep the `budget` (Doka 2015, section 8.1); ``parameters`` says which,
         and the same number makes the same result again.
     order : {"lexicographic", "input", "random"}
         What partitions are cut along.
@@ -90,7 +99,7 @@ def anonymize(
 
     Notes
     -----
-    Boundaries: paper 3, section 4, for every method. The records are divided into the classes of the maximum
+    Boundaries: Miller 2008, section 4, for every method. The records are divided into the classes of the maximum
     allowed microdata, and partitions are cut inside a class. That loses nothing: a match lies on a cycle of
     the generalization graph, along which all boundaries are equal. Classes of fewer than k records are
     suppressed; ``facts["beyond_boundaries"]`` is how many records that are.
@@ -109,11 +118,11 @@ def anonymize(
     records = within(table.records, method, boundaries)
     found = None
     if seconds is None:
-        size = _partition_size(partition_size)
+        size = check_size(partition_size)
     else:
         found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
         size = found.size
-    size = even_size(size, k, options.get("reciprocal"))
+    size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
@@ -152,8 +161,12 @@ def solve(
         If an option has a value that the method refuses.
     InfeasibleError
         If the partition has no solution.
+    AnonflowError
+        If the result is wrong, by a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
-    return run_within_limits(method, Partition(records, loss, rng), k, options)
+    outcome = run_within_limits(method, Partition(records, loss, rng), k, options)
+    check_outcome(method, records, k, loss, options, outcome)
+    return outcome
 
 
 def assemble(
@@ -192,6 +205,7 @@ def assemble(
         If the table has boundaries or limits and every record is suppressed.
     """
     n = table.n
+    partitions = tuple(index)
     facts = gathered_facts([outcome.facts for outcome in outcomes])
     if left is not None and len(left):
         outcomes = [*outcomes, left_out(table.records.take(left), outcomes)]
@@ -220,6 +234,7 @@ def assemble(
         suppressed=suppressed,
         facts=facts,
         parameters=parameters,
+        partitions=partitions,
     )
 
 
@@ -235,8 +250,10 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
         raise ParameterError("boundaries is True or False")
     if boundaries:
         return records
-    if method.name == "greedy-cka":
-        raise ParameterError("greedy-cka keeps boundaries; without them it is k-member")
+    if method.without_boundaries is not None:
+        raise ParameterError(
+            f"{method.name} keeps boundaries; without them it is {method.without_boundaries}"
+        )
     return unbounded(records)
 
 
@@ -271,6 +288,23 @@ def check_k(k: int, n: int) -> int:
     return int(k)
 
 
+def check_size(size: Any) -> int | None:
+    """A usable partition size; None for the whole table.
+
+    Raises
+    ------
+    ParameterError
+        If it is no integer of at least 1, nor None.
+    """
+    if size is None:
+        return None
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ParameterError(
+            "partition_size must be a whole number of at least k, or None for the whole table"
+        )
+    return int(size)
+
+
 def _threads(workers: int | None) -> int:
     if workers is None:
         return os.cpu_count() or 1
@@ -279,13 +313,3 @@ def _threads(workers: int | None) -> int:
             "workers must be a whole number of at least 1, or None for one for each processor"
         )
     return int(workers)
-
-
-def _partition_size(size: Any) -> int | None:
-    if size is None:
-        return None
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ParameterError(
-            "partition_size must be a whole number of at least k, or None for the whole table"
-        )
-    return int(size)

@@ -1,6 +1,6 @@
 """The largest partitions that a budget of seconds allows, found by timing the method on a few of the very table's.
 
-Quality grows with partitions, and so does time: at equal budgets methods can be compared (paper 1, section 8.1).
+Quality grows with partitions, and so does time: at equal budgets methods can be compared (Doka 2015, section 8.1).
 """
 
 from __future__ import annotations
@@ -164,9 +164,9 @@ def fitting_size(
     """
     n = records.n
     workers = workers or os.cpu_count() or 1
-    limit = options.get("time_limit", method.options.get("time_limit"))
-    if isinstance(limit, int | float):
-        options = {**options, "time_limit": min(limit, budget / 8)}
+    for name, option in method.options.items():
+        if option.time_limit:
+            options = {**options, name: min(options.get(name, option.default), budget / 8)}
     positions = ordered(records, "input" if order == "random" else order, boundaries=True)
 
     def run(part: Records) -> object:

@@ -42,6 +42,8 @@ class Subject:
     guarantee : str or None
     patterns : object
         What a pattern-guided method was given.
+    certificate : Certificate or None
+        The owner's, that a release in memory carries.
     """
 
     rows: int
@@ -52,6 +54,7 @@ class Subject:
     k: int | None = None
     guarantee: str | None = None
     patterns: Any = None
+    certificate: Any = None
 
 
 def subject_of(subject: Any) -> Subject:
@@ -98,7 +101,7 @@ def subject_of(subject: Any) -> Subject:
         )
     frame = getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):
-        return Subject(len(frame), None, frame, k=k, guarantee=guarantee)
+        return Subject(len(frame), None, frame, k=k, guarantee=guarantee, certificate=certificate)
     raise ParameterError(
         f"cannot verify a {type(subject).__name__}; give an anonymization, a release, its frame or its file"
     )
@@ -127,10 +130,10 @@ class Evidence:
         Whether the listing is a certificate for a release.
     k : int or None
     patterns : object
-    extra : bool
-        Whether the certificate says that rows cover more than it lists, for the sake of diversity.
     guarantee : str or None
         The criterion that the method promises, where that is known.
+    certificate : Certificate, matrix of matches, or None
+        What the rows were drawn along: the certificate that was given, else the one that the release carries.
     """
 
     table: Table
@@ -143,8 +146,8 @@ class Evidence:
     certified: bool
     k: int | None
     patterns: Any = None
-    extra: bool = False
     guarantee: str | None = None
+    certificate: Any = None
 
     @property
     def n(self) -> int:
@@ -162,6 +165,24 @@ class Evidence:
         if self.k is None:
             raise ParameterError(f"criterion {criterion!r} needs k; say which, for example k=10")
         return self.k
+
+    @cached_property
+    def lists(self) -> Listing | None:
+        """The originals that each row was drawn from, by the certificate; None without one that lists them."""
+        if self.certified or self.certificate is None:
+            return self.listing if self.certified else None
+        return Listing.of(self.certificate, self.n)
+
+    @cached_property
+    def drawn_classes(self) -> np.ndarray | None:
+        """The class that each row was drawn in, by the certificate, shape (n,); None without one, or without classes.
+
+        Two classes may read the same: who runs the method again tells them apart.
+        """
+        label = getattr(self.certificate, "row_list", None)
+        if label is None or self.guarantee is None or "k-anonymity" not in self.guarantee:
+            return None
+        return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
     @cached_property
     def exempt(self) -> np.ndarray:
@@ -266,8 +287,11 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     # a k-concealed release has no matches that could be listed: its certificate says k and criterion only
     certified = certificate is not None and bool(getattr(certificate, "complete", True))
     listing = Listing.of(certificate, subject.rows) if certified else subject.listing
+    drawn = certificate if certificate is not None else subject.certificate
+    if len(getattr(drawn, "row_list", range(subject.rows))) != subject.rows:
+        drawn = None  # of another release
     common = {"listing": listing, "certified": certified, "k": k, "patterns": subject.patterns}
-    common["extra"] = bool(getattr(certificate, "extra_covers", False))
+    common["certificate"] = drawn if getattr(drawn, "complete", True) else None
     common["guarantee"] = subject.guarantee or getattr(certificate, "criterion", None)
     if subject.generalization is not None:
         suppressed = subject.suppressed

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
 from anonflow.criteria.concealment import match_edges
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
+from anonflow.option import Option
 from anonflow.table.linkage import TOGETHER, Candidates, Link, linkage
 
-__all__ = ["candidates", "linkable_columns", "linked_columns"]
+__all__ = ["LINKABLE_COLUMNS", "candidates", "linkable_columns", "linked_columns"]
 
 _MOST = 20_000_000
 """More pairs of an original and a distinct row are not listed."""
 
 
-def linkable_columns(evidence: Evidence, parameters: Mapping[str, Any]) -> list[Finding]:
+def linkable_columns(
+    evidence: Evidence,
+    *,
+    threshold: Annotated[float, Option("Largest probability", least=0, most=1, step=0.05)],
+    column: Annotated[str | None, Option("Published column")] = None,
+    declared: Annotated[str | Sequence[str], Option("Columns that everybody can compute")] = (),
+) -> list[Finding]:
     """Whether no row has a candidate that its other columns make too probable.
 
     Parameters
     ----------
     evidence : Evidence
-    parameters : mapping
-        ``threshold``: the largest probability that is let pass, at least 1/k; ``column``: one column instead of
-        each and all together; ``declared``: columns that everybody can compute from the quasi-identifiers.
+    threshold : float
+        The largest probability that is let pass, at least 1/k.
+    column : str, optional
+        One published column; without it each, and all together.
+    declared : str or list of str, optional
+        Columns that everybody can compute from the quasi-identifiers.
 
     Returns
     -------
@@ -45,14 +56,16 @@ def linkable_columns(evidence: Evidence, parameters: Mapping[str, Any]) -> list[
     -----
     :func:`anonflow.table.linkage.linkage`, where the model is, and what it does not see.
     """
-    threshold = float(parameters["threshold"])
     k = evidence.need_k("linkable-columns")
     if threshold < 1 / k - 1e-9:
         raise ParameterError(
             f"criterion 'linkable-columns': no release with k = {k} is below 1/k; threshold is at least {1 / k:.4g}"
         )
+    parameters: dict[str, Any] = {"threshold": threshold, "column": column}
+    if declared:
+        parameters["declared"] = declared
     findings = []
-    for link in linked_columns(evidence, parameters.get("column"), parameters.get("declared")):
+    for link in linked_columns(evidence, column, declared):
         failing = np.nan_to_num(link.highest) > threshold + 1e-9
         findings.append(
             Finding.of(
@@ -62,9 +75,7 @@ def linkable_columns(evidence: Evidence, parameters: Mapping[str, Any]) -> list[
         )  # fmt: skip
     if not findings:
         findings.append(
-            Finding(
-                "linkable-columns", True, detail="no other column is published", parameters=dict(parameters)
-            )
+            Finding("linkable-columns", True, detail="no other column is published", parameters=parameters)
         )
     return findings
 
@@ -148,3 +159,11 @@ def candidates(evidence: Evidence) -> Candidates:
         found = Candidates(boxes.label, offsets, originals)
     # the other columns of exempt rows are "*": there is nothing to link with
     return found.without(evidence.exempt)
+
+
+LINKABLE_COLUMNS = Criterion(
+    name="linkable-columns",
+    check=linkable_columns,
+    sentence="No row has a candidate that its other columns make more probable than the threshold.",
+    adds_up=False,
+)

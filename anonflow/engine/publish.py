@@ -15,11 +15,11 @@ from anonflow.engine.context import Session
 from anonflow.engine.execution.combine import with_findings
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
-from anonflow.engine.owner.folder import write_whole
 from anonflow.engine.report.attacks import attacked
 from anonflow.release import Earlier, Release, SeedWarning, publish, write_release
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
+from anonflow.whole_file import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,9 @@ def attack(session: Session, table: Table, release: Release, results: list[RunRe
     assert session.flow.published is not None
     number = session.flow.published.number
     return session.step(
-        "attack", lambda: attacked(session.flow, table, release, results[number].k, session.seed), number
+        "attack",
+        lambda: attacked(session.flow, session.fingerprint, table, release, results[number].k, session.seed),
+        number,
     )
 
 
@@ -207,6 +209,7 @@ def write_all(
             record.of_run(
                 flow,
                 session.owner,
+                session.fingerprint,
                 report,
                 published,
                 session.began,

@@ -73,7 +73,8 @@ def run(
     Raises
     ------
     FlowError, SchemaError, HierarchyError, DataError, ParameterError
-        If the flow, or what it names, cannot be used.
+        If the flow, or what it names, cannot be used; DataError if a file that it names changes during the run, or
+        has changed since the run that is picked up.
     InfeasibleError
         If the flow has a single run and no release can meet it.
     Cancelled
@@ -133,7 +134,7 @@ class _Runner:
         jit.announce(self._announce)
         if pieces_of(flow) is not None:
             return run_large(session)
-        table = session.step("load", lambda: source.read(flow))
+        table = session.step("load", lambda: source.read(flow, session.fingerprint))
         session.tell_about(table.unnamed, table.dropped)
         refuse_early(flow, table)
         if is_fitted(flow):
@@ -167,7 +168,7 @@ class _Runner:
         )
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
-        session.events.check()
+        session.before_publishing()
         if session.keeper is not None:
             session.keeper.publishing(session.seed)
         report = session.step("publish", lambda: publish.write_all(session, table, report))

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
-from anonflow.release.files import OWNER_ONLY, write_whole
 from anonflow.table.marks import KEY_LENGTH, Content, unit_marks
+from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 
 if TYPE_CHECKING:
     from anonflow.release.publish import Release
@@ -146,7 +146,9 @@ class Earlier:
         marks = np.sort(unit_marks(table.units, table.unit_columns, key))
         name = home / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
         write_whole(
-            name, OWNER_ONLY, lambda stream: np.savez(stream, about=np.array(json.dumps(about)), units=marks)
+            name,
+            streamed(lambda stream: np.savez(stream, about=np.array(json.dumps(about)), units=marks)),
+            OWNER_ONLY,
         )
 
     def _files(self) -> list[Path]:

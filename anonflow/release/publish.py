@@ -118,9 +118,13 @@ class Release:
         return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
 
     def _repr_html_(self) -> str:
-        from anonflow.release.showing import release_view
+        from anonflow.release.view import release_view
 
-        return release_view(self)
+        made = self.certificate
+        if made is None:
+            return release_view(self.frame, ())
+        proof = [("guarantee", made.criterion), ("k", made.k), ("method", made.algorithm)]
+        return release_view(self.frame, proof)
 
 
 def publish(
@@ -289,7 +293,6 @@ def _certificate(source: Publishable, suppressed: np.ndarray, order: np.ndarray)
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         flat.astype(np.int32),
         versions(),
-        bool((getattr(source, "facts", None) or {}).get("extra_covers")),
     )
 
 

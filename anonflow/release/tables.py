@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from anonflow.errors import DataError, ParameterError
-from anonflow.release.files import PUBLIC, write_whole
 from anonflow.release.publish import Release
 from anonflow.table import Schema
 from anonflow.table.domain import number_text
 from anonflow.table.spreadsheets import changed_texts, guarded_text, read_published
+from anonflow.whole_file import streamed, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,9 +54,9 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
     suffix = Path(path).suffix.lower()
     frame = release.frame
     if suffix == _CSV:
-        write_whole(path, PUBLIC, lambda stream: _write_csv(frame, stream))
+        write_whole(path, streamed(lambda stream: _write_csv(frame, stream)), make_folders=True)
     elif suffix in _PARQUET:
-        write_whole(path, PUBLIC, lambda stream: _write_parquet(frame, stream))
+        write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
     else:
         raise ParameterError(
             f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"
@@ -94,9 +94,9 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
             writer.close()
 
     if suffix == _CSV:
-        write_whole(path, PUBLIC, write_csv)
+        write_whole(path, streamed(write_csv), make_folders=True)
     elif suffix in _PARQUET:
-        write_whole(path, PUBLIC, write_parquet)
+        write_whole(path, streamed(write_parquet), make_folders=True)
     else:
         raise ParameterError(
             f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonflow.errors import AnonflowError, FlowError
+from anonflow.errors import AnonflowError, FlowError, Problem
 from anonflow.strict_yaml.names import shorten, unknown
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Document:
         The file's name, for messages.
     error : type of AnonflowError
         The class that problems of this document are raised as.
+    digest : bytes or None
+        The SHA-256 hash of the file, as it was when it was read.
     """
 
     def __init__(
@@ -51,15 +54,17 @@ class Document:
         name: str,
         error: type[AnonflowError] = FlowError,
         places: Mapping[KeyPath, tuple[Place, Place]] | None = None,
+        digest: bytes | None = None,
     ) -> None:
         self.data = data
         self.name = name
         self.error = error
+        self.digest = digest
         self._places = dict(places or {})
 
     def with_data(self, data: Any) -> Document:
         """The same document with other data, such as an older version's in newer words; places stay."""
-        return Document(data, self.name, self.error, self._places)
+        return Document(data, self.name, self.error, self._places, self.digest)
 
     def place(self, path: Sequence[str | int], *, value: bool = False) -> Place:
         """Line and column, from 1, of what a path of keys and list positions leads to.
@@ -96,19 +101,22 @@ class Problems:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._found: list[tuple[Place, str]] = []
+        self._found: list[tuple[Place, Problem]] = []
 
     def __len__(self) -> int:
         return len(self._found)
 
     def __iter__(self) -> Iterator[str]:
         name = self._document.name
-        for (line, column), text in sorted(self._found, key=lambda problem: problem[0]):
-            yield f"{name}:{line}:{column}: {text}"
+        for (line, column), problem in self._in_order():
+            yield f"{name}:{line}:{column}: {problem.text}"
+
+    def _in_order(self) -> list[tuple[Place, Problem]]:
+        return sorted(self._found, key=lambda each: each[0])
 
     def add(self, path: Sequence[str | int], text: str, *, value: bool = False) -> None:
         """Note a problem of what `path` leads to."""
-        self._found.append((self._document.place(path, value=value), text))
+        self._found.append((self._document.place(path, value=value), Problem(tuple(path), text)))
 
     def add_unknown_keys(self, path: Sequence[str | int], given: Iterable[Any], known: Iterable[str]) -> None:
         """Note every key of the mapping at `path` that is not among `known`."""
@@ -126,7 +134,8 @@ class Problems:
             Of the document's class, if there are problems.
         """
         if self._found:
-            raise self._document.error.collected(self._document.name, _capped(list(self)))
+            found = [problem for _, problem in self._in_order()]
+            raise self._document.error.collected(self._document.name, _capped(list(self)), found)
 
 
 def read(path: str | PathLike[str], error: type[AnonflowError] = FlowError) -> Document:
@@ -172,7 +181,9 @@ def read(path: str | PathLike[str], error: type[AnonflowError] = FlowError) -> D
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
         raise error(f"{name}:{line}:{column}: not UTF-8; save the file as UTF-8") from reason
-    return loads(text, name, error)
+    document = loads(text, name, error)
+    document.digest = hashlib.sha256(raw).digest()
+    return document
 
 
 def loads(text: str, name: str = "<text>", error: type[AnonflowError] = FlowError) -> Document:

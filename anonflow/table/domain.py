@@ -9,13 +9,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from anonflow.hierarchy import Hierarchy, number_text
 
-__all__ = ["NUMBER", "WHOLE", "Domain", "Kind", "category_text", "number_text", "set_members"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "NUMBER",
+    "WHOLE",
+    "Domain",
+    "Kind",
+    "category_text",
+    "missing_cells",
+    "number_text",
+    "set_members",
+]
 
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions"]
 
@@ -332,6 +344,11 @@ def category_text(value: str | None) -> str:
         return ""
     odd = value in ("", WHOLE) or value[0] in "\"'" or _RESERVED.search(value) or value != value.strip()
     return json.dumps(value, ensure_ascii=False) if odd else value
+
+
+def missing_cells(cells: pd.Series) -> np.ndarray:
+    """Which cells of a column have no value, shape (n,), bool."""
+    return cells.isna().to_numpy(dtype=bool)
 
 
 def set_members(inside: str) -> list[str]:

@@ -192,7 +192,7 @@ def linkage(
     independent given the QIs. It is a row-wise approximation of the joint posterior, for this f only: a low number
     says that this model finds nothing, no more. O(forms n log n + columns m k) time.
     """
-    from anonflow.table.coding import missing_cells
+    from anonflow.table.domain import missing_cells
 
     left_out = _LeftOut.of(candidates, records.n)
     fits: dict[str, tuple[_Form, np.ndarray]] = {}

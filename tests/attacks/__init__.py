@@ -1,1 +1,1 @@
-"""Attacks that once succeeded, one a file: each states its figure, and what it must stay under."""
+"""Attacks that once worked, a file each: what the attacker does, its figure, and what that must stay under."""

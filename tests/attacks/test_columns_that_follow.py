@@ -133,7 +133,7 @@ def test_the_criterion_and_the_attacker_are_one_model() -> None:
     assert len(one) == 1
     with pytest.raises(af.errors.ParameterError, match=r"at least 0\.2"):
         af.verify(table, release, {"linkable-columns": 0.1}, k=K)
-    with pytest.raises(af.errors.ParameterError, match="needs a threshold"):
+    with pytest.raises(af.errors.ParameterError, match="needs threshold"):
         af.verify(table, release, "linkable-columns", k=K)
     with pytest.raises(af.errors.ParameterError, match="no published column"):
         af.verify(table, release, "linkable-columns(threshold=0.5, column=age)", k=K)

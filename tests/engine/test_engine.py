@@ -18,8 +18,9 @@ import pytest
 import anonflow as af
 from anonflow import datasets, engine
 from anonflow.engine.execution import events, plan, tasks
-from anonflow.engine.owner.folder import OwnerFolder, check_target, read_seed_file, write_whole
+from anonflow.engine.owner.folder import OwnerFolder, check_target, read_seed_file
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
+from anonflow.whole_file import write_whole
 from tests.cases.flow_files import everything_in, people, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF

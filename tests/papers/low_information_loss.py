@@ -1,4 +1,4 @@
-"""Paper 2 (low information loss), section 4: Tables 8 to 20, Figures 11 and 12.
+"""Murakami 2018 (low information loss), section 4: Tables 8 to 20, Figures 11 and 12.
 
 Values are concealed, never generalized in steps, as there: every QI is of kind suppression. CENSUS is not to be
 had: census-like people are generated. The random tables are the paper's but for the draw and for how a

@@ -1,4 +1,4 @@
-"""Paper 5 (pattern-guided k-anonymity), sections 3.5 and 3.6: Tables 1, 3 and 6.
+"""Bredereck 2013 (pattern-guided k-anonymity), sections 3.5 and 3.6: Tables 1, 3 and 6.
 
 The others have no numbers in our copy. Mondrian is another implementation there, so its columns are orientation.
 """

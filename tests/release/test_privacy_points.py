@@ -16,7 +16,7 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.engine import publish as engine_publishing
-from anonflow.engine.owner.folder import OwnerFolder, write_whole
+from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.report import attacks as flow_attacks
 from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.release import (
@@ -29,6 +29,7 @@ from anonflow.release import (
     read_release,
     write_release,
 )
+from anonflow.whole_file import write_whole
 from tests import ROOT
 from tests.cases.flow_files import everything_in, write_flow
 from tests.cases.tables import mixed, sampled
@@ -317,7 +318,7 @@ def test_6_the_owners_folder_is_the_owners(tmp_path: Path) -> None:
         assert not is_keyed(hashlib.sha256(file.read_bytes()).hexdigest(), file.read_bytes())
     elsewhere = OwnerFolder(tmp_path / "other")
     elsewhere.make()
-    assert elsewhere.digest(flow) != record["hashes"]["flow"]
+    assert elsewhere.keyed(hashlib.sha256(flow.read_bytes()).digest()) != record["hashes"]["flow"]
     assert f"{SEED:032x}" not in (home / "record.json").read_text()
     assert f"{SEED:032x}".encode() not in (home / "certificate.npz").read_bytes()
 

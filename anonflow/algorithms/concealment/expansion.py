@@ -1,4 +1,4 @@
-"""(k,1)-anonymity: each record generalized with others, whoever they are (paper 4, Algorithms 1, 2 and 6)."""
+"""(k,1)-anonymity: each record generalized with others, whoever they are (Tassa 2012, Algorithms 1, 2 and 6)."""
 
 from __future__ import annotations
 

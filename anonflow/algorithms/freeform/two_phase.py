@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from math import fsum
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -13,11 +13,11 @@ from scipy.optimize import linear_sum_assignment
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.two_phase_candidates import cancel, nearness, sparse_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import increase_row, increase_row_jit, load
 from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import Plan, State, empty_state, take
+from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
 __all__ = ["TWO_PHASE", "improve", "two_phase", "two_phase_matches"]
@@ -42,16 +42,16 @@ def two_phase(
     part: Partition,
     k: int,
     *,
-    start: str = "auto",
-    first: int = 1_000,
-    candidates: int = 32,
-    improve: str = "reassign",
-    block: int = 256,
-    passes: int = 60,
-    t: int = 2,
-    p: int | None = None,
-    restarts: int = 20,
-    threads: int | None = None,
+    start: Annotated[Literal["auto", "dense", "sparse"], Option("Start")] = "auto",
+    first: Annotated[int, Option("Records per stretch", least=1)] = 1_000,
+    candidates: Annotated[int, Option("Near records", least=1)] = 32,
+    improve: Annotated[Literal["reassign", "cycles", "both"], Option("Second phase")] = "reassign",
+    block: Annotated[int, Option("Records per block", least=2)] = 256,
+    passes: Annotated[int, Option("Passes at most", least=0)] = 60,
+    t: Annotated[int, Option("Labels before a trace", least=1)] = 2,
+    p: Annotated[int | None, Option("Labels in all", least=0)] = None,
+    restarts: Annotated[int, Option("Restarts", least=0)] = 20,
+    threads: Annotated[int | None, Option("Threads", least=1, in_form=False)] = None,
 ) -> Outcome:
     """A k-regular generalization graph out of k assignments, improved until little is left to gain.
 
@@ -68,24 +68,28 @@ def two_phase(
     part : Partition
         P records, P >= k.
     k : int
-    start : str, optional
-        ``dense`` or ``sparse``: the latter loses less where many columns are of equal weight, and takes longer.
+    start : {"auto", "dense", "sparse"}, optional
+        Sparse loses less where many columns count alike, and takes longer.
+
         ``auto``: sparse for k up to 4 where the nearest records among all cost at least 5% less than those in
         the same dense stretch, as a sample of 256 shows; else dense.
     first : int, optional
-        Records per stretch of a dense start.
+        Of a dense start: records of which each stretch is solved at once.
     candidates : int, optional
-        Near records for each original, in a sparse start and for cycles.
-    improve : str, optional
-        ``reassign``, ``cycles`` or ``both``, the former first.
+        That each original may be matched with in a sparse start, and for cycles.
+    improve : {"reassign", "cycles", "both"}, optional
+        How matches are exchanged to lower the loss; with both, the former first.
     block : int, optional
-        Records per block of the second phase, at least 2.
+        Of the second phase.
     passes : int, optional
-        Passes at most; ten times as many where all records fit one block. It ends before when a pass
+        Of the second phase; it ends before when nothing is gained.
+
+        Ten times as many where all records fit one block. It ends before when a pass
         (there: 20 in a row) gains less than a thousandth of a percent.
-    t, p : int, optional
-        Thresholds of the labelling algorithm: a record is traced for a cycle after t better labels; the
-        search ends after p labels, P of them without it.
+    t : int, optional
+        Threshold t of the search for cycles: a record is traced after so many better labels.
+    p : int, optional
+        Threshold p of the search for cycles, which ends after so many labels; as many as records without it.
     restarts : int, optional
         Of tables of at most 64 records: how often matches are shuffled and improved again, the best kept.
     threads : int, optional
@@ -98,14 +102,9 @@ def two_phase(
         loss, summed over records (`gained`), how many `cycles` were reversed, how often sparse candidates were
         doubled (`widened`).
 
-    Raises
-    ------
-    ParameterError
-        If an option is out of range.
-
     Notes
     -----
-    Paper 2, section 3.2, for every loss. Departures: a dense first phase where it is no worse or much cheaper; candidates
+    Murakami 2018, section 3.2, for every loss. Departures: a dense first phase where it is no worse or much cheaper; candidates
     are renewed as generalized records grow. Where the paper cancels one negative cycle at a time, found by
     labelling up to thresholds t and p, an optimal assignment cancels the best set of disjoint cycles within a
     block at once; a record is passed once at most, so the loss changes by exactly the sum that was priced and
@@ -117,15 +116,6 @@ def two_phase(
     per pass at worst, P^2 being P times 100,000 beyond that size (but for the candidates of ``both``, as its
     passes mix the blocks); O(P (q + k + candidates) + threads (first^2 + block^2)) memory.
     """
-    if start not in ("auto", "dense", "sparse"):
-        raise ParameterError("two-phase: start must be auto, dense or sparse")
-    if improve not in ("reassign", "cycles", "both"):
-        raise ParameterError("two-phase: improve must be reassign, cycles or both")
-    low = {"first": 1, "candidates": 1, "block": 2, "passes": 0, "t": 1, "p": 0, "restarts": 0}
-    given = {"first": first, "candidates": candidates, "block": block, "passes": passes, "t": t, "p": p}
-    for name, value in (given | {"restarts": restarts}).items():
-        if value is not None and value < low[name]:
-            raise ParameterError(f"two-phase: {name} must be at least {low[name]}, not {value}")
     matches, facts = two_phase_matches(
         part,
         k,
@@ -401,4 +391,6 @@ TWO_PHASE = Algorithm(
     guarantee="k-regular",
     complexity="O(n^2 q / B + k n B^2) per pass, B = 256",
     summary="the least loss on whole tables, for a minute of work",
+    colour="#56b4e9",
+    shape="hex",
 )

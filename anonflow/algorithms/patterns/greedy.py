@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, qi_costs, whole_costs
+from anonflow.algorithms.patterns.language import PREDICATES, mask_costs, pattern_masks, qi_costs, whole_costs
 from anonflow.algorithms.patterns.row_choices import choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.patterns import place_rows, place_rows_jit
+from anonflow.option import Option
 from anonflow.partition import limited
 from anonflow.table.records import Records, equal_columns
 
 __all__ = ["PATTERN_GUIDED", "pattern_guided", "place", "publish_places", "within_boundaries"]
 
+Patterns = Annotated[Any, Option("Patterns", in_form=False, words=("all", "none", *PREDICATES))]
+Weights = Annotated[Any, Option("Weights of columns", in_form=False)]
 
 LARGEST = 30_000_000
 """Patterns times row types up to which a local search is made."""
 
 
 def pattern_guided(
-    part: Partition, k: int, *, patterns: Any = "all", weights: Any = None, local_search: bool = False
+    part: Partition,
+    k: int,
+    *,
+    patterns: Patterns = "all",
+    weights: Weights = None,
+    local_search: Annotated[bool, Option("Local search")] = False,
 ) -> Outcome:
     """Suppress entries so that every class has k rows and every row follows one of the given patterns.
 
@@ -37,15 +45,18 @@ def pattern_guided(
         P records.
     k : int
     patterns : "all", mapping or sequence
+        Which columns may be hidden together: all, predicates, or a list of patterns.
+
         All 2^q patterns (q <= 20); predicates such as ``{at-most: 2, never: [education], fallback: all}``; or
         a list of patterns, of which each is a list of columns to suppress, a text of 0 and 1, or predicates:
         see :func:`anonflow.algorithms.patterns.language.pattern_masks`.
     weights : mapping, optional
         Column -> what suppressing one of its entries costs; 1 for the others.
     local_search : bool, optional
-        Whether rows then move between the classes that they fit, while that lowers the cost
-        (:func:`anonflow.algorithms.patterns.row_choices.searched`): never worse, and many times as slow where
-        there are many patterns. Off, the result is the paper's.
+        Rows move between classes while that hides fewer entries: never worse, slower.
+
+        They move between the classes that they fit (:func:`anonflow.algorithms.patterns.row_choices.searched`), which
+        is many times as slow where there are many patterns. Off, the result is the paper's.
 
     Returns
     -------
@@ -61,7 +72,7 @@ def pattern_guided(
 
     Notes
     -----
-    Paper 5, the greedy heuristic; its order of equally many suppressed QIs is that of the binary number whose
+    Bredereck 2013, the greedy heuristic; its order of equally many suppressed QIs is that of the binary number whose
     most significant bit is the first QI, increasing, so the last QI is suppressed first. O(p P q) time for p
     patterns, O(P q) memory. The information loss asked for is not looked at: the cost is suppressed entries.
     Weights are the outlook of the paper's section 4. Patterns that suppress a QI whose boundary does not
@@ -69,8 +80,6 @@ def pattern_guided(
     """
     domains = part.records.domains
     masks = within_boundaries(part.records, pattern_masks(domains, patterns, weights))
-    if not isinstance(local_search, bool):
-        raise ParameterError("pattern-guided: local_search is True or False")
     if not local_search:
         labels, used = place(part.records, masks, k)
         return publish_places(part.records, masks, labels, used, weights)
@@ -194,4 +203,7 @@ PATTERN_GUIDED = Algorithm(
     guarantee="k-anonymity",
     complexity="O(p n q) for p patterns",
     summary="values stay exact or are hidden; you say which columns may be hidden together",
+    colour="#8a8a8a",
+    shape="hex",
+    hides=True,
 )

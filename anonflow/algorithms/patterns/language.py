@@ -1,4 +1,4 @@
-"""Patterns of suppression: lists, a small language of predicates, or all of them (paper 5)."""
+"""Patterns of suppression: lists, a small language of predicates, or all of them (Bredereck 2013)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pattern-guided k-anonymity with the fewest suppressions (paper 5, section 2.2): an integer program."""
+"""Pattern-guided k-anonymity with the fewest suppressions (Bredereck 2013, section 2.2): an integer program."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy import optimize, sparse
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.enumeration import row_assignment, transported, two
-from anonflow.algorithms.patterns.greedy import place, publish_places, within_boundaries
+from anonflow.algorithms.patterns.greedy import Patterns, Weights, place, publish_places, within_boundaries
 from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, whole_costs
 from anonflow.algorithms.patterns.relaxation import relaxed
-from anonflow.algorithms.patterns.row_choices import Choices, choices_of, searched
+from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.errors import ParameterError
+from anonflow.option import Option
 
-__all__ = ["PATTERN_GUIDED_OPTIMAL", "Choices", "choices_of", "pattern_guided_optimal"]
+__all__ = ["PATTERN_GUIDED_OPTIMAL", "RowChoices", "choices_of", "pattern_guided_optimal"]
 
 GRACE = 0.4
 """Seconds past the time limit that a solver is waited for, which mostly ends by itself."""
-
-WAYS = ("ilp", "row-assignment", "two", "auto")
 
 LARGEST = 1_500_000
 """Choices of a pattern by a row type up to which the integer program is tried."""
@@ -34,10 +33,10 @@ def pattern_guided_optimal(
     part: Partition,
     k: int,
     *,
-    patterns: Any = "all",
-    weights: Any = None,
-    time_limit: float = 60.0,
-    exact: str = "ilp",
+    patterns: Patterns = "all",
+    weights: Weights = None,
+    time_limit: Annotated[float, Option("Time limit (seconds)", least=0, below=1e9, time_limit=True)] = 60.0,
+    exact: Annotated[Literal["ilp", "row-assignment", "two", "auto"], Option("Proof by")] = "ilp",
 ) -> Outcome:
     """Suppress as few entries as possible so that every class has k rows and every row follows a pattern.
 
@@ -46,12 +45,18 @@ def pattern_guided_optimal(
     part : Partition
         P records.
     k : int
-    patterns, weights
-        As :func:`anonflow.algorithms.patterns.greedy.pattern_guided` takes them.
+    patterns : "all", mapping or sequence
+        Which columns may be hidden together, as pattern-guided takes it
+        (:func:`anonflow.algorithms.patterns.greedy.pattern_guided`).
+    weights : mapping, optional
+        Column -> what suppressing one of its entries costs; 1 for the others.
     time_limit : float
-        Seconds for the integer program of one partition. When they are over, the best solution found is
-        published, and the facts say how far it can be from the best there is.
+        For each partition; when it is over, the best result found is kept.
+
+        It is that of the integer program, and the facts say how far the result can be from the best there is.
     exact : {"ilp", "row-assignment", "two", "auto"}, optional
+        Integer program; or an enumeration, for small tables.
+
         ``ilp``: the integer program. ``row-assignment``: Theorem 3's enumeration, for at most 16 instances of
         patterns. ``two``: Theorem 2, for k = 2. ``auto``: the first of these two that fits, else ``ilp``. The
         time limit is that of the integer program.
@@ -67,11 +72,11 @@ def pattern_guided_optimal(
     Raises
     ------
     ParameterError
-        If a pattern, a weight, the time limit or `exact` is none, or the table too large for it.
+        If a pattern or a weight is none, `exact` is not for this k, or the table too large for it.
 
     Notes
     -----
-    Paper 5, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k compatible rows
+    Bredereck 2013, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k compatible rows
     are dropped; the cheapest instance left to each row bounds from below, and if the heuristic's solution
     meets the bound it is published. Else a local search improves it
     (:func:`anonflow.algorithms.patterns.row_choices.searched`), and a choice that costs so much more than its row's cheapest that
@@ -85,10 +90,6 @@ def pattern_guided_optimal(
     remainder: they are published as suppressed records are. Exponential time at worst. The wall clock
     decides where an unproven search stops, so only proven results are the same everywhere.
     """
-    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < 1e9:
-        raise ParameterError("pattern-guided-optimal: time_limit is a number of seconds, such as 60")
-    if exact not in WAYS:
-        raise ParameterError(f"pattern-guided-optimal: exact is one of {', '.join(WAYS)}")
     if exact == "two" and k != 2:
         raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
     end = time.monotonic() + time_limit
@@ -144,7 +145,7 @@ def pattern_guided_optimal(
     )
 
 
-def _enumerated(choices: Choices, exact: str) -> np.ndarray | None:
+def _enumerated(choices: RowChoices, exact: str) -> np.ndarray | None:
     """An optimum by Theorem 2 or 3; None where ``auto`` finds neither to fit."""
     for name, way in (("row-assignment", row_assignment), ("two", two)):
         if exact == name:
@@ -157,7 +158,7 @@ def _enumerated(choices: Choices, exact: str) -> np.ndarray | None:
     return None
 
 
-def _relaxation(choices: Choices, cost: int, end: float) -> int:
+def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
     """The relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
     if len(choices.kind) > LARGEST:
         return 0
@@ -173,7 +174,7 @@ def _relaxation(choices: Choices, cost: int, end: float) -> int:
     return bound
 
 
-def _solve(choices: Choices, end: float) -> tuple[np.ndarray | None, int]:
+def _solve(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
     """How many rows make each choice, if a solution was found in time, and a bound from below."""
     if end <= time.monotonic() or len(choices.kind) > LARGEST:
         return None, 0
@@ -261,4 +262,8 @@ PATTERN_GUIDED_OPTIMAL = Algorithm(
     guarantee="k-anonymity",
     complexity="exponential at worst; stops at a time limit with a proven gap",
     summary="the fewest hidden entries there can be, or how far from it the result may be",
+    colour="#2a7fb8",
+    shape="star",
+    small=True,
+    hides=True,
 )

@@ -9,14 +9,14 @@ import numpy as np
 from anonflow.kernels.pattern_search import move_rows, move_rows_jit
 from anonflow.table.records import Records, equal_columns
 
-__all__ = ["Choices", "choices_of", "searched"]
+__all__ = ["RowChoices", "choices_of", "searched"]
 
 PASSES = 50
 """Passes of the local search at most; it ends when one gains nothing, mostly after a few."""
 
 
 @dataclass(eq=False)
-class Choices:
+class RowChoices:
     """What each row type may choose: an instance of a pattern, or to be suppressed.
 
     Attributes
@@ -94,7 +94,7 @@ class Choices:
         return labels, used
 
 
-def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int, k: int) -> Choices:
+def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int, k: int) -> RowChoices:
     """All choices in instances of at least k compatible rows, and suppression; O(p t q).
 
     Parameters
@@ -130,7 +130,7 @@ def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int,
             patterns.append(np.full(len(good), p))
             prices.append(np.full(len(good), costs[p]))
             used += int(dense.max()) + 1
-    return Choices(
+    return RowChoices(
         k,
         row_type.astype(np.int64),
         rows.astype(np.int64),
@@ -151,12 +151,12 @@ def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarr
     return np.unique(key, return_inverse=True)[1]
 
 
-def searched(choices: Choices, used: np.ndarray, compiled: bool = True) -> np.ndarray:
+def searched(choices: RowChoices, used: np.ndarray, compiled: bool = True) -> np.ndarray:
     """A solution that costs no more than a given one: rows move between the instances that they fit.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RowChoices
         All choices there are, as :func:`choices_of` makes them.
     used : numpy.ndarray, shape (n,), int64
         The pattern of each record, -1 where it is suppressed; equal records have the same.

@@ -11,7 +11,7 @@ import param
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.background import Background
-from anonflow.dashboards.session.workspace import Run, Workspace
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
 from anonflow.risk import Scene, usual
@@ -118,7 +118,7 @@ class ExploreModel(param.Parameterized):
         self._chosen_changed()
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> FinishedRun | None:
         """The chosen run, None where there is none with a result."""
         return self.workspace.chosen_run
 

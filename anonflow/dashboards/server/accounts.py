@@ -6,7 +6,6 @@ import base64
 import hashlib
 import hmac
 import ipaddress
-import os
 import re
 import secrets
 import threading
@@ -15,9 +14,10 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from anonflow.errors import ParameterError
+from anonflow.errors import AnonflowError, ParameterError
+from anonflow.whole_file import OWNER_ONLY, write_whole
 
-__all__ = ["Accounts", "Patience", "SignedIn", "add_account", "hashed", "network_of"]
+__all__ = ["Accounts", "LoginThrottle", "SignedIn", "add_account", "hashed", "network_of"]
 
 # 32 MB and about a tenth of a second for each guess
 _N, _R, _P = 1 << 15, 8, 1
@@ -53,14 +53,13 @@ def add_account(path: Path, name: str, password: str) -> None:
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         kept = [line for line in lines if line.partition(":")[0] != name]
-        beside = path.with_name(f".{secrets.token_hex(8)}")
-        with os.fdopen(
-            os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8"
-        ) as stream:
-            stream.write("\n".join([*kept, f"{name}:{hashed(password)}"]) + "\n")
-        os.replace(beside, path)
     except OSError as error:
-        raise ParameterError(f"{path}: cannot be written: {error.strerror}; name another file") from None
+        raise ParameterError(f"{path}: cannot be read: {error.strerror}; name another file") from None
+    text = "\n".join([*kept, f"{name}:{hashed(password)}"]) + "\n"
+    try:
+        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"), OWNER_ONLY)
+    except AnonflowError as error:
+        raise ParameterError(error.message) from None
 
 
 class Accounts:
@@ -181,7 +180,7 @@ def network_of(address: str) -> str:
     return str(ipaddress.ip_network((found, 64), strict=False))
 
 
-class Patience:
+class LoginThrottle:
     """Wrong guesses make the next one wait: twice as long each time, by name and by address.
 
     Parameters

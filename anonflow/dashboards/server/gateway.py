@@ -1,4 +1,4 @@
-"""The wall before the server: every request passes it, static files and websockets too.
+"""The gateway before the server: every request passes it, static files and websockets too.
 
 Who asks under a foreign name (DNS rebinding), comes from a foreign page, or has not signed in gets no further.
 """
@@ -18,9 +18,9 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
 from tornado.routing import Router
 from tornado.web import Application, RequestHandler, create_signed_value, decode_signed_value
 
-from anonflow.dashboards.server.accounts import Accounts, Patience, SignedIn, network_of
+from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
 
-__all__ = ["Wall"]
+__all__ = ["Gateway"]
 
 COOKIE = "anonflow-user"
 DAYS = 1.0
@@ -39,7 +39,7 @@ POLICY = (
 """Panel's pages run inline scripts and compile some of their own; but nothing may be asked of another host."""
 
 
-class Wall(Router):
+class Gateway(Router):
     """A router before an application.
 
     Parameters
@@ -68,7 +68,7 @@ class Wall(Router):
         self.accounts = accounts
         # an address may have several users, so it waits later than a name with it. A name alone never waits: whoever
         # guesses elsewhere would lock its user out; how many guesses there are in all is bounded by their memory
-        self.patience = {"pair": Patience(5), "address": Patience(20)}
+        self.throttles = {"pair": LoginThrottle(5), "address": LoginThrottle(20)}
         self.signed_in = SignedIn(DAYS * 86400)
         self._sockets: dict[str, weakref.WeakSet[Any]] = {}
         self.guessing = asyncio.Semaphore(GUESSES)
@@ -77,8 +77,8 @@ class Wall(Router):
         self._own = Application(
             [
                 (r"/health", _Health, {"healthy": healthy}),
-                (r"/login", _Login, {"wall": self}),
-                (r"/logout", _Logout, {"wall": self}),
+                (r"/login", _Login, {"gateway": self}),
+                (r"/logout", _Logout, {"gateway": self}),
             ],
             default_handler_class=_Refused,
             default_handler_args={"status": 404, "said": "There is no such page."},
@@ -243,8 +243,8 @@ class _ToLogin(_Handler):
 
 
 class _Login(_Handler):
-    def initialize(self, wall: Wall) -> None:
-        self._wall = wall
+    def initialize(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
     def get(self) -> None:
         self._form()
@@ -265,16 +265,16 @@ class _Login(_Handler):
         )
 
     async def post(self) -> None:
-        wall = self._wall
+        gateway = self._gateway
         name = self.get_body_argument("name", "")[:64]
         password = self.get_body_argument("password", "", strip=False)  # spaces at its ends are part of it
         address = network_of(str(self.request.remote_ip))
         guesses = [
-            (wall.patience["pair"], f"{name} {address}"),
-            (wall.patience["address"], address),
+            (gateway.throttles["pair"], f"{name} {address}"),
+            (gateway.throttles["address"], address),
         ]
-        assert wall.accounts is not None
-        async with wall.guessing:
+        assert gateway.accounts is not None
+        async with gateway.guessing:
             wait = max(patience.wait(key) for patience, key in guesses)
             if wait > 0:
                 self.set_header("Retry-After", str(int(wait) + 1))
@@ -283,19 +283,19 @@ class _Login(_Handler):
             for patience, key in guesses:  # before the answer is known: guesses side by side count, too
                 patience.failed(key)
             loop = asyncio.get_running_loop()
-            allowed = await loop.run_in_executor(None, wall.accounts.allow, name, password)
+            allowed = await loop.run_in_executor(None, gateway.accounts.allow, name, password)
         if not allowed:
             self._form("The name or the password is wrong.", 403)
             return
         for patience, key in guesses:
             patience.passed(key)
-        wall.sign_out(self.request)  # whoever signs in again, or as somebody else, has one session
+        gateway.sign_out(self.request)  # whoever signs in again, or as somebody else, has one session
         self.set_cookie(
             COOKIE,
-            wall.cookie_for(name),
+            gateway.cookie_for(name),
             httponly=True,
             samesite="Lax",
-            secure=wall.secure,
+            secure=gateway.secure,
             max_age=int(DAYS * 86400),
         )
         query = self.request.query
@@ -303,14 +303,14 @@ class _Login(_Handler):
 
 
 class _Logout(_Handler):
-    def initialize(self, wall: Wall) -> None:
-        self._wall = wall
+    def initialize(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
     def get(self) -> None:
         # a link, or a picture on another page, must not sign anybody out
         self.finish(_page("Sign out", '<form method="post"><button type="submit">Sign out</button></form>'))
 
     def post(self) -> None:
-        self._wall.sign_out(self.request)
-        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._wall.secure)
+        self._gateway.sign_out(self.request)
+        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._gateway.secure)
         self.redirect("/login", status=303)

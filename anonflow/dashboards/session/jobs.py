@@ -15,11 +15,11 @@ from anonflow.engine.execution.events import PartitionDone
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
 
-__all__ = ["Job", "Run", "sentence", "summary"]
+__all__ = ["FinishedRun", "Job", "sentence", "summary"]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FinishedRun:
     """A finished run.
 
     Attributes

@@ -11,7 +11,6 @@ import numpy as np
 from anonflow import utility
 from anonflow.algorithms.anonymize import assemble
 from anonflow.algorithms.diversity.diversify import check_diversity, diversify
-from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.view import sizes_of
@@ -74,7 +73,7 @@ def combine(
     method = algorithm_named(spec.algorithm)
     parameters = {
         "loss": measure_named(spec.loss),
-        "partition_size": even_size(one.run.partition.cut, spec.k, spec.options.get("reciprocal")),
+        "partition_size": spec.method.partition_size(one.run.partition.cut, spec.k, spec.options),
         "order": one.run.partition.order,
         **spec.options,
         **({} if spec.boundaries else {"boundaries": False}),

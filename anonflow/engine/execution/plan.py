@@ -13,7 +13,6 @@ import numpy as np
 
 from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k, partition_rng
-from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.engine.execution import tasks
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.errors import InfeasibleError
@@ -113,7 +112,7 @@ def why_not(run: Run, records: Records) -> str | None:
 
 def _cuts(run: Run, records: Records) -> list[slice]:
     k = check_k(run.anonymize.k, records.n)
-    size = even_size(run.partition.cut, k, run.anonymize.options.get("reciprocal"))
+    size = run.anonymize.method.partition_size(run.partition.cut, k, run.anonymize.options)
     if run.anonymize.boundaries:
         return partitions.cuts(records, size, k)
     return partitions.cut(records.n, size, k)

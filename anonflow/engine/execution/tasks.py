@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from anonflow import loss
 from anonflow.algorithms.anonymize import partition_rng, solve, within
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.errors import AnonflowError, unforeseen
-from anonflow.table import Records, Table
+from anonflow.table import Column, Records, Schema, Table
 
 __all__ = [
     "OF_THE_WHOLE",
@@ -41,7 +41,7 @@ __all__ = [
     "ready",
 ]
 
-OF_THE_WHOLE = (*DIVERSITY, "pattern", "boundary")
+OF_THE_WHOLE = tuple(name for name, criterion in CRITERIA.items() if not criterion.adds_up)
 """Criteria that are checked on the whole release, not partition by partition."""
 
 
@@ -243,10 +243,8 @@ class _Subject:
 
 def _bare_table(records: Records) -> Table:
     """A table of quasi-identifiers only: all that a partition's task has."""
-    table = object.__new__(Table)
-    table.frame = pd.DataFrame(index=pd.RangeIndex(records.n))
-    table.records = records
-    return table
+    roles = {domain.column: Column(domain.column, "quasi-identifier") for domain in records.domains}
+    return Table.coded(records, Schema(roles), (), {})
 
 
 def given_up(alone: bool) -> PartitionResult:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from anonflow import utility
 from anonflow.criteria.request import read_criteria
 from anonflow.engine.execution.tasks import OF_THE_WHOLE
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, FlowError
 from anonflow.table.read import csv_batches, parquet_fields, parquet_files
@@ -20,9 +21,7 @@ __all__ = ["ADDED_UP", "ROWS", "fields_of", "pieces_of"]
 ROWS = 1 << 18
 """Rows of a piece, where the flow does not say."""
 
-ADDED_UP = (
-    "gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions", "suppressed", "stars", "violations",
-)  # fmt: skip
+ADDED_UP = utility.measures_by_record()
 """Measures of which partitions give a number each."""
 
 _ADVICE = {
@@ -109,19 +108,31 @@ def _problems(flow: Flow) -> list[str]:
     return list(dict.fromkeys(problems))
 
 
-def fields_of(flow: Flow) -> pa.Schema:
+def fields_of(flow: Flow, fingerprint: Fingerprint) -> pa.Schema:
     """The columns of a flow's source, seen without reading its rows.
+
+    Parameters
+    ----------
+    flow : Flow
+    fingerprint : Fingerprint
+        Of its source.
 
     Raises
     ------
     DataError
-        If it cannot be read.
+        If it cannot be read, or has changed.
     """
     source, path = flow.spec.table.source, flow.source_path
     assert path is not None
     if source.parquet is not None:
-        return parquet_fields(path)
+        return parquet_fields(path, opener=fingerprint.open)
     first = next(
-        csv_batches(path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing)
+        csv_batches(
+            path,
+            delimiter=source.delimiter,
+            encoding=source.encoding,
+            missing=source.missing,
+            opener=fingerprint.open,
+        )
     )
     return first.schema

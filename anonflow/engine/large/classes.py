@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from anonflow import utility
 from anonflow.engine.large.spill import as_numpy, read_batch, write_batches
-from anonflow.utility.measures import Asked
+from anonflow.utility.measures import MeasureRequest
 
 __all__ = ["add_classes", "deal_classes"]
 
@@ -88,13 +88,13 @@ def _shelf(cells: np.ndarray, shelves: int) -> np.ndarray:
 
 
 def add_classes(
-    ready: Asked, names: Sequence[str], files: Sequence[str], shelf: int
+    ready: MeasureRequest, names: Sequence[str], files: Sequence[str], shelf: int
 ) -> dict[str, tuple[float, ...]]:
     """What a shelf's classes add to each measure.
 
     Parameters
     ----------
-    ready : Asked
+    ready : MeasureRequest
     names : sequence of str
         The measures.
     files : sequence of str

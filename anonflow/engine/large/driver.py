@@ -13,7 +13,6 @@ import pyarrow as pa
 from anonflow import partition as partitions
 from anonflow import utility
 from anonflow.algorithms.anonymize import check_k
-from anonflow.algorithms.freeform.reciprocal import even_size
 from anonflow.engine.context import Session
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.combine import infeasible
@@ -117,7 +116,8 @@ class Large:
 
     def _look(self) -> None:
         flow = self.flow
-        fields = fields_of(flow)
+        fingerprint = self.session.fingerprint
+        fields = fields_of(flow, fingerprint)
         schema = flow.schema
         check_columns(fields.names, schema)
         self.columns = tuple(
@@ -127,13 +127,18 @@ class Large:
         self.fields: dict[str, pa.DataType] = {name: fields.field(name).type for name in self.columns}
         source, path = flow.spec.table.source, flow.source_path
         assert path is not None
-        self.pieces = None if source.parquet is None else reading.parquet_pieces(path, self.rows)
+        self.pieces = (
+            None if source.parquet is None else reading.parquet_pieces(path, self.rows, fingerprint.open)
+        )
         if self.pieces is None:
             into = self.spill.file("source-")
-            found = self.all([Call(reading.rewrite, (str(path), source, self.columns, self.rows, into))])
+            given = (str(path), source, self.columns, self.rows, into, fingerprint.open)
+            found = self.all([Call(reading.rewrite, given)])
             self.pieces = found[0]
         assert self.pieces is not None
-        looks = self.all([Call(scan.scan, (piece, schema, self.columns)) for piece in self.pieces])
+        looks = self.all(
+            [Call(scan.scan, (piece, schema, self.columns)) for piece in self.pieces], fingerprint
+        )
         if not looks:
             raise DataError("the table has no rows")
         self.starts = [0]
@@ -149,7 +154,8 @@ class Large:
             )
         self.found: scan.Found = whole
         self.n: int = whole.kept
-        self.coders, self.domains = scan.coders(whole, schema)
+        with fingerprint.others_read():
+            self.coders, self.domains = scan.coders(whole, schema)
         self.outline = Outline(self.n, whole.rows - whole.kept, self.columns, schema, self.domains)
         self.session.tell_about(unnamed, self.outline.dropped)
 
@@ -161,7 +167,7 @@ class Large:
         for run in self.flow.runs:
             try:
                 k = check_k(run.anonymize.k, self.n)
-                size = even_size(run.partition.cut, k, run.anonymize.options.get("reciprocal"))
+                size = run.anonymize.method.partition_size(run.partition.cut, k, run.anonymize.options)
                 cuts = partitions.cut(self.n, size, k)
             except InfeasibleError as error:
                 if len(self.flow.runs) == 1:
@@ -184,6 +190,7 @@ class Large:
                 for piece, start, file in zip(self.pieces, self.starts, files, strict=True)
             ],
             self.coders,
+            self.session.fingerprint,
         )
         cuts = sorting.splitters(samples, -(-self.n // self.rows))
         ends: list[Any] = [None, *cuts, None]

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.large.spill import read_batch, write_batches
 from anonflow.errors import DataError
-from anonflow.table.coding import missing_cells
-from anonflow.table.read import csv_batches, parquet_files
+from anonflow.table.domain import missing_cells
+from anonflow.table.read import Opener, csv_batches, parquet_files
 from anonflow.table.schema import Schema
 
 __all__ = ["Piece", "kept_rows", "parquet_pieces", "read_piece", "rewrite"]
@@ -39,7 +39,7 @@ class Piece:
     rows: int
 
 
-def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
+def parquet_pieces(path: Path, rows: int, opener: Opener | None = None) -> list[Piece] | None:
     """A Parquet source as pieces of about as many rows; None where its row groups are too large for that.
 
     Parameters
@@ -47,6 +47,8 @@ def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
     path : pathlib.Path
         A file, or a folder of files.
     rows : int
+    opener : callable, optional
+        Opens each file.
 
     Raises
     ------
@@ -56,7 +58,7 @@ def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
     pieces = []
     for file in parquet_files(path):
         try:
-            about = pq.ParquetFile(file).metadata
+            about = pq.ParquetFile(opener(file) if opener else file).metadata
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise DataError(f"{file}: is no readable Parquet file ({type(error).__name__})") from None
         groups: list[int] = []
@@ -75,7 +77,9 @@ def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
     return pieces
 
 
-def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, into: str) -> list[Piece]:
+def rewrite(
+    path: str, source: SourceSpec, columns: Sequence[str], rows: int, into: str, opener: Opener | None = None
+) -> list[Piece]:
     """Write a source that cannot be cut where it lies as Arrow files, from its first row to its last.
 
     Parameters
@@ -88,6 +92,8 @@ def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, in
         Of a piece.
     into : str
         Beginning of the files' names.
+    opener : callable, optional
+        Opens each file of the source.
 
     Returns
     -------
@@ -111,7 +117,7 @@ def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, in
 
     waiting: list[pa.RecordBatch] = []
     held = 0
-    for batch in _batches(path, source, columns, rows):
+    for batch in _batches(path, source, columns, rows, opener):
         while batch.num_rows:
             part = batch.slice(0, rows - held)
             batch = batch.slice(part.num_rows)
@@ -125,23 +131,33 @@ def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, in
     return pieces
 
 
-def _batches(path: str, source: SourceSpec, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+def _batches(
+    path: str, source: SourceSpec, columns: Sequence[str], rows: int, opener: Opener | None
+) -> Iterator[pa.RecordBatch]:
     if source.parquet is not None:
         for file in parquet_files(path):
             try:
-                for batch in pq.ParquetFile(file).iter_batches(min(rows, 1 << 16), columns=list(columns)):
+                content = pq.ParquetFile(opener(file) if opener else file)
+                for batch in content.iter_batches(min(rows, 1 << 16), columns=list(columns)):
                     yield _plain(pa.Table.from_batches([batch]).select(list(columns))).to_batches()[0]
             except (pa.ArrowException, OSError, UnicodeError) as error:
                 raise DataError(f"{file}: cannot be read ({type(error).__name__})") from None
         return
     for batch in csv_batches(
-        path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing
+        path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
     ):
         yield batch.select(list(columns))
 
 
-def read_piece(piece: Piece, columns: Sequence[str]) -> pa.Table:
+def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = None) -> pa.Table:
     """The rows of a piece.
+
+    Parameters
+    ----------
+    piece : Piece
+    columns : sequence of str
+    opener : callable, optional
+        Opens the file of a source; what the run itself put aside needs none.
 
     Raises
     ------
@@ -151,7 +167,7 @@ def read_piece(piece: Piece, columns: Sequence[str]) -> pa.Table:
     if piece.groups is None:
         return pa.Table.from_batches([read_batch(piece.path)])
     try:
-        with pq.ParquetFile(piece.path) as file:
+        with pq.ParquetFile(opener(Path(piece.path)) if opener else piece.path) as file:
             table = file.read_row_groups(list(piece.groups), columns=list(columns))
         return _plain(table.select(list(columns)))
     except (pa.ArrowException, OSError, UnicodeError) as error:

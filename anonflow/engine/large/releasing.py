@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonflow.criteria.request import Asked as Criterion
+from anonflow.criteria.request import CriterionRequest as Criterion
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine.execution.tasks import Matched, Settings, peak_memory

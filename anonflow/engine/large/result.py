@@ -18,7 +18,7 @@ from anonflow.engine.execution.result import RunResult
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.large.units import UnitDone, added
 from anonflow.table import Domain, Schema
-from anonflow.utility.measures import Asked
+from anonflow.utility.measures import MeasureRequest
 
 __all__ = ["Outline", "facts_of", "guarantee_of", "result_of"]
 
@@ -63,7 +63,7 @@ def result_of(
     run: Run,
     outline: Outline,
     done: Sequence[UnitDone],
-    ready: Asked,
+    ready: MeasureRequest,
     sums: Sequence[Mapping[str, tuple[float, ...]]],
 ) -> RunResult:
     """A run's units put together.
@@ -74,7 +74,7 @@ def result_of(
     outline : Outline
     done : sequence of UnitDone
         In order.
-    ready : Asked
+    ready : MeasureRequest
         The measures.
     sums : sequence of mapping
         What each shelf adds to the measures of classes; none of these without it.
@@ -97,7 +97,7 @@ def result_of(
     if done[0].kind == "classes" and suppressed:
         pairs = sorted([*pairs, (suppressed, suppressed)])
     found = utility.finish_sums(ready, sums) if sums else {}
-    rest = Asked({name: ready.prepared[name] for name in done[0].measures})
+    rest = MeasureRequest({name: ready.prepared[name] for name in done[0].measures})
     found |= utility.finalize(rest, utility.combine(rest, [one.measures for one in done]))
     return RunResult(
         run.number,

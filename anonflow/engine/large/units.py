@@ -23,7 +23,7 @@ from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.table import Domain, Records
-from anonflow.utility.measures import Asked
+from anonflow.utility.measures import MeasureRequest
 
 __all__ = [
     "Joined",
@@ -89,7 +89,7 @@ class Shared:
     """
 
     domains: tuple[Domain, ...]
-    ready: dict[int, Asked]
+    ready: dict[int, MeasureRequest]
     shelves: int
 
 
@@ -296,7 +296,7 @@ def results_of(file: str, settings: Settings, domains: tuple[Domain, ...], unit:
 
 
 def _told(
-    file: str, positions: np.ndarray, records: Records, results: Sequence[PartitionResult], ready: Asked,
+    file: str, positions: np.ndarray, records: Records, results: Sequence[PartitionResult], ready: MeasureRequest,
     hidden: str, classes: str, shelves: int, found: bool,
 ) -> UnitDone:  # fmt: skip
     outcomes = [result.matched.outcome for result in results if isinstance(result.matched, Matched)]

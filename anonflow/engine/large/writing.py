@@ -206,7 +206,7 @@ def publish_large(
     )
     if not report.ok:
         return replace(report, owner=None, seconds=time.perf_counter() - session.clock)
-    session.events.check()
+    session.before_publishing()
     if session.keeper is not None:
         session.keeper.publishing(session.seed)
     report = session.step("publish", lambda: publish.write_all(session, large.outline, report, shelves))

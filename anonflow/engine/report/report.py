@@ -14,6 +14,8 @@ import numpy as np
 from markupsafe import Markup
 
 from anonflow import __version__
+from anonflow.algorithms.registry import look_of
+from anonflow.criteria.registry import CRITERIA, promise_of
 from anonflow.drawing import plots
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.engine.execution.result import RunReport, RunResult
@@ -25,27 +27,7 @@ from anonflow.utility.frontier import frontier
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LIMITS", "PROMISES", "comparison", "limits_of", "page", "render"]
-
-PROMISES = {
-    "k-regular": (
-        "Every published row has k originals that could be its own, and the one that is was drawn so that each "
-        "has probability exactly 1/k, for whoever knows the quasi-identifiers of everybody in the table."
-    ),
-    "k-anonymity": "Every published row has the same quasi-identifiers as at least k - 1 others.",
-    "k-concealment": (
-        "Every original could be matched with at least k published rows in some complete matching; how likely "
-        "each of them is, is not promised."
-    ),
-    "(1,k)": "Every original is covered by at least k published rows.",
-    "(k,1)": "Every published row covers at least k originals.",
-    "(k,k)": "Every original is covered by at least k published rows, and every published row covers at least k originals.",
-}
-
-_NO_MATCHES = (
-    "Covering is not matching: who knows that everybody is in the table can rule out rows that lie on no complete "
-    "matching, and may be left with one. Publish k-concealment or a k-regular release instead."
-)
+__all__ = ["LIMITS", "comparison", "limits_of", "page", "render"]
 
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
@@ -55,18 +37,11 @@ LIMITS = (
     "Only columns named as quasi-identifiers are generalized; what else is published is as it was, on another row.",
 )
 
-_BY_GUARANTEE = {
-    "k-regular": "Who knows for certain which rows belong to some people can rule out choices for others: "
-    "heterogeneous generalization loses more by this than classes of equal rows do.",
-    "k-concealment": "The matches of a k-concealed record are not equally likely. Who runs the method with other seeds, in "
-    "polynomial time, named the right row for 0.34 of the people at k = 5, where 1/k is 0.20.",
-    **dict.fromkeys(("(1,k)", "(k,1)", "(k,k)"), _NO_MATCHES),
-}
-
 
 def limits_of(*guarantees: str) -> list[str]:
     """What releases with these guarantees do not protect from, a sentence each."""
-    return [*LIMITS, *dict.fromkeys(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)]
+    own = [CRITERIA[one].warning for one in guarantees if one in CRITERIA]
+    return [*LIMITS, *dict.fromkeys(warning for warning in own if warning)]
 
 
 PATTERNS = 60
@@ -206,12 +181,19 @@ def page(
         ],
         sentences=[row["sentence"] for row in attacks or ()],
         warnings=warnings,
-        promise=" ".join(PROMISES[one] for one in guarantees if one in PROMISES)
+        promise=" ".join([*filter(None, map(promise_of, guarantees)), *_of_diversity(results)])
         or "What each method promises is named above, among what was checked.",
         limits=limits_of(*guarantees),
         version=__version__,
         flow=name,
     )
+
+
+def _of_diversity(results: Sequence[RunResult]) -> list[str]:
+    """What diversified runs promise and cost, a sentence each."""
+    made = [result.anonymization for result in results if result.anonymization is not None]
+    told = [str(each.facts[name]) for each in made for name in ("compared", "promise") if name in each.facts]
+    return [f"{sentence}." for sentence in dict.fromkeys(told)]
 
 
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
@@ -299,7 +281,7 @@ def _detail(result: RunResult, several: bool) -> dict[str, Any]:
 def _patterns(result: RunResult) -> dict[str, Any] | None:
     """Of a pattern-guided run, which columns are hidden together and in how many rows: a grid to look at."""
     made = result.anonymization
-    if made is None or made.algorithm.family != "pattern":
+    if made is None or not made.algorithm.hides:
         return None
     used, counts = np.unique(made.generalization.whole().T, axis=0, return_counts=True)
     order = np.lexsort([-counts, used.sum(axis=1)])[:PATTERNS]
@@ -344,7 +326,9 @@ def _frontier(results: tuple[RunResult, ...]) -> Markup:
             "<h2>Risk and utility</h2><p>The risk is what is promised, one in k; down and to the left is better. No run "
             "beats those on the dashed line in both: {}.</p>"
         ).format(", ".join(points[at][1] for at in best)),
-        risk_and_loss(points, best, "risk, 1/k", "GCP"),
+        risk_and_loss(
+            points, best, "risk, 1/k", "GCP", {one.algorithm: look_of(one.algorithm) for one in runs}
+        ),
     ]
     return Markup("").join(parts)
 

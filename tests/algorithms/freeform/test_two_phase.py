@@ -16,13 +16,12 @@ import anonflow as af
 from anonflow import loss as losses
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.two_phase import (
+    TWO_PHASE,
     improve,
     near_blocks,
     stretches,
-    two_phase,
     two_phase_matches,
 )
-from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
@@ -174,6 +173,5 @@ def test_all_records_equal_or_all_in_one() -> None:
 
 @pytest.mark.parametrize("option", [{"first": 0}, {"block": 1}, {"passes": -1}])
 def test_options_out_of_range(option: dict[str, int]) -> None:
-    part = Partition(random_table(5).records, "ncp", np.random.default_rng(0))
     with pytest.raises(ParameterError, match="two-phase"):
-        two_phase(part, 2, **option)
+        TWO_PHASE.check_options(option)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 from markupsafe import Markup
 
 from anonflow.drawing.plots import COLOURS
 
-__all__ = ["SHAPES", "Mark", "mark_of", "sparkline"]
+__all__ = ["SHAPES", "Mark", "sparkline"]
 
 SHAPES = {
     "circle": "M-5 0A5 5 0 1 0 5 0A5 5 0 1 0 -5 0Z",
@@ -23,26 +24,8 @@ SHAPES = {
 }
 """Outlines around (0, 0), under the names that bokeh has for them."""
 
-_ORDER = (
-    "greedy",
-    "hungarian",
-    "nh",
-    "k-concealment",
-    "mondrian",
-    "two-phase",
-    "k-member",
-    "agglomerative",
-    "forest",
-    "sort-greedy",
-    "min-cost-flow",
-    "optimal",
-    "greedy-cka",
-    "pattern-guided",
-    "pattern-guided-optimal",
-)
-"""Methods that are compared most often first: they share no colour."""
 
-
+@dataclass(frozen=True)
 class Mark:
     """The look of one method.
 
@@ -54,9 +37,14 @@ class Mark:
         A name of ``SHAPES``.
     """
 
-    def __init__(self, at: int) -> None:
-        self.colour = COLOURS[at % len(COLOURS)]
-        self.shape = list(SHAPES)[at % len(SHAPES)]
+    colour: str
+    shape: str
+
+    @classmethod
+    def by_name(cls, name: str) -> Mark:
+        """The look of a method that declares none: the same everywhere and always."""
+        at = sum(name.encode())
+        return cls(COLOURS[at % len(COLOURS)], list(SHAPES)[at % len(SHAPES)])
 
     def svg(self, size: int = 14) -> Markup:
         """The mark alone, to stand beside its name."""
@@ -64,20 +52,6 @@ class Mark:
             f'<svg viewBox="-7 -7 14 14" width="{size}" height="{size}" aria-hidden="true" '
             f'style="vertical-align:-2px"><path d="{SHAPES[self.shape]}" fill="{self.colour}"/></svg>'
         )
-
-
-def mark_of(algorithm: str) -> Mark:
-    """The look of a method; the same everywhere and always.
-
-    Colours come round after seven methods and shapes after eight, so that the first 56 differ in one of them.
-
-    Notes
-    -----
-    A method that is not known gets a look by its name.
-    """
-    if algorithm in _ORDER:
-        return Mark(_ORDER.index(algorithm))
-    return Mark(len(_ORDER) + sum(algorithm.encode()) % 40)
 
 
 def sparkline(values: Sequence[float], title: str, most: float | None = None, width: int = 96) -> Markup:
