@@ -36,6 +36,8 @@ class Option:
         A few words, for a form.
     least : float or None
         The smallest number it may be.
+    most : float or None
+        The largest number it may be.
     below : float or None
         What a number must be below.
     step : float
@@ -64,6 +66,7 @@ class Option:
 
     label: str = ""
     least: float | None = None
+    most: float | None = None
     below: float | None = None
     step: float = 1.0
     whole: bool = False
@@ -92,6 +95,7 @@ class Option:
             return "true or false" if self.kind is bool else "text"
         words = "a whole number" if self.kind is int or self.whole else "a number"
         bounds = [f"of at least {self.least:g}"] if self.least is not None else []
+        bounds += [f"at most {self.most:g}"] if self.most is not None else []
         bounds += [f"below {self.below:g}"] if self.below is not None else []
         return " ".join([words, " and ".join(bounds)]).strip()
 
@@ -108,6 +112,7 @@ class Option:
         return (
             math.isfinite(number)
             and (self.least is None or number >= self.least)
+            and (self.most is None or number <= self.most)
             and (self.below is None or number < self.below)
             and (not self.whole or number == int(number))
         )

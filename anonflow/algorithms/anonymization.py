@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -180,28 +181,57 @@ class Anonymization:
             raise ParameterError(f"{self.algorithm.name} makes no matches to take apart; greedy does")
         return assignments(self.matches)
 
-    def release(self, seed: int | None = None) -> Release:
+    def again(self, seed: int | bytes | str | None = None) -> Anonymization:
+        """The same method with the same parameters on the same table, with another seed.
+
+        Parameters
+        ----------
+        seed : bytes, str or int, optional
+
+        Raises
+        ------
+        InfeasibleError
+            If this time there is no solution.
+        """
+        from anonflow.algorithms.anonymize import anonymize
+
+        settings = {name: value for name, value in self.parameters.items() if name != "budget"}
+        return anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)
+
+    def release(
+        self, seed: int | bytes | str | None = None, *, owner: str | PathLike[str] | None = None
+    ) -> Release:
         """Draw one assignment, shuffle, and build what is published.
 
         Parameters
         ----------
-        seed : int, optional
-            A secret of at least 128 bits makes the same release again; the operating system's randomness
-            without it.
+        seed : bytes, str or int, optional
+            A secret makes the same release of the same table again: at least 16 bytes, at least 32 hexadecimal
+            digits, or an integer of as many bits; the operating system's randomness without it.
+        owner : path, optional
+            The owner's folder: keyed marks of the people are kept there, so that a later release of the same or
+            overlapping people warns, in whatever process. Without it only a second release of this object does.
 
         Raises
         ------
         ParameterError
-            If the seed is no non-negative integer.
+            If the seed is none that can be used.
+        DataError
+            If the owner's folder cannot be used.
 
         Warns
         -----
-        UserWarning
-            If a published column is nearly unique or monotone, or a release was drawn before.
+        SeedWarning
+            If the seed is an integer below 2^64: it is found again by trying.
+        ReleaseWarning
+            If published columns are nearly unique, monotone or follow from quasi-identifiers, or a release was drawn
+            before; if people of this table are in an earlier release that the owner's folder knows.
         """
-        from anonflow.release import publish
+        from anonflow.release import publish, publish_once
 
-        return publish(self, seed=seed)
+        if owner is None:
+            return publish(self, seed=seed)
+        return publish_once(self, owner, seed)
 
     def __repr__(self) -> str:
         hidden = int(self.suppressed.sum())

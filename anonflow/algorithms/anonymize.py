@@ -21,6 +21,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
 from anonflow.partition import bounded, divided, limited, unbounded
+from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Records, Table
 
 __all__ = [
@@ -46,7 +47,7 @@ def anonymize(
     partition_size: int | str | None = None,
     order: str = "lexicographic",
     loss: str = "ncp",
-    seed: int | None = None,
+    seed: int | bytes | str | None = None,
     workers: int | None = None,
     boundaries: bool = True,
     budget: float | None = None,
@@ -71,8 +72,9 @@ def anonymize(
         What partitions are cut along.
     loss : str
         The information loss to keep low.
-    seed : int, optional
-        For methods that use randomness; the same seed gives the same bits whatever the workers.
+    seed : bytes, str or int, optional
+        For methods that use randomness; the same seed gives the same bits whatever the workers. Of methods whose
+        secrecy rests on it (k-concealment) it is a secret as that of a release, 128 bits.
     workers : int, optional
         Threads; as many as there are processors without it.
     boundaries : bool, optional
@@ -117,6 +119,8 @@ def anonymize(
     seconds = check_budget(partition_size, budget, method.effort)
     threads = _threads(workers)
     entropy = checked_seed(seed)
+    if method.rests_on_seed(options):
+        warn_of_small_seed(seed)
     records = within(table.records, method, boundaries)
     found: Fitted | Effort | None = None
     if partition_size != AUTO:

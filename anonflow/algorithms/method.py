@@ -176,6 +176,10 @@ class Algorithm:
         """Its colour and shape."""
         return Mark(self.colour, self.shape) if self.colour and self.shape else Mark.by_name(self.name)
 
+    def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
+        """Whether whoever finds the seed again learns the rows: records are published with their own values."""
+        return bool({**self.options, **options}.get("randomized", False))
+
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that the method does not have, and values that they may not be.
 

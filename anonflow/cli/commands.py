@@ -262,12 +262,15 @@ def verify(
         typer.echo(answer.to_json())
     else:
         rows = [
-            [one.criterion, "holds" if one.holds else "FAILS", str(one.failed), one.detail] for one in answer
+            [one.criterion, one.verdict, "-" if one.holds is None else str(one.failed), one.detail]
+            for one in answer
         ]
         typer.echo(shown(["criterion", "verdict", "records failing", "how"], rows, right=[2]))
     for one in answer:
         if not one.holds:
             typer.echo(f"anonflow: {one.sentence()}", err=True)
+    for remark in answer.remarks:
+        typer.echo(f"anonflow: {remark}", err=True)
     return 0 if answer else 1
 
 

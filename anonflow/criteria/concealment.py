@@ -188,6 +188,6 @@ K_CONCEALMENT = Criterion(
     sentence="Every original has at least k matches: rows on a perfect matching of who covers whom.",
     promise="Every original could be matched with at least k published rows in some complete matching; how likely "
     "each of them is, is not promised.",
-    warning="k-concealment assumes an attacker whose computations are polynomially bounded: the matches of a "
-    "record are not equally likely, and who could count all complete matchings would know how likely each is.",
+    warning="The matches of a k-concealed record are not equally likely. Who runs the method with other seeds, in "
+    "polynomial time, named the right row for 0.34 of the people at k = 5, where 1/k is 0.20.",
 )

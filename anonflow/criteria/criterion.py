@@ -58,8 +58,8 @@ class Criterion:
 
     @property
     def of_a_column(self) -> bool:
-        """Whether it looks at a sensitive column."""
-        return "column" in self.options
+        """Whether it looks at the sensitive values of rows that belong together: a diversity criterion."""
+        return "per" in self.options
 
     def findings(self, evidence: Evidence, parameters: Mapping[str, Any]) -> list[Finding]:
         """What the check finds.

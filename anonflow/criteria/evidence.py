@@ -15,7 +15,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table, equal_columns
 from anonflow.table.domain import WHOLE
-from anonflow.table.marks import cell_text
+from anonflow.table.marks import coded_texts, joint_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,9 +75,9 @@ def subject_of(subject: Any) -> Subject:
     import pandas as pd
 
     if isinstance(subject, str | PathLike):
-        from anonflow.table.read import read_frame
+        from anonflow.table.spreadsheets import read_published
 
-        subject = read_frame(subject)
+        subject = read_published(subject)
     if isinstance(subject, pd.DataFrame):
         return Subject(len(subject), None, subject)
     certificate = getattr(subject, "certificate", None)
@@ -199,7 +199,9 @@ class Evidence:
         """Labels of published rows whose quasi-identifiers read the same, shape (n,), int64."""
         if self.frame is None:
             return self.published.classes()
-        return equal_columns([_codes(self.frame[name], {}, False) for name in self.table.qi_columns], self.n)
+        return equal_columns(
+            [coded_texts(self.frame[name], {}, False) for name in self.table.qi_columns], self.n
+        )
 
     @cached_property
     def others(self) -> tuple[str, ...]:
@@ -300,7 +302,7 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     frame = subject.frame
     assert frame is not None
     _check_columns(table, frame)
-    published = Generalization.parse(frame, table.domains)
+    published = Generalization.parse(frame, table.domains, canonical=True)
     suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
     return Evidence(table, table.records, published, False, frame, suppressed, **common)
 
@@ -312,39 +314,6 @@ def _stars(cells: pd.Series) -> np.ndarray:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     return (cells == WHOLE).to_numpy(dtype=bool, na_value=False)
-
-
-def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
-    """Codes of the values of a column, the same for originals and published rows.
-
-    Numbers are compared as numbers also where one of the two is text, as in a CSV file.
-
-    Returns
-    -------
-    texts : dict
-        Text -> code.
-    original, shown : numpy.ndarray, int64
-    """
-    import pandas as pd
-
-    numeric = any(
-        pd.api.types.is_numeric_dtype(c.dtype) and not pd.api.types.is_bool_dtype(c.dtype)
-        for c in (original, shown)
-    )
-    texts: dict[str, int] = {}
-    sides = [_codes(cells, texts, numeric) for cells in (original, shown)]
-    return texts, sides[0], sides[1]
-
-
-def _codes(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
-    """The code of each cell's text; texts that are not known yet are added."""
-    import pandas as pd
-
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(cells.cat.categories.dtype)
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
-    return np.array(codes, np.int64)[at]
 
 
 def _check_columns(table: Table, frame: pd.DataFrame) -> None:

@@ -14,6 +14,7 @@ from anonflow.criteria.diversity import (
     RECURSIVE_L_DIVERSITY,
     T_CLOSENESS,
 )
+from anonflow.criteria.linkable import LINKABLE_COLUMNS
 from anonflow.criteria.regular import K_REGULAR
 
 __all__ = ["CRITERIA", "promise_of"]
@@ -35,6 +36,7 @@ CRITERIA: dict[str, Criterion] = {
         ENTROPY_L_DIVERSITY,
         RECURSIVE_L_DIVERSITY,
         T_CLOSENESS,
+        LINKABLE_COLUMNS,
     )
 }  # fmt: skip
 

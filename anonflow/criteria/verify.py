@@ -9,6 +9,7 @@ import numpy as np
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.covers import covers
 from anonflow.criteria.evidence import Evidence, Subject, collect, subject_of
+from anonflow.criteria.order import order_remarks
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding, Verification
@@ -53,12 +54,13 @@ def verify(
     certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
         The owner's claim of which originals each published row matches. Criteria about matches are then
         checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
-        of its own, ``certificate``, names them.
+        of its own, ``certificate``, names them; where that cannot be told, the finding is not checked.
 
     Returns
     -------
     Verification
-        True only if every criterion holds. A release with another number of rows fails all of them.
+        True only if every criterion holds and could be checked. A release with another number of rows fails all of
+        them. Of a file or frame it remarks that a draw cannot be read off it, and what its order looks like.
 
     Raises
     ------
@@ -93,11 +95,19 @@ def verify(
         findings = [
             finding for each in asked for finding in CRITERIA[each.name].findings(evidence, each.parameters)
         ]
-    if changed is not None and changed.any():
+    if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
+        findings.append(Finding("certificate", None, detail=_NO_OTHERS))
+    elif changed is not None and changed.any():
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
-    return Verification(tuple(findings), table.n, k)
+    # a release in memory is known to be drawn
+    remarks = () if getattr(subject, "truth", None) is not None else order_remarks(evidence)
+    return Verification(tuple(findings), table.n, k, remarks)
 
 
+_NO_OTHERS = (
+    "the release lacks columns that the table publishes, so it cannot be told whether its rows are those that the "
+    "certificate was made with, nor which values belong to which row"
+)
 _CHANGED = "not the rows that the certificate was made with: changed, or in another place"
 
 

@@ -16,8 +16,9 @@ from anonflow.engine.execution.combine import with_findings
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import attacked
-from anonflow.release import Release, publish, write_release
+from anonflow.release import Earlier, Release, SeedWarning, publish, write_release
 from anonflow.table import Table
+from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -61,6 +62,15 @@ def release_of(
     assert anonymization is not None
     warn_of_earlier(session)
     release = session.step("draw", lambda: _draw(session, anonymization), picked.number)
+    if session.owner is not None and not session.replayed:
+        overlap = Earlier(session.owner.path.parent).overlap(table, release)
+        if overlap:
+            session.warn(overlap.sentence())
+    told = (
+        None if session.flow.table_path is None else formula_warning(release.frame, session.flow.table_path)
+    )
+    if told:
+        session.warn(told)
     promised = result.guarantee if release.certificate is None else release.certificate.criterion
     asked = read_criteria(session.flow.criteria, promised)
     checked = session.step(
@@ -84,6 +94,7 @@ def warn_of_earlier(session: Session) -> None:
 def _draw(session: Session, anonymization: Anonymization) -> Release:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", SeedWarning)  # the session has said it
         release = publish(anonymization, seed=session.seed)
     for warning in said:
         session.warn(str(warning.message))
@@ -182,6 +193,8 @@ def write_all(
         session.owner.write_seed(session.seed)
         if release is not None:
             session.owner.write_certificate(release)
+        if isinstance(table, Table) and report.release is not None and not session.replayed:
+            Earlier(session.owner.path.parent).keep(table, report.release)
     if flow.table_path is not None and release is not None:
         flow.table_path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(flow.table_path, release.write_release)

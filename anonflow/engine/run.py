@@ -32,7 +32,7 @@ __all__ = ["run"]
 def run(
     flow: str | PathLike[str] | Flow,
     *,
-    seed: int | None = None,
+    seed: int | bytes | str | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
     replay: str | PathLike[str] | None = None,
@@ -46,9 +46,9 @@ def run(
     Parameters
     ----------
     flow : path or Flow
-    seed : int, optional
-        A secret of at least 128 random bits that makes the same run again; new ones from the operating
-        system without it. It is kept in the owner's folder.
+    seed : bytes, str or int, optional
+        A secret of at least 128 random bits that makes the same run again: 16 bytes, 32 hexadecimal digits or an
+        integer; new ones from the operating system without it. It is kept in the owner's folder.
     scheduler : str, optional
         ``threads``, ``processes``, or the address of a running Dask scheduler, such as
         ``tcp://10.0.0.5:8786``; what the flow says without it. The result does not depend on it, nor on `workers`.

@@ -42,6 +42,8 @@ class Table:
         The published columns, in the table's order; identifiers and unnamed columns are gone, as are the
         records that a ``missing: drop`` rule names.
     schema : Schema
+    identifiers : pandas.DataFrame
+        The identifiers of the same records: the owner's, to recognize people in a later table.
     records : Records
         The quasi-identifiers (QIs) as codes, over domains in schema order.
     unpublished : tuple of str
@@ -76,6 +78,7 @@ class Table:
             _records is not None
         ):  # a part of a table: checked, cut down to what is published, and coded before
             self.frame, self.records = frame, _records
+            self.identifiers = frame.iloc[:, :0]
             return
         _check_frame(frame, self.schema)
         columns = self.schema.columns
@@ -92,6 +95,8 @@ class Table:
         self.unpublished = tuple(str(name) for name in frame.columns if name not in published)
         self.unnamed = tuple(str(name) for name in frame.columns if name not in columns)
         self.frame = frame.loc[kept, published] if self.dropped else frame[published]
+        identifying = [n for n in frame.columns if n in columns and columns[n].role == "identifier"]
+        self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
         self.records = self._coded()
 
     @classmethod
@@ -203,6 +208,16 @@ class Table:
         """Published columns that are no QIs, in the table's order."""
         return tuple(name for name in self.frame.columns if self.schema[name].role != "quasi-identifier")
 
+    @property
+    def unit_columns(self) -> tuple[str, ...]:
+        """What people are recognized by in another table: identifiers, or quasi-identifiers where there are none."""
+        return tuple(str(name) for name in self.identifiers.columns) or self.qi_columns
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """The cells of :attr:`unit_columns`: the owner's, never published."""
+        return self.identifiers if len(self.identifiers.columns) else self.frame[list(self.qi_columns)]
+
     @cached_property
     def sensitive(self) -> tuple[str, ...]:
         """Names of the sensitive columns, in the table's order."""
@@ -223,6 +238,7 @@ class Table:
         """
         part = Table(self.frame.iloc[index], self.schema, _records=self.records.take(index))
         part.unpublished, part.unnamed = self.unpublished, self.unnamed
+        part.identifiers = self.identifiers.iloc[index]
         return part
 
     def __len__(self) -> int:

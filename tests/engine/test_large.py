@@ -121,7 +121,10 @@ def compared(memory: Path, pieces: Path, table: str = "release.parquet", **setti
     for left, right in zip(a.columns, b.columns, strict=True):
         assert left.column == right.column
         assert (left.loss, left.exact, left.whole) == pytest.approx((right.loss, right.exact, right.whole))
-    assert one.warnings == two.warnings
+    # what columns tell together, and what follows from quasi-identifiers, is looked for in memory only
+    assert [said for said in one.warnings if "together" not in said and "follows" not in said] == list(
+        two.warnings
+    )
     assert not list(owners[1].glob("pieces-*"))
     assert stat.S_IMODE(owners[1].stat().st_mode) == 0o700
     return two

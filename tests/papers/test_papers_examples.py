@@ -45,7 +45,8 @@ def test_paper_1_table_1_derives_from_its_matches() -> None:
 def test_paper_1_table_1_is_3_regular_and_covers_more() -> None:
     table = table_of("freeform_example")
     printed = datasets.freeform_example_anonymized()
-    assert met(table, printed, 3) == set(SEVEN) - {"k-anonymity"}
+    # the printed 20-59 spans the domain, which has one way to be written
+    assert met(table, printed.replace({"Salary": {"20-59": "*"}}), 3) == set(SEVEN) - {"k-anonymity"}
     graph = consistency_graph(table.records, Generalization.parse(printed, table.domains))
     covered = graph.degrees()[1][graph.published.label]
     assert (covered >= 3).all()

@@ -396,8 +396,9 @@ def test_8_a_failed_check_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
     def swapped(anonymization: Any, **more: Any) -> Release:
         release = real(anonymization, **more)
         frame = release.frame.copy()
-        frame.loc[0, "age"] = "18"
-        frame.loc[1, "age"] = "80"
+        ages = anonymization.table.frame["age"].astype(int)
+        frame.loc[0, "age"] = str(ages.min())
+        frame.loc[1, "age"] = str(ages.max())
         return Release(frame, release.certificate, release.truth)
 
     monkeypatch.setattr(engine_publishing, "publish", swapped)

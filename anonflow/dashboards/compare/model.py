@@ -256,7 +256,7 @@ def verdict(run: FinishedRun) -> str:
     """What the checks of a run said: text and a symbol."""
     if run.result.problem is not None:
         return "✗ no result"
-    passed = sum(finding.holds for finding in run.result.findings)
+    passed = sum(bool(finding.holds) for finding in run.result.findings)
     return f"{'✓' if run.ok else '✗'} {passed} of {len(run.result.findings)} hold"
 
 

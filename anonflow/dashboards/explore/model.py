@@ -34,9 +34,12 @@ ATTACKERS = {
     "journalist": "has a register",
     "marketer": "links everybody",
     "linker": "rules rows out",
+    "linkable-columns": "uses other columns",
     "insider": "knows others' rows",
     "replay": "guesses the seed",
+    "simulator": "tries other seeds",
     "order": "reads the rows' order",
+    "intersection": "has earlier releases",
     "homogeneity": "wants the secret",
     "counting": "counts all matchings",
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any
@@ -17,7 +18,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
 from tornado.routing import Router
 from tornado.web import Application, RequestHandler, create_signed_value, decode_signed_value
 
-from anonflow.dashboards.server.accounts import Accounts, LoginThrottle
+from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
 
 __all__ = ["Gateway"]
 
@@ -65,8 +66,11 @@ class Gateway(Router):
         self.inside = inside
         self.hosts = {name.lower() for name in hosts} | set(LOCAL)
         self.accounts = accounts
-        # an address may have several users, and a name several attackers: these wait later than the two together
-        self.throttles = {"pair": LoginThrottle(5), "address": LoginThrottle(20), "name": LoginThrottle(100)}
+        # an address may have several users, so it waits later than a name with it. A name alone never waits: whoever
+        # guesses elsewhere would lock its user out; how many guesses there are in all is bounded by their memory
+        self.throttles = {"pair": LoginThrottle(5), "address": LoginThrottle(20)}
+        self.signed_in = SignedIn(DAYS * 86400)
+        self._sockets: dict[str, weakref.WeakSet[Any]] = {}
         self.guessing = asyncio.Semaphore(GUESSES)
         self.secure = secure
         self._secret = secrets.token_bytes(32)
@@ -96,6 +100,8 @@ class Gateway(Router):
             if request.method in ("GET", "HEAD") and path == "/" and not _is_websocket(request):
                 return self._own.get_handler_delegate(request, _ToLogin)
             return self._refuse(request, 403, "Sign in first.")
+        if self.accounts is not None and _is_websocket(request):
+            self._remember_socket(request)
         return self.inside.find_handler(request, **kwargs)
 
     def is_ours(self, host: str | None) -> bool:
@@ -116,12 +122,35 @@ class Gateway(Router):
         kept = cookies.get(COOKIE)
         if kept is None:
             return None
+        number = self._number(kept)
+        return None if number is None else self.signed_in.user(number)
+
+    def cookie_for(self, name: str) -> str:
+        """The signed value of the cookie of a new session of a user."""
+        return create_signed_value(self._secret, COOKIE, self.signed_in.begin(name)).decode("ascii")
+
+    def sign_out(self, request: HTTPServerRequest) -> None:
+        """End a request's session: its cookie is worth nothing any more, and what is open with it is closed."""
+        kept = request.cookies.get(COOKIE)
+        number = None if kept is None else self._number(kept.value)
+        if number is None:
+            return
+        self.signed_in.end(number)
+        for stream in list(self._sockets.pop(number, ())):
+            stream.close()
+
+    def _number(self, kept: str) -> str | None:
         found = decode_signed_value(self._secret, COOKIE, kept, max_age_days=DAYS)
         return None if found is None else found.decode("utf-8", "replace")
 
-    def cookie_for(self, name: str) -> str:
-        """The signed value of a user's cookie."""
-        return create_signed_value(self._secret, COOKIE, name).decode("ascii")
+    def _remember_socket(self, request: HTTPServerRequest) -> None:
+        number = self._number(request.cookies[COOKIE].value)
+        stream = getattr(request.connection, "stream", None)
+        if number is None or stream is None:
+            return
+        for old in [key for key in self._sockets if self.signed_in.user(key) is None]:
+            del self._sockets[old]
+        self._sockets.setdefault(number, weakref.WeakSet()).add(stream)
 
     def _own_page(self, request: HTTPServerRequest) -> bool:
         """Whether a request comes from a page of this server, as far as browsers say where it comes from."""
@@ -239,11 +268,10 @@ class _Login(_Handler):
         gateway = self._gateway
         name = self.get_body_argument("name", "")[:64]
         password = self.get_body_argument("password", "", strip=False)  # spaces at its ends are part of it
-        address = str(self.request.remote_ip)
+        address = network_of(str(self.request.remote_ip))
         guesses = [
             (gateway.throttles["pair"], f"{name} {address}"),
             (gateway.throttles["address"], address),
-            (gateway.throttles["name"], name),
         ]
         assert gateway.accounts is not None
         async with gateway.guessing:
@@ -261,6 +289,7 @@ class _Login(_Handler):
             return
         for patience, key in guesses:
             patience.passed(key)
+        gateway.sign_out(self.request)  # whoever signs in again, or as somebody else, has one session
         self.set_cookie(
             COOKIE,
             gateway.cookie_for(name),
@@ -278,5 +307,10 @@ class _Logout(_Handler):
         self._gateway = gateway
 
     def get(self) -> None:
+        # a link, or a picture on another page, must not sign anybody out
+        self.finish(_page("Sign out", '<form method="post"><button type="submit">Sign out</button></form>'))
+
+    def post(self) -> None:
+        self._gateway.sign_out(self.request)
         self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._gateway.secure)
-        self.redirect("/login")
+        self.redirect("/login", status=303)

@@ -17,6 +17,7 @@ from typing import Any
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.events import Cancelled, EventStream
 from anonflow.engine.execution.fusing import batched, fused, is_task
+from anonflow.engine.execution.trust import guarded, security_of
 from anonflow.engine.flows.spec import SCHEDULER
 from anonflow.errors import AnonflowError
 
@@ -219,6 +220,7 @@ class Crew:
                 processes=True,
                 dashboard_address="127.0.0.1:0",  # without a host it would answer the whole network
                 silence_logs=logging.CRITICAL,
+                **guarded(),
                 **more,
             ) as cluster,
         ):
@@ -237,7 +239,7 @@ class Crew:
         from distributed import Client
 
         try:
-            client = Client(where, timeout=CONNECT, set_as_default=False)
+            client = Client(where, timeout=CONNECT, set_as_default=False, security=security_of(where))
         except (OSError, TimeoutError, ValueError):
             raise AnonflowError(
                 f"{where}: no scheduler answers there in {CONNECT} seconds; start one with 'dask scheduler', "

@@ -79,7 +79,7 @@ def _value(option: Option) -> dict[str, Any]:
     """What an option may be."""
     if option.kind is None:
         return {"anyOf": [{"enum": list(option.words)}, {}]} if option.words else {}
-    bounds = {"minimum": option.least, "exclusiveMaximum": option.below}
+    bounds = {"minimum": option.least, "maximum": option.most, "exclusiveMaximum": option.below}
     number: dict[str, Any] = {word: bound for word, bound in bounds.items() if bound is not None}
     one = {
         bool: {"type": "boolean"},

@@ -27,6 +27,13 @@ __all__ = [
 ]
 
 
+_IN_PYTHON = {
+    "simulator": "af.attack(table, release, risk.Simulator(anonymization=...))",
+    "intersection": "af.attack(table, release, earlier=[...])",
+}
+"""Attackers that need more than a flow has."""
+
+
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is wrong with a method's parameters: (parameter, problem) for each."""
     problems = []
@@ -91,6 +98,9 @@ def attacker_problem(attacker: Any) -> str | None:
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
     if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
         return "'replay' tries seeds on a release in Python: af.attack(table, release, risk.Replayer(...))"
+    for name, how in _IN_PYTHON.items():
+        if attacker == name or (isinstance(attacker, Mapping) and name in attacker):
+            return f"{name!r} is for Python: {how}"
     if attacker == "journalist" or (isinstance(attacker, Mapping) and set(attacker) == {"journalist"}):
         given = attacker["journalist"] if isinstance(attacker, Mapping) else None
         if (

@@ -60,8 +60,8 @@ class Showing:
         Records.
     suppressed : int
         How many of them are.
-    seed : int
-        A secret.
+    seed : bytes
+        A secret, of this table's draw.
     key : str
         Of the marks.
     dealt : str
@@ -80,7 +80,7 @@ class Showing:
     asked: tuple[Criterion, ...]
     n: int
     suppressed: int
-    seed: int = field(repr=False)
+    seed: bytes = field(repr=False)
     key: str = field(repr=False)
     dealt: str
     hidden: str | None
@@ -113,7 +113,7 @@ class UnitReleased:
     memory: int
 
 
-def deal_rows(n: int, seed: int, into: str) -> None:
+def deal_rows(n: int, seed: bytes, into: str) -> None:
     """Deal every row to a shelf, into a file.
 
     Raises
@@ -126,7 +126,7 @@ def deal_rows(n: int, seed: int, into: str) -> None:
             stream.write(block.tobytes())
 
 
-def draw_hidden(files: Sequence[str], seed: int, into: str) -> None:
+def draw_hidden(files: Sequence[str], seed: bytes, into: str) -> None:
     """Permute the other columns of all suppressed records among them, into a file.
 
     Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,11 @@ import pyarrow as pa
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.large.reading import Piece, kept_rows, read_piece
 from anonflow.errors import AnonflowError, DataError
-from anonflow.release.publish import telling
+from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
+from anonflow.table.marks import Content
 
 __all__ = ["Coder", "Found", "Sketch", "coders", "published_kind", "scan", "sketched", "stand_in"]
 
@@ -97,7 +98,7 @@ class Sketch:
 
     def told(self, name: str) -> str | None:
         """What the column tells of who is who; None if nothing."""
-        return telling(name, self.counts, bool((self.runs == 1).all()), 1 << self.level)
+        return telling(name, self.counts, int(self.runs.sum()) - len(self.counts), 1 << self.level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,8 @@ class Found:
         Other columns.
     beyond : frozenset of str
         Other columns with whole numbers that 64 bits with a sign cannot hold.
+    content : Content
+        Of the rows that are kept, for the words of the draw.
     """
 
     rows: int
@@ -124,6 +127,7 @@ class Found:
     missing: dict[str, int]
     sketches: dict[str, Sketch]
     beyond: frozenset[str] = frozenset()
+    content: Content = field(default_factory=lambda: Content(0, 0))
 
     def then(self, other: Found) -> Found:
         """This one's rows and those that follow.
@@ -145,6 +149,7 @@ class Found:
             {name: count + other.missing[name] for name, count in self.missing.items()},
             {name: sketch.then(other.sketches[name]) for name, sketch in self.sketches.items()},
             self.beyond | other.beyond,
+            self.content.then(other.content),
         )
 
 
@@ -185,7 +190,8 @@ def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequen
             continue
         values[name] = cells.value_counts(sort=False, dropna=True)
         _check_distinct(name, len(values[name]))
-    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond))
+    content = Content.of(frame, columns)
+    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond), content)
 
 
 def _check_distinct(name: str, count: int) -> None:

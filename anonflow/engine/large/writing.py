@@ -33,6 +33,7 @@ from anonflow.engine.large.units import Unit, UnitDone
 from anonflow.release import Certificate, RandomWords
 from anonflow.release.certificate import versions
 from anonflow.release.draw import shelf_count
+from anonflow.release.randomness import seed_of_table
 from anonflow.release.tables import write_parts
 from anonflow.table.marks import KEY_LENGTH
 
@@ -231,10 +232,11 @@ def _showing(large: Large, result: RunResult, units: Sequence[tuple[Unit, UnitDo
         for name in large.columns
         if large.flow.schema[name].role != "quasi-identifier"
     }
-    key = RandomWords(session.seed).lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
+    seed = seed_of_table(session.seed, large.found.content.to_bytes())
+    key = RandomWords(seed).lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
     return Showing(
         large.flow.schema, large.domains, large.columns, kinds, result.k, guarantee, result.algorithm,
-        tuple(read_criteria(large.flow.criteria, guarantee)), large.n, suppressed, session.seed, key,
+        tuple(read_criteria(large.flow.criteria, guarantee)), large.n, suppressed, seed, key,
         large.spill.file("dealt"), large.spill.file("hidden.npz") if suppressed else None,
     )  # fmt: skip
 
@@ -244,7 +246,7 @@ def _draw(
 ) -> list[UnitReleased]:
     from anonflow.engine.large.driver import Call
 
-    seed = large.session.seed
+    seed = showing.seed
     first = [Call(deal_rows, (showing.n, seed, showing.dealt))]
     if showing.hidden is not None:
         files = [done.hidden for _, done in units if done.hidden is not None]

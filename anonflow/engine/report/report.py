@@ -151,7 +151,7 @@ def page(
     source = files("anonflow.engine.report").joinpath("report.html.j2").read_text(encoding="utf-8")
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
     first = shown[0] if shown else None
-    passed = sum(finding.holds for result in results for finding in result.findings)
+    passed = sum(bool(finding.holds) for result in results for finding in result.findings)
     asked = sum(len(result.findings) for result in results)
     guarantees = list(dict.fromkeys(result.guarantee for result in results))
     return template.render(

@@ -478,6 +478,7 @@ def towns(values: list[str], towns_of: list[str]) -> Table:
     )
 
 
+@pytest.mark.filterwarnings("ignore:column:anonflow.release.ReleaseWarning")
 @pytest.mark.parametrize("algorithm", ["mondrian", "k-concealment", "greedy"])
 def test_a_boundary_class_without_diversity_is_suppressed(algorithm: str) -> None:
     ill = ["flu", "cold"] * 6 + ["flu", "flu", "cold", "flu", "flu", "flu"] + ["cold"] * 6

@@ -231,8 +231,14 @@ def test_nothing_but_health_and_the_login_is_open(running: Callable[..., Running
     forged = signed.replace("|", "|0", 1)
     assert one.ask(Cookie=forged)[0] == 302
     assert one.ask(Cookie='anonflow-user="anna"')[0] == 302
-    status, headers, _ = one.ask(path="/logout", Cookie=signed)
-    assert status == 302
+    here = f"http://127.0.0.1:{one.port}"
+    assert (
+        one.ask(path="/logout", Cookie=signed)[0] == 200
+    )  # a page with a button: looking at it changes nothing
+    assert one.ask("POST", "/logout", "", Cookie=signed, Origin="http://evil.test")[0] == 403
+    assert one.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
+    status, headers, _ = one.ask("POST", "/logout", "", Cookie=signed, Origin=here)
+    assert status == 303
     assert 'anonflow-user=""' in headers["Set-Cookie"]
 
 
