@@ -1,342 +1,438 @@
-"""Units of partitions: matched, verified, measured and kept by one task, told to the client as sums."""
+"""Batches of partitions: one task solves one, and tells the client sums, never a record."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from anonflow import utility
-from anonflow.algorithms.assembly import gathered_facts
+from anonflow.algorithms.assembly import gathered, left_out
 from anonflow.algorithms.method import Outcome
+from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
-from anonflow.engine.execution.combine import spread_of
 from anonflow.engine.execution.tasks import Failed, Matched, Measured, PartitionResult, Settings
-from anonflow.engine.large.classes import deal_classes
-from anonflow.engine.large.sorting import POSITION, Ordered, codes_of
-from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
-from anonflow.errors import AnonflowError
-from anonflow.generalization import Generalization
+from anonflow.loss import record_costs
+from anonflow.partition import Cuts
 from anonflow.table import Domain, Records
 from anonflow.utility.measures import Asked
 
 __all__ = [
-    "Joined",
-    "Keep",
-    "PartitionTold",
+    "ADDED_UP",
+    "Batch",
+    "BatchDone",
+    "BatchFailed",
+    "Place",
+    "Results",
+    "Rows",
     "Shared",
-    "Unit",
-    "UnitDone",
+    "Summary",
+    "Tally",
     "added",
-    "join",
-    "results_of",
-    "save",
-    "solve_unit",
-    "units_of",
+    "batches_of",
+    "joined",
+    "solve_batch",
+    "summary_of",
+    "tallied",
 ]
 
 ROWS = 1 << 16
-"""Rows of a unit, at least, where there are as many."""
+"""Rows of a batch, at most, where partitions are smaller."""
+
+SHARE = 1 / 64
+"""Of a table's rows that a batch has, at most, where partitions are smaller: the workers have several each."""
+
+ADDED_UP = (
+    "gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions", "suppressed", "stars", "violations",
+)  # fmt: skip
+"""Measures of which partitions give a number each."""
 
 
 @dataclass(frozen=True)
-class Unit:
-    """Consecutive partitions of a run.
+class Batch:
+    """Consecutive partitions of a run, and the rows between them: what lies in no partition is suppressed.
 
     Attributes
     ----------
     number : int
     first : int
         Number of its first partition.
+    start, stop : int
+        Places in the run's order.
     bounds : tuple of (int, int)
-        Places in the order where each partition starts and ends.
+        Places where each partition starts and ends.
     """
 
     number: int
     first: int
+    start: int
+    stop: int
     bounds: tuple[tuple[int, int], ...]
 
+    @property
+    def parts(self) -> list[np.ndarray]:
+        """Which of the batch's rows each partition has."""
+        return [np.arange(start - self.start, stop - self.start) for start, stop in self.bounds]
 
-def units_of(cuts: Sequence[slice], rows: int | None = None) -> list[Unit]:
-    """Partitions as units of about as many rows; a partition is never divided."""
-    units: list[Unit] = []
-    rows = ROWS if rows is None else rows
+    @property
+    def left(self) -> np.ndarray:
+        """Which of the batch's rows lie in no partition."""
+        out = np.ones(self.stop - self.start, bool)
+        for start, stop in self.bounds:
+            out[start - self.start : stop - self.start] = False
+        return np.flatnonzero(out)
+
+    def __str__(self) -> str:
+        last = self.first + len(self.bounds) - 1
+        return f"partition {last}" if last == self.first else f"partitions {self.first} to {last}"
+
+
+def batches_of(cuts: Cuts, n: int) -> Iterator[Batch]:
+    """Partitions as batches, one after the other; together they have every row once.
+
+    Which they are depends on the cuts and on n alone, so that what is added up batch by batch is the same whoever
+    adds it up. A partition is never divided.
+    """
+    most = min(ROWS, int(n * SHARE))
     waiting: list[tuple[int, int]] = []
-    for number, cut in enumerate(cuts):
+    number = begin = first = 0
+    for cut in cuts:
+        if waiting and cut.stop - begin > most:
+            yield Batch(number, first, begin, waiting[-1][1], tuple(waiting))
+            number, first, begin, waiting = number + 1, first + len(waiting), waiting[-1][1], []
         waiting.append((cut.start, cut.stop))
-        if cut.stop - waiting[0][0] >= rows or number == len(cuts) - 1:
-            units.append(Unit(len(units), number + 1 - len(waiting), tuple(waiting)))
-            waiting = []
-    return units
+    yield Batch(number, first, begin, n, tuple(waiting))
+
+
+class Rows(Protocol):
+    """Rows of an order, which are there once they are loaded: what a task is given of a table."""
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
+        """Their positions in the table, and the records.
+
+        Raises
+        ------
+        OSError
+            If they cannot be read.
+        """
+
+
+class Results(Protocol):
+    """The results of one batch, where they are put."""
+
+    found: Mapping[int, PartitionResult]
+    """Partition -> what an earlier run left of it."""
+
+    def keep(self, results: Mapping[int, PartitionResult]) -> Any:
+        """Keep the results of partitions; what it gives back is found with it again.
+
+        Raises
+        ------
+        AnonflowError, OSError
+            If they cannot be kept.
+        """
+
+    def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> Any:
+        """Put aside what the batch adds to measures of classes, and what else a release needs of it.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+
+
+class Place(Protocol):
+    """Where the results of a run are put, by whoever made them."""
+
+    def open(
+        self, settings: Settings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+    ) -> Results:
+        """The results of a batch, whose partitions have these records."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What all tasks of a table need.
+    """What all tasks of a flow need.
 
     Attributes
     ----------
     domains : tuple of Domain
-    ready : dict
-        Run -> its measures.
-    shelves : int
-        That classes are dealt to, where they are measured.
+    measures : dict
+        Run -> the measures that add up over partitions, or over classes.
     """
 
     domains: tuple[Domain, ...]
-    ready: dict[int, Asked]
-    shelves: int
-
-
-@dataclass(frozen=True)
-class Keep:
-    """Where results are kept and by which secret they are named.
-
-    Attributes
-    ----------
-    folder : str
-    key : bytes
-    fresh : bool
-        Whether what is there is not used.
-    """
-
-    folder: str
-    key: bytes = field(repr=False)
-    fresh: bool = False
-
-
-@dataclass(frozen=True)
-class PartitionTold:
-    """What the event of a partition says."""
-
-    records: int
-    seconds: float
-    loss: float
+    measures: Mapping[int, Asked]
 
 
 @dataclass(frozen=True, eq=False)
-class UnitDone:
-    """What the client is told of a unit: sums, never a record.
+class Summary:
+    """What is said of some generalized records.
 
     Attributes
     ----------
-    file : str
-        Where the results are kept.
-    partitions : tuple of PartitionTold
-    findings : list of tuple
-        Of each partition.
-    measured : Measured
-        Added up.
     measures : dict
-        What the unit adds to each measure, but for those of classes.
+        What they add to each measure, but for those of classes.
+    classes : dict
+        What they add to these.
     sizes, spread : numpy.ndarray, int64
         Records by number of matches, or by size of their class; and by percent lost. Suppressed records have no size
         where there are classes.
     suppressed : int
-    hidden : str or None
-        The file with the positions of suppressed records.
-    facts : dict
     kind : {"matches", "classes", "none"}
-    found : bool
-        Whether an earlier run had left it.
+    """
+
+    measures: dict[str, list[Any]]
+    classes: dict[str, list[Any]]
+    sizes: np.ndarray
+    spread: np.ndarray
+    suppressed: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often a criterion was checked, and what was found.
+
+    Attributes
+    ----------
+    first : Finding
+        Of those that failed, if one did.
+    checked, passed, failed : int
+        Parts, those where it holds, and the records that fail.
+    """
+
+    first: Finding
+    checked: int
+    passed: int
+    failed: int
+
+    def then(self, other: Tally) -> Tally:
+        """This one and what was checked after it."""
+        first = self.first if not self.first.holds else other.first
+        return Tally(
+            first, self.checked + other.checked, self.passed + other.passed, self.failed + other.failed
+        )
+
+    def finding(self) -> Finding:
+        """What is to be said of all parts."""
+        return Finding(
+            self.first.criterion,
+            self.passed == self.checked,
+            self.failed,
+            self.first.side if not self.first.holds else "",
+            (),
+            f"{self.passed} of {self.checked} partitions",
+            self.first.parameters,
+        )
+
+
+def tallied(findings: Sequence[Sequence[Finding]]) -> tuple[Tally, ...]:
+    """What was found in several parts, as one for each criterion."""
+    totals: tuple[Tally, ...] = ()
+    for part in findings:
+        own = tuple(Tally(one, 1, int(one.holds), one.failed) for one in part)
+        totals = tuple(a.then(b) for a, b in zip(totals, own, strict=True)) if totals else own
+    return totals
+
+
+@dataclass(frozen=True, eq=False)
+class BatchDone:
+    """What the client is told of a batch.
+
+    Attributes
+    ----------
+    records : numpy.ndarray, shape (p,), int64
+        Of each partition.
+    seconds, losses : numpy.ndarray, shape (p,), float64
+        Of each partition: the method's time, and the mean NCP.
+    steps : dict
+        Step -> seconds of the worker.
+    findings : tuple of Tally
+    measured : Measured
+        Added up.
+    summary : Summary
+    texts : dict
+        What the method said in words in all partitions; None where these differ.
+    beyond : int
+        Records in no partition.
+    kept, put : object
+        What finds the results, and what else was put aside, again.
+    found : int
+        Partitions that an earlier run had left.
     memory : int
         The most bytes that the worker has used so far.
     """
 
-    file: str
-    partitions: tuple[PartitionTold, ...]
-    findings: list[tuple[Any, ...]]
+    records: np.ndarray
+    seconds: np.ndarray
+    losses: np.ndarray
+    steps: dict[str, float]
+    findings: tuple[Tally, ...]
     measured: Measured
-    measures: dict[str, list[Any]]
-    sizes: np.ndarray
-    spread: np.ndarray
-    suppressed: int
-    hidden: str | None
-    facts: dict[str, Any]
-    kind: str
-    found: bool
+    summary: Summary
+    texts: dict[str, str | None]
+    beyond: int
+    kept: Any
+    put: Any
+    found: int
     memory: int
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
-    """The outcomes of a unit's partitions, one after the other: positions are those in the unit.
+class BatchFailed:
+    """A batch in which partitions have no result; those that have one are kept.
 
     Attributes
     ----------
-    generalization : Generalization
-        m generalized records; suppressed ones cover everything.
-    matches : numpy.ndarray, shape (m, w), int32, or None
-    classes : numpy.ndarray, shape (m,), int64, or None
-        Labels in the order of the partitions.
-    suppressed : numpy.ndarray, shape (m,), bool
+    failed : tuple of (int, Failed)
+        Their numbers, and why.
+    kept : object
+    memory : int
+        As of :class:`BatchDone`.
     """
 
-    generalization: Generalization
-    matches: np.ndarray | None
-    classes: np.ndarray | None
-    suppressed: np.ndarray
+    failed: tuple[tuple[int, Failed], ...]
+    kept: Any
+    memory: int
 
 
-def join(outcomes: Sequence[Outcome]) -> Joined:
-    """The outcomes of consecutive partitions as one."""
-    made = [outcome.generalization for outcome in outcomes]
-    suppressed = np.concatenate([outcome.suppressed for outcome in outcomes])
-    starts = np.cumsum([0, *(one.n for one in made)])
-    matches = classes = None
-    parts = [outcome.matches for outcome in outcomes if outcome.matches is not None]
-    if len(parts) == len(outcomes):
-        matches = np.full((starts[-1], max(part.shape[1] for part in parts)), -1, np.int32)
-        for start, part in zip(starts, parts, strict=False):
-            matches[start : start + len(part), : part.shape[1]] = np.where(part < 0, -1, part + start)
-    labels = [outcome.classes for outcome in outcomes if outcome.classes is not None]
-    if len(labels) == len(outcomes):
-        used, numbered = 0, []
-        for label in labels:
-            values, at = np.unique(label, return_inverse=True)
-            numbered.append(at + used)
-            used += len(values)
-        classes = np.concatenate(numbered).astype(np.int64)
-    generalization = Generalization(
-        made[0].domains,
-        np.concatenate([one.lo for one in made], axis=1),
-        np.concatenate([one.hi for one in made], axis=1),
-        np.concatenate([one.bits for one in made], axis=1),
-    ).with_suppressed(suppressed)
-    return Joined(generalization, matches, classes, suppressed)
-
-
-def solve_unit(
-    shared: Shared, settings: Settings, ordered: Ordered, unit: Unit, keep: Keep, hidden: str, classes: str
-) -> UnitDone | Failed:  # fmt: skip
-    """Run the method on a unit's partitions, verify and measure them, and keep the results.
+def solve_batch(
+    shared: Shared, settings: Settings, batch: Batch, rows: Rows, place: Place
+) -> BatchDone | BatchFailed:
+    """Match, verify and measure the partitions of a batch, and keep the results.
 
     Parameters
     ----------
     shared : Shared
     settings : Settings
-    ordered : Ordered
-    unit : Unit
-    keep : Keep
-    hidden : str
-        The file for the positions of suppressed records, if there are any.
-    classes : str
-        The file for the classes, if measures of classes are asked for.
+    batch : Batch
+    rows : Rows
+        The batch's.
+    place : Place
 
     Returns
     -------
-    UnitDone or Failed
-        The failure names the partition.
+    BatchDone or BatchFailed
 
     Raises
     ------
     AnonflowError, OSError
         If rows cannot be read, or results cannot be kept.
     """
-    domains = shared.domains
-    rows = ordered.rows(unit.bounds[0][0], unit.bounds[-1][1])
-    records = Records(domains, codes_of(rows))
-    begin = unit.bounds[0][0]
-    parts = [records.take(np.arange(start - begin, stop - begin)) for start, stop in unit.bounds]
-    store = Checkpoints(Path(keep.folder), keep.key)
-    names = store.names(settings, domains_digest(domains), parts, unit.first)
-    file = Path(keep.folder) / f"{_name_of(names)}.npz"
-    there = {} if keep.fresh else store.read(file, dict.fromkeys(names, domains))
-    results = []
-    for at, part in enumerate(parts):
-        result = there.get(names[at]) or _solve(settings, part, unit.first + at)
-        if isinstance(result.matched, Failed):
-            failed = result.matched
-            return Failed(failed.error, f"partition {unit.first + at}: {failed.message}", failed.trace)
-        results.append(result)
-    if len(there) < len(names):
-        store.write(file, dict(zip(names, results, strict=True)))
-    return _told(
-        str(file),
-        rows[POSITION].to_numpy(),
-        records,
-        results,
-        shared.ready[settings.run],
-        hidden,
-        classes,
-        shared.shelves,
-        bool(there),
-    )
-
-
-def _name_of(names: Sequence[str]) -> str:
-    return hashlib.sha256("".join(names).encode()).hexdigest()
-
-
-def _solve(settings: Settings, part: Records, number: int) -> PartitionResult:
-    matched = tasks.match(settings, part, number)
-    return tasks.finish(matched, tasks.check(settings, part, matched), tasks.measure(part, matched))
-
-
-def results_of(file: str, settings: Settings, domains: tuple[Domain, ...], unit: Unit, parts: Sequence[Records],
-               keep: Keep) -> list[PartitionResult]:  # fmt: skip
-    """The results that were kept of a unit.
-
-    Raises
-    ------
-    AnonflowError
-        If they are gone.
-    """
-    store = Checkpoints(Path(keep.folder), keep.key)
-    names = store.names(settings, domains_digest(domains), parts, unit.first)
-    there = store.read(Path(file), dict.fromkeys(names, domains))
-    if len(there) < len(set(names)):
-        raise AnonflowError(f"{file}: is gone or damaged; run the flow again")
-    return [there[name] for name in names]
-
-
-def _told(
-    file: str, positions: np.ndarray, records: Records, results: Sequence[PartitionResult], ready: Asked,
-    hidden: str, classes: str, shelves: int, found: bool,
-) -> UnitDone:  # fmt: skip
-    outcomes = [result.matched.outcome for result in results if isinstance(result.matched, Matched)]
-    measured = [result.measured for result in results if result.measured is not None]
-    joined = join(outcomes)
-    weights = np.array([domain.weight for domain in records.domains])
-    told = tuple(
-        PartitionTold(
-            one.records,
-            result.matched.seconds if isinstance(result.matched, Matched) else 0.0,
-            float(one.costs @ weights / (one.records * weights.sum())),
-        )
-        for result, one in zip(results, measured, strict=True)
-    )
-    count = int(joined.suppressed.sum())
-    if count:
-        save(hidden, positions=np.sort(positions[joined.suppressed]))
-    measures = utility.partial(ready, records, joined)
-    own = {name: measures.pop(name) for name in utility.measures_by_class() if name in measures}
-    if own:
-        deal_classes(own, classes, shelves)
-    return UnitDone(
-        file,
-        told,
-        [result.findings for result in results],
+    positions, records = rows.load(shared.domains)
+    parts = [records.take(at) for at in batch.parts]
+    place_of_batch = place.open(settings, batch, shared.domains, parts)
+    found = place_of_batch.found
+    results: dict[int, PartitionResult] = {}
+    failed: list[tuple[int, Failed]] = []
+    for number, part in enumerate(parts, batch.first):
+        result = found[number] if number in found else tasks.solve_partition(settings, part, number)
+        if isinstance(result, Failed):
+            failed.append((number, result))
+        else:
+            results[number] = result
+    kept = place_of_batch.keep(results)
+    if failed:
+        return BatchFailed(tuple(failed), kept, tasks.peak_memory())
+    outcomes = [result.matched.outcome for result in results.values()]
+    whole, left = joined(batch, records, outcomes)
+    measured = [result.measured for result in results.values()]
+    weights = np.array([domain.weight for domain in shared.domains])
+    counts = np.array([one.records for one in measured], np.int64)
+    losses = np.array([one.costs @ weights for one in measured]) / np.maximum(counts * weights.sum(), 1e-300)
+    if left is not None:
+        own = tasks.measure(records.take(batch.left), Matched(left, 0.0))
+        assert isinstance(own, Measured)
+        measured.append(own)
+    summary = summary_of(shared.measures[settings.run], records, whole)
+    steps: dict[str, float] = {}
+    for result in results.values():
+        for step, seconds in result.seconds.items():
+            steps[step] = steps.get(step, 0.0) + seconds
+    return BatchDone(
+        counts,
+        np.array([result.matched.seconds for result in results.values()]),
+        losses,
+        steps,
+        tallied([result.findings for result in results.values()]),
         added(measured),
-        measures,
-        _sizes(joined),
-        spread_of(joined.generalization),
-        count,
-        hidden if count else None,
-        gathered_facts([outcome.facts for outcome in outcomes]),
-        "matches" if joined.matches is not None else "classes" if joined.classes is not None else "none",
-        found,
+        summary,
+        _texts([outcome.facts for outcome in outcomes]),
+        0 if left is None else left.generalization.n,
+        kept,
+        place_of_batch.put(positions, whole, summary.classes),
+        len(found),
         tasks.peak_memory(),
     )
 
 
+def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple[Outcome, Outcome | None]:
+    """The outcomes of a batch's partitions as one, and that of its rows in no partition, which is a part of it.
+
+    Parameters
+    ----------
+    batch : Batch
+    records : Records
+        All of the batch.
+    outcomes : sequence of Outcome
+        Of each partition.
+
+    Returns
+    -------
+    whole : Outcome
+        Positions are those in the batch.
+    left : Outcome or None
+        Suppressed records; None if there are none.
+    """
+    index, own, left = batch.parts, list(outcomes), None
+    beyond = batch.left
+    if len(beyond):
+        left = left_out(records.take(beyond), outcomes)
+        own.append(left)
+        index.append(beyond)
+    return gathered(records.domains, own, index, records.n), left
+
+
+def summary_of(ready: Asked, records: Records, whole: Outcome) -> Summary:
+    """What is said of records that were generalized.
+
+    Parameters
+    ----------
+    ready : Asked
+        The measures.
+    records : Records
+        m originals.
+    whole : Outcome
+        Their m generalized records, or what has the same attributes.
+    """
+    measures = utility.partial(ready, records, whole)
+    by_class = {name: measures.pop(name) for name in utility.measures_by_class() if name in measures}
+    percents = np.floor(100 * record_costs(whole.generalization, "ncp") + 1e-9).astype(np.int64)
+    return Summary(
+        measures,
+        by_class,
+        _sizes(whole),
+        np.bincount(percents),
+        int(whole.suppressed.sum()),
+        "matches" if whole.matches is not None else "classes" if whole.classes is not None else "none",
+    )
+
+
+def _sizes(whole: Outcome) -> np.ndarray:
+    if whole.matches is not None:
+        return np.bincount((whole.matches >= 0).sum(axis=1))
+    if whole.classes is not None:
+        kept = whole.classes[~whole.suppressed]
+        return np.bincount(np.bincount(kept)[kept]) if len(kept) else np.zeros(1, np.int64)
+    return np.zeros(0, np.int64)
+
+
 def added(measured: Sequence[Measured]) -> Measured:
-    """Information loss of several partitions, or units, as one."""
+    """Information loss of several partitions, or batches, as one."""
     return Measured(
         sum(one.records for one in measured),
         np.sum([one.costs for one in measured], axis=0),
@@ -345,22 +441,11 @@ def added(measured: Sequence[Measured]) -> Measured:
     )
 
 
-def _sizes(joined: Joined) -> np.ndarray:
-    if joined.matches is not None:
-        return np.bincount((joined.matches >= 0).sum(axis=1))
-    if joined.classes is not None:
-        kept = joined.classes[~joined.suppressed]
-        return np.bincount(np.bincount(kept)[kept]) if len(kept) else np.zeros(1, np.int64)
-    return np.zeros(0, np.int64)
-
-
-def save(path: str, **arrays: np.ndarray) -> None:
-    """Put arrays aside, readable by the owner only.
-
-    Raises
-    ------
-    OSError
-        If they cannot be written.
-    """
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-        np.savez(stream, **arrays)  # type: ignore[arg-type]
+def _texts(parts: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
+    """What partitions said in words; None where these differ."""
+    found: dict[str, str | None] = {}
+    for part in parts:
+        for name, value in part.items():
+            if isinstance(value, str):
+                found[name] = value if found.get(name, value) == value else None
+    return found

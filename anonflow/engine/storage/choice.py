@@ -1,4 +1,4 @@
-"""Whether a flow's table is worked on in pieces, and whether the flow can be."""
+"""Where a flow's table is worked on: in memory, or in pieces on disk, and whether it can be there."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pyarrow.parquet as pq
 
 from anonflow import utility
 from anonflow.criteria.request import read_criteria
+from anonflow.engine.context import Session
+from anonflow.engine.execution.batches import ADDED_UP
 from anonflow.engine.execution.tasks import OF_THE_WHOLE
 from anonflow.engine.flows.flow import Flow
+from anonflow.engine.storage.disk import OnDisk
+from anonflow.engine.storage.memory import InMemory
+from anonflow.engine.storage.storage import Storage
 from anonflow.errors import DataError, FlowError
-from anonflow.table.read import csv_batches, parquet_fields, parquet_files
+from anonflow.table.read import parquet_files
 
-__all__ = ["ADDED_UP", "ROWS", "fields_of", "pieces_of"]
+__all__ = ["ROWS", "pieces_of", "storage_of"]
 
 ROWS = 1 << 18
 """Rows of a piece, where the flow does not say."""
-
-ADDED_UP = (
-    "gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions", "suppressed", "stars", "violations",
-)  # fmt: skip
-"""Measures of which partitions give a number each."""
 
 _ADVICE = {
     "diversify": "run it with pieces: false where there is memory for it",
@@ -36,6 +36,18 @@ _CELL = 100
 
 _TEXT = 30
 """How many times its size a CSV file takes there."""
+
+
+def storage_of(session: Session) -> Storage:
+    """Where the table of a run lies.
+
+    Raises
+    ------
+    FlowError, DataError
+        As :func:`pieces_of`.
+    """
+    rows = pieces_of(session.flow)
+    return InMemory(session) if rows is None else OnDisk(session, rows)
 
 
 def pieces_of(flow: Flow) -> int | None:
@@ -107,21 +119,3 @@ def _problems(flow: Flow) -> list[str]:
                 "say boundaries: false, or leave the boundary out"
             )
     return list(dict.fromkeys(problems))
-
-
-def fields_of(flow: Flow) -> pa.Schema:
-    """The columns of a flow's source, seen without reading its rows.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
-    source, path = flow.spec.table.source, flow.source_path
-    assert path is not None
-    if source.parquet is not None:
-        return parquet_fields(path)
-    first = next(
-        csv_batches(path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing)
-    )
-    return first.schema

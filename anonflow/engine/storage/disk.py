@@ -1,145 +1,209 @@
-"""A flow over a table in pieces, from its first look at the source to its publication."""
+"""A table in pieces on disk: read, coded and sorted piece by piece; what is made of it lies in files, too.
+
+The source is read piece by piece (:mod:`pieces`, :mod:`scan`); each piece is coded and sorted, the pieces are merged into
+one order (:mod:`external_sort`), results are kept in a file for each batch, and what is published is dealt to shuffle
+buckets and shuffled there (:mod:`draw_rows`, :mod:`release_buckets`). No task holds more than a piece, a batch or a bucket,
+and the client holds none. What is put aside lies in the owner's folder (:mod:`spill`), which all workers must reach, and
+is gone afterwards.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
-import pyarrow as pa
+import numpy as np
+import pandas as pd
 
-from anonflow import partition as partitions
-from anonflow import utility
-from anonflow.algorithms.anonymize import check_k
-from anonflow.algorithms.freeform.reciprocal import even_size
+from anonflow.algorithms.method import Outcome
+from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
-from anonflow.engine.execution import tasks
-from anonflow.engine.execution.combine import infeasible
-from anonflow.engine.execution.events import PartitionDone, RunDone, RunStarted, StepDone, StepStarted
-from anonflow.engine.execution.plan import settings_of
-from anonflow.engine.execution.result import RunReport, RunResult
-from anonflow.engine.execution.schedulers import Crew
-from anonflow.engine.execution.tasks import Failed
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed
+from anonflow.engine.execution.plan import BoundaryClasses, Plan, RunPlan
+from anonflow.engine.execution.result import RunResult
+from anonflow.engine.execution.schedulers import Call, Executor
+from anonflow.engine.execution.tasks import PartitionResult, Settings
+from anonflow.engine.execution.totals import Totals
 from anonflow.engine.flows.flow import Run
-from anonflow.engine.large import reading, scan, sorting
-from anonflow.engine.large.asked import fields_of, pieces_of
-from anonflow.engine.large.classes import add_classes
-from anonflow.engine.large.result import Outline, result_of
-from anonflow.engine.large.spill import Spill
-from anonflow.engine.large.units import Keep, Shared, Unit, UnitDone, solve_unit, units_of
-from anonflow.engine.large.writing import publish_large
-from anonflow.errors import BUG, AnonflowError, DataError, InfeasibleError
+from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
+from anonflow.engine.storage import external_sort, pieces, scan
+from anonflow.engine.storage.class_buckets import add_classes, deal_classes
+from anonflow.engine.storage.external_sort import Ordered
+from anonflow.engine.storage.release_buckets import Buckets, draw
+from anonflow.engine.storage.spill import Spill, save
+from anonflow.errors import DataError
 from anonflow.release.draw import shelf_count
+from anonflow.table import Domain, Records, Schema
 from anonflow.table.frame import check_columns
+from anonflow.utility.measures import Asked
 
-__all__ = ["Call", "Large", "run_large"]
+__all__ = ["OnDisk", "Outline"]
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
-    """A task: a function and its arguments, which the scheduler neither looks into nor logs: the seed is among them."""
+class Outline:
+    """A table without its records: what a report says of it.
 
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...] = field(repr=False)
+    Attributes
+    ----------
+    n, dropped : int
+        Records, and those left out for a missing value.
+    columns : tuple of str
+        The published ones, in the table's order.
+    unnamed : tuple of str
+        Columns of the source that the schema does not name.
+    schema : Schema
+    domains : tuple of Domain
+    """
 
-    def __call__(self, *shared: Any) -> Any:
-        """Do it; what goes wrong is the result."""
-        try:
-            return self.function(*shared, *self.arguments)
-        except AnonflowError as error:
-            return Failed(error, error.message)
-        except OSError as error:
-            why = f"pieces of the table cannot be put aside: {error.strerror or type(error).__name__}"
-            return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
-        except Exception as error:
-            return tasks.bug(error)
+    n: int
+    dropped: int
+    columns: tuple[str, ...]
+    unnamed: tuple[str, ...]
+    schema: Schema
+    domains: tuple[Domain, ...]
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The columns, and no rows."""
+        return pd.DataFrame(columns=pd.Index(self.columns, dtype="str"))
 
 
-def run_large(session: Session) -> RunReport:
-    """Run a flow whose table is worked on in pieces.
+@dataclass(frozen=True)
+class InFiles:
+    """Where the results of a run are kept, and by which secret they are named.
+
+    Attributes
+    ----------
+    folder : str
+        A file for each batch.
+    key : bytes
+    fresh : bool
+        Whether what is there is not used.
+    spill : str
+        Beginning of the names of files that are gone with the run.
+    buckets : int
+        That classes are dealt to, where they are measured.
+    """
+
+    folder: str
+    key: bytes = field(repr=False)
+    fresh: bool
+    spill: str
+    buckets: int
+
+    def open(
+        self, settings: Settings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+    ) -> BatchFiles:
+        """The results of a batch."""
+        store = Checkpoints(Path(self.folder), self.key)
+        names = store.names(settings, domains_digest(domains), parts, batch.first)
+        file = Path(self.folder) / f"{hashlib.sha256(''.join(names).encode()).hexdigest()}.npz"
+        there = {} if self.fresh else store.read(file, dict.fromkeys(names, domains))
+        found = {p: there[name] for p, name in enumerate(names, batch.first) if name in there}
+        return BatchFiles(self, store, batch, names, file, found)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchFiles:
+    """The results of a batch in their file.
+
+    Attributes
+    ----------
+    place : InFiles
+    store : Checkpoints
+    batch : Batch
+    names : sequence of str
+        Of each partition's result.
+    file : pathlib.Path
+    found : mapping
+        Partition -> what an earlier run left of it.
+    """
+
+    place: InFiles
+    store: Checkpoints
+    batch: Batch
+    names: Sequence[str]
+    file: Path
+    found: Mapping[int, PartitionResult]
+
+    def keep(self, results: Mapping[int, PartitionResult]) -> None:
+        """Write the results, if there are new ones."""
+        if results.keys() - self.found.keys():
+            self.store.write(
+                self.file, {self.names[p - self.batch.first]: each for p, each in results.items()}
+            )
+
+    def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> bool:
+        """Write the positions of suppressed records, and the classes; whether there are such records."""
+        hidden = bool(whole.suppressed.any())
+        if hidden:
+            file = f"{self.place.spill}hidden-{self.batch.number}.npz"
+            save(file, positions=np.sort(positions[whole.suppressed]))
+        if classes:
+            deal_classes(classes, f"{self.place.spill}classes-{self.batch.number}.arrow", self.place.buckets)
+        return hidden
+
+
+class OnDisk:
+    """A table in pieces, and all that is made of it in files. Nothing here holds a record.
 
     Parameters
     ----------
     session : Session
-        Its flow is one that :func:`anonflow.engine.large.asked.pieces_of` gives a size for.
-
-    Returns
-    -------
-    RunReport
-        Without a release in memory.
-
-    Raises
-    ------
-    AnonflowError
-        As :func:`anonflow.engine.run`.
+    rows : int
+        Of a piece.
     """
-    assert session.owner is not None
-    session.owner.make()
-    memory = session.flow.spec.run.memory_bytes
-    with (
-        Spill(session.owner.path) as spill,
-        Crew(session.scheduler, session.workers, session.events, memory) as crew,
-    ):
-        return Large(session, spill, crew).run()
 
+    outline: Outline
 
-class Large:
-    """One run of a flow, piece by piece. Nothing here holds a record."""
+    def __init__(self, session: Session, rows: int) -> None:
+        assert session.owner is not None
+        session.owner.make()
+        self._session = session
+        self._flow = session.flow
+        self._rows = rows
+        self._spill = Spill(session.owner.path)
+        self._executor: Executor
+        self._batches: dict[int, int] = {}
+        self._hidden: dict[int, list[int]] = {}
 
-    def __init__(self, session: Session, spill: Spill, crew: Crew) -> None:
-        self.session = session
-        self.flow = session.flow
-        self.spill = spill
-        self.crew = crew
-        self.rows = pieces_of(session.flow) or 0
+    def __enter__(self) -> OnDisk:
+        self._spill.__enter__()
+        return self
 
-    def run(self) -> RunReport:
-        """Every step, one after the other.
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._spill.__exit__(kind, error, trace)
 
-        Raises
-        ------
-        AnonflowError
-            As :func:`run_large`.
-        """
-        session = self.session
-        session.step("load", self._look)
-        plans = session.step("cut", self._cut)
-        if session.keeper is None:
-            self.keep = Keep(self.spill.file("results"), os.urandom(32))
-        else:
-            self.keep = Keep(*session.keeper.begin(session.seed), session.keeper.fresh)
-        results, units = self._anonymize(plans)
-        return publish_large(self, results, units)
+    # ------------------------------------------------------------------------------- load and sort
 
-    # -------------------------------------------------------------------------------- load and sort
-
-    def _look(self) -> None:
-        flow = self.flow
-        fields = fields_of(flow)
-        schema = flow.schema
-        check_columns(fields.names, schema)
-        self.columns = tuple(
-            name for name in fields.names if name in schema and schema[name].role != "identifier"
-        )
-        unnamed = [name for name in fields.names if name not in schema]
-        self.fields: dict[str, pa.DataType] = {name: fields.field(name).type for name in self.columns}
-        source, path = flow.spec.table.source, flow.source_path
+    def load(self, executor: Executor) -> Outline:
+        """Read the source once: its domains, and what its other columns would tell."""
+        self._executor = executor
+        flow = self._flow
+        schema, path = flow.schema, flow.source_path
         assert path is not None
-        self.pieces = None if source.parquet is None else reading.parquet_pieces(path, self.rows)
-        if self.pieces is None:
-            into = self.spill.file("source-")
-            found = self.all([Call(reading.rewrite, (str(path), source, self.columns, self.rows, into))])
-            self.pieces = found[0]
-        assert self.pieces is not None
-        looks = self.all([Call(scan.scan, (piece, schema, self.columns)) for piece in self.pieces])
+        fields = pieces.fields_of(path, flow.spec.table.source)
+        check_columns(fields.names, schema)
+        columns = tuple(name for name in fields.names if name in schema and schema[name].role != "identifier")
+        self._fields = {name: fields.field(name).type for name in columns}
+        self._pieces = self._cut_source(path, columns)
+        looks = executor.all([Call(scan.scan, (piece, schema, columns), "scan") for piece in self._pieces])
         if not looks:
             raise DataError("the table has no rows")
-        self.starts = [0]
+        self._starts = [0]
         whole = looks[0]
         for look in looks[1:]:
-            self.starts.append(whole.kept)
+            self._starts.append(whole.kept)
             whole = whole.then(look)
         if not whole.rows:
             raise DataError("the table has no rows")
@@ -147,225 +211,109 @@ class Large:
             raise DataError(
                 "every record has a missing value that the schema drops; say missing: value or suppress"
             )
-        self.found: scan.Found = whole
-        self.n: int = whole.kept
-        self.coders, self.domains = scan.coders(whole, schema)
-        self.outline = Outline(self.n, whole.rows - whole.kept, self.columns, schema, self.domains)
-        self.session.tell_about(unnamed, self.outline.dropped)
+        self._found: scan.Found = whole
+        self._coders, domains = scan.coders(whole, schema)
+        unnamed = tuple(name for name in fields.names if name not in schema)
+        self.outline = Outline(whole.kept, whole.rows - whole.kept, columns, unnamed, schema, domains)
+        return self.outline
 
-    def _cut(self) -> dict[int, tuple[sorting.Ordered, list[slice]]]:
-        """Orders and cuts of all runs that may have a result; every order once."""
-        plans = {}
-        orders: dict[str, sorting.Ordered] = {}
-        self.problems: dict[int, str] = {}
-        for run in self.flow.runs:
-            try:
-                k = check_k(run.anonymize.k, self.n)
-                size = even_size(run.partition.cut, k, run.anonymize.options.get("reciprocal"))
-                cuts = partitions.cut(self.n, size, k)
-            except InfeasibleError as error:
-                if len(self.flow.runs) == 1:
-                    raise
-                self.problems[run.number] = error.message
-                continue
-            name = run.partition.order
-            if name not in orders:
-                orders[name] = self._order(name)
-            plans[run.number] = (orders[name], cuts)
-        return plans
+    def _cut_source(self, path: Path, columns: tuple[str, ...]) -> list[pieces.Piece]:
+        source = self._flow.spec.table.source
+        found = None if source.parquet is None else pieces.parquet_pieces(path, self._rows)
+        if found is None:
+            into = self._spill.file("source-")
+            given = (str(path), source, columns, self._rows, into)
+            (found,) = self._executor.all([Call(pieces.rewrite, given, "rewrite")])
+        assert found is not None
+        return found
 
-    def _order(self, name: str) -> sorting.Ordered:
-        assert self.pieces is not None
-        compared = sorting.order_columns(name, self.domains)
-        files = [self.spill.file(f"{name}-piece-{p}.arrow") for p in range(len(self.pieces))]
-        samples = self.all(
+    def sample(self) -> Records:
+        """A few records that have every value that the table has, column by column."""
+        return scan.stand_in(self._coders, self.outline.domains, self._found)
+
+    def refuse_early(self) -> None:
+        """What needs the whole table was refused when this storage was chosen."""
+
+    def boundary_classes(self) -> BoundaryClasses:
+        """One class: boundaries were refused."""
+        return BoundaryClasses((), np.array([self.outline.n], np.int64))
+
+    def order(self, name: str, bounded: bool) -> Ordered:
+        """Sort the pieces, and merge them."""
+        table, executor, spill = self.outline, self._executor, self._spill
+        compared = external_sort.order_columns(name, table.domains)
+        files = [spill.file(f"{name}-piece-{p}.arrow") for p in range(len(self._pieces))]
+        samples = executor.all(
             [
-                Call(sorting.sort_piece, (piece, start, self.flow.schema, self.columns, compared, file))
-                for piece, start, file in zip(self.pieces, self.starts, files, strict=True)
+                Call(
+                    external_sort.sort_piece,
+                    (piece, start, table.schema, table.columns, compared, file),
+                    "sort",
+                )
+                for piece, start, file in zip(self._pieces, self._starts, files, strict=True)
             ],
-            self.coders,
+            self._coders,
         )
-        cuts = sorting.splitters(samples, -(-self.n // self.rows))
-        ends: list[Any] = [None, *cuts, None]
-        merged = [self.spill.file(f"{name}-range-{b}.arrow") for b in range(len(ends) - 1)]
-        counts = self.all(
+        cuts = external_sort.splitters(samples, -(-table.n // self._rows))
+        ends = list(pairwise([None, *cuts, None]))
+        merged = [spill.file(f"{name}-range-{b}.arrow") for b in range(len(ends))]
+        counts = executor.all(
             [
-                Call(sorting.merge_range, (files, compared, low, high, into))
-                for low, high, into in zip(ends[:-1], ends[1:], merged, strict=True)
+                Call(external_sort.merge_range, (files, compared, low, high, into), "merge")
+                for (low, high), into in zip(ends, merged, strict=True)
             ]
         )
         for file in files:
             os.unlink(file)
-        end, places = 0, []
-        for count in counts:
-            end += count
-            places.append(end)
-        return sorting.Ordered(tuple(merged), tuple(places))
+        return Ordered(tuple(merged), tuple(np.cumsum(counts).tolist()))
 
-    # ------------------------------------------------------------------------------------- anonymize
+    # ------------------------------------------------------------------------------------- results
 
-    def _anonymize(
-        self, plans: dict[int, tuple[sorting.Ordered, list[slice]]]
-    ) -> tuple[list[RunResult], dict[int, list[tuple[Unit, UnitDone]]]]:
-        session = self.session
-        ready = scan.stand_in(self.coders, self.domains, self.found)
-        names = list(dict.fromkeys(("gcp", *self.flow.spec.steps.measure)))
-        runs = {run.number: run for run in self.flow.runs}
-        self.shared = Shared(
-            self.domains,
-            {number: utility.asked(ready, names, runs[number].anonymize.k) for number in plans},
-            shelf_count(self.n),
-        )
-        self.settings = {number: settings_of(self.flow, runs[number], session.seed) for number in plans}
-        results: dict[int, RunResult] = {}
-        graph: dict[str, Any] = {"shared": self.shared}
-        leaves: dict[str, tuple[int, Unit]] = {}
-        for run in self.flow.runs:
-            if run.number not in plans:
-                problem = self.problems[run.number]
-                results[run.number] = self._told(infeasible(run, problem, self.n))
-                continue
-            self.ordered = getattr(self, "ordered", {}) | {run.number: plans[run.number][0]}
-            cuts = plans[run.number][1]
-            session.events.emit(RunStarted(run=run.number, name=run.name, partitions=len(cuts)))
-            for unit in units_of(cuts):
-                name = f"unit-{run.number}-{unit.number}"
-                hidden = self.spill.file(f"hidden-{run.number}-{unit.number}.npz")
-                call = Call(
-                    solve_unit,
-                    (
-                        self.settings[run.number], plans[run.number][0], unit, self.keep, hidden,
-                        self._classes(run.number, unit),
-                    ),
-                )  # fmt: skip
-                graph[name] = (call, "shared")
-                leaves[name] = (run.number, unit)
-        by_class = [name for name in names if name in utility.measures_by_class()]
-        total = sum(len(cuts) for _, cuts in plans.values())
-        waiting = {number: sum(at == number for at, _ in leaves.values()) for number in plans}
-        arrived: dict[int, list[tuple[Unit, UnitDone]]] = {number: [] for number in plans}
-        failed: dict[int, Failed] = {}
-        broken: list[AnonflowError] = []
+    def begin(self, plan: Plan) -> None:
+        """Make the folder of the results, which workers write themselves."""
+        session = self._session
+        keeper = session.keeper
+        if keeper is None:
+            self._kept = self._spill.file("results"), os.urandom(32), False
+        else:
+            self._kept = *keeper.begin(session.seed), keeper.fresh
+        for one in plan.runs:
+            self._batches[one.run.number], self._hidden[one.run.number] = 0, []
 
-        def compute() -> None:
-            for name, done in self.crew.stream(graph, tuple(leaves)):
-                number, unit = leaves[name]
-                waiting[number] -= 1
-                if isinstance(done, tasks.PartitionResult):
-                    done = done.matched  # a unit that took its workers down
-                if isinstance(done, Failed):
-                    self._broke(runs[number], unit, done, failed, broken)
-                else:
-                    arrived[number].append((unit, done))
-                    self._tell_partitions(runs[number], unit, done, arrived[number], len(plans[number][1]))
-                if not waiting[number] and not broken and not by_class:
-                    results[number] = self._told(self._result(runs[number], arrived[number], failed))
+    def place(self, one: RunPlan, batch: Batch) -> InFiles:
+        """Where a task puts the results of a batch."""
+        return self._place(one.run)
 
-        session.events.emit(StepStarted(step="anonymize", tasks=total))
-        seconds = session.timed("anonymize", compute)
-        if broken:
-            raise broken[0]
-        session.events.emit(StepDone(step="anonymize", seconds=seconds))
-        if by_class:
-            for number in plans:
-                work = partial(self._result, runs[number], arrived[number], failed)
-                results[number] = self._told(session.step("measure", work, number))
-        return [results[run.number] for run in self.flow.runs], {
-            number: sorted(done, key=lambda pair: pair[0].number) for number, done in arrived.items()
-        }
+    def _place(self, run: Run) -> InFiles:
+        folder, key, fresh = self._kept
+        return InFiles(folder, key, fresh, self._spill.file(f"{run.number}-"), shelf_count(self.outline.n))
 
-    def _result(self, run: Run, arrived: list[tuple[Unit, UnitDone]], failed: dict[int, Failed]) -> RunResult:
-        if run.number in failed:
-            return infeasible(run, failed[run.number].message, self.n)
-        done = [one for _, one in sorted(arrived, key=lambda pair: pair[0].number)]
-        found = sum(len(one.partitions) for one in done if one.found)
-        if found:
-            self.session.events.log(f"{run.name}: {found} partitions are there from an earlier run")
-        for one in done:
-            self.session.used(one.memory)
-        ready = self.shared.ready[run.number]
-        by_class = [name for name in ready.prepared if name in utility.measures_by_class()]
-        files = [self._classes(run.number, unit) for unit, _ in arrived]
-        shelves = range(self.shared.shelves if by_class else 0)
-        sums = self.all([Call(add_classes, (by_class, files, shelf)) for shelf in shelves], ready)
-        return result_of(run, self.outline, done, ready, sums)
+    def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
+        """Count the batch, and note whether it has suppressed records."""
+        self._batches[one.run.number] += 1
+        if isinstance(done, BatchDone) and done.put:
+            self._hidden[one.run.number].append(batch.number)
 
-    def _classes(self, run: int, unit: Unit) -> str:
-        return self.spill.file(f"classes-{run}-{unit.number}.arrow")
+    def class_calls(self, one: RunPlan, names: Sequence[str], ready: Asked) -> list[Call]:
+        """A call for each bucket that classes were dealt to."""
+        place = self._place(one.run)
+        count = self._batches[one.run.number]
+        return [
+            Call(add_classes, (names, f"{place.spill}classes-", count, bucket), "measure")
+            for bucket in range(place.buckets)
+        ]
 
-    def _told(self, result: RunResult) -> RunResult:
-        self.session.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))
+    def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
+        """The result as it is: what needs all rows at hand was refused."""
         return result
 
-    def _broke(
-        self, run: Run, unit: Unit, problem: Failed, failed: dict[int, Failed], broken: list[AnonflowError]
-    ) -> None:
-        """As in memory: the infeasible of several runs is one without a result, a bug lets the others go on."""
-        error = problem.error
-        if isinstance(error, InfeasibleError) and len(self.flow.runs) > 1:
-            failed[run.number] = problem
-            return
-        if error is not None and type(error) is not AnonflowError:
-            raise error
-        last = unit.first + len(unit.bounds) - 1
-        where = f"partitions {unit.first} to {last} of run {run.name!r}"
-        if error is None:
-            error = AnonflowError(f"{where}: {problem.message}; {BUG}")
-            error.add_note(problem.trace)
-        else:
-            error = AnonflowError(f"{where}: {problem.error.message if problem.error else problem.message}")
-        broken.append(error)
-        self.session.events.log(f"{where}: {problem.message}; the other partitions go on", "error")
-
-    def _tell_partitions(
-        self, run: Run, unit: Unit, done: UnitDone, arrived: list[tuple[Unit, UnitDone]], of: int
-    ) -> None:
-        before = sum(len(one.partitions) for _, one in arrived[:-1])
-        for at, told in enumerate(done.partitions):
-            self.session.events.emit(
-                PartitionDone(
-                    run=run.number,
-                    partition=unit.first + at,
-                    done=before + at + 1,
-                    of=of,
-                    records=told.records,
-                    seconds=told.seconds,
-                    loss=told.loss,
-                )
-            )
-
-    # ------------------------------------------------------------------------------------ the graphs
-
-    def all(self, calls: Sequence[Call], *shared: Any) -> list[Any]:
-        """The results of some calls, each a task, in their order; the first failure ends them.
-
-        Raises
-        ------
-        AnonflowError
-            If one failed.
-        """
-        graph: dict[str, Any] = {f"shared-{s}": one for s, one in enumerate(shared)}
-        names = [f"task-{c}" for c in range(len(calls))]
-        for name, call in zip(names, calls, strict=True):
-            graph[name] = (call, *(f"shared-{s}" for s in range(len(shared))))
-        found = {}
-        for name, result in self.crew.stream(graph, names):
-            if isinstance(result, tasks.PartitionResult):
-                result = result.matched
-            if isinstance(result, Failed):
-                number = names.index(name)
-                what = calls[number].function.__name__.replace("_", " ")
-                raise raised(result, f"{what} {number} of {len(calls)}")
-            found[name] = result
-        return [found[name] for name in names]
-
-
-def raised(failed: Failed, where: str) -> AnonflowError:
-    """The error of a task; it says which task, where that is not the user's doing."""
-    if failed.error is not None and type(failed.error) is not AnonflowError:
-        return failed.error
-    if failed.error is not None:
-        return AnonflowError(f"{where}: {failed.error.message}")
-    error = AnonflowError(f"{where}: {failed.message}; {BUG}")
-    error.add_note(failed.trace)
-    return error
+    def draw(
+        self, executor: Executor, plan: Plan, totals: Totals, result: RunResult
+    ) -> tuple[tuple[Finding, ...], Buckets]:
+        """Draw and verify batch by batch, deal the rows to buckets, and shuffle these."""
+        (one,) = (one for one in plan.runs if one.run.number == result.number)
+        hidden = sorted(self._hidden[result.number])
+        return draw(
+            self._session, executor, one, totals, result, self.outline,
+            self._place(one.run), hidden, self._fields, self._found,
+        )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What is published of a table in pieces: drawn and verified unit by unit, dealt to shelves, shuffled there."""
+"""What is published of a table in pieces: drawn and verified batch by batch, dealt to buckets, shuffled there."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from anonflow.algorithms.method import Outcome
 from anonflow.criteria.request import Asked as Criterion
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
-from anonflow.engine.execution.tasks import Matched, Settings, peak_memory
-from anonflow.engine.large.sorting import OTHER, POSITION, Ordered, codes_of
-from anonflow.engine.large.spill import read_batch, write_batches
-from anonflow.engine.large.units import Joined, Keep, Unit, UnitDone, join, results_of, save
-from anonflow.errors import VerificationError
+from anonflow.engine.execution.batches import Batch, Place, Tally, joined, tallied
+from anonflow.engine.execution.tasks import Settings, peak_memory
+from anonflow.engine.storage.external_sort import OTHER, POSITION, StoredRows, codes_of
+from anonflow.engine.storage.spill import deal, read_batch, save, write_batches
+from anonflow.errors import AnonflowError, VerificationError
 from anonflow.release import Certificate, RandomWords, Release
-from anonflow.release.draw import deal, draw_assignment, permute_classes, permute_shelves, shelf_count
+from anonflow.release.draw import deal as deal_positions
+from anonflow.release.draw import draw_assignment, permute_classes, permute_shelves, shelf_count
 from anonflow.release.publish import plain_values
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.domain import WHOLE
 
 __all__ = [
-    "Shelved",
-    "Showing",
-    "UnitReleased",
+    "BatchDrawn",
+    "Bucket",
+    "ReleaseContext",
     "deal_rows",
+    "draw_batch",
     "draw_hidden",
     "hidden_positions",
-    "release_unit",
-    "shuffle_shelf",
+    "shuffle_bucket",
 ]
 
 _MARK, _CLASS, _LIST = "mark", "class", "list"
@@ -41,7 +43,7 @@ _SHOWN = "shown:"
 
 
 @dataclass(frozen=True, eq=False)
-class Showing:
+class ReleaseContext:
     """What every task of a release needs to know.
 
     Attributes
@@ -55,7 +57,7 @@ class Showing:
     k : int
     guarantee, algorithm : str
     asked : tuple
-        Criteria that are checked unit by unit.
+        Criteria that are checked batch by batch.
     n : int
         Records.
     suppressed : int
@@ -64,10 +66,8 @@ class Showing:
         A secret.
     key : str
         Of the marks.
-    dealt : str
-        The file with the shelf of every row.
-    hidden : str or None
-        The file that says which suppressed row carries whose other columns.
+    spill : str
+        Beginning of the names of files that are gone with the run.
     """
 
     schema: Schema
@@ -82,8 +82,17 @@ class Showing:
     suppressed: int
     seed: int = field(repr=False)
     key: str = field(repr=False)
-    dealt: str
-    hidden: str | None
+    spill: str
+
+    @property
+    def dealt(self) -> str:
+        """The file with the bucket of every row."""
+        return f"{self.spill}dealt"
+
+    @property
+    def hidden(self) -> str:
+        """The file that says which suppressed row carries whose other columns."""
+        return f"{self.spill}hidden.npz"
 
     @property
     def blanks(self) -> bool:
@@ -97,36 +106,36 @@ class Showing:
 
 
 @dataclass(frozen=True)
-class UnitReleased:
-    """What the client is told of a unit that was drawn and verified.
+class BatchDrawn:
+    """What the client is told of a batch that was drawn and verified.
 
     Attributes
     ----------
-    findings : tuple of tuple of Finding
+    findings : tuple of Tally
     lists : int
         Classes; 0 where rows have lists of their own.
     memory : int
     """
 
-    findings: tuple[tuple[Finding, ...], ...]
+    findings: tuple[Tally, ...]
     lists: int
     memory: int
 
 
-def deal_rows(n: int, seed: int, into: str) -> None:
-    """Deal every row to a shelf, into a file.
+def deal_rows(context: ReleaseContext) -> None:
+    """Deal every row to a bucket, into a file.
 
     Raises
     ------
     OSError
         If it cannot be written.
     """
-    with os.fdopen(os.open(into, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-        for block in deal(n, RandomWords(seed)):
+    with os.fdopen(os.open(context.dealt, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        for block in deal_positions(context.n, context.words):
             stream.write(block.tobytes())
 
 
-def draw_hidden(files: Sequence[str], seed: int, into: str) -> None:
+def draw_hidden(context: ReleaseContext, batches: Sequence[int]) -> None:
     """Permute the other columns of all suppressed records among them, into a file.
 
     Raises
@@ -134,14 +143,14 @@ def draw_hidden(files: Sequence[str], seed: int, into: str) -> None:
     OSError
         If a file cannot be read or written.
     """
-    positions = hidden_positions(files)
-    origin = permute_classes(np.zeros(len(positions), np.int8), RandomWords(seed), positions)
+    positions = hidden_positions(context.spill, batches)
+    origin = permute_classes(np.zeros(len(positions), np.int8), context.words, positions)
     row = np.empty_like(positions)
     row[origin] = positions  # row[t] is the row that carries the other columns of positions[t]
-    save(into, positions=positions, row=row)
+    save(context.hidden, positions=positions, row=row)
 
 
-def hidden_positions(files: Sequence[str]) -> np.ndarray:
+def hidden_positions(spill: str, batches: Sequence[int]) -> np.ndarray:
     """The positions of all suppressed records, ascending, int64.
 
     Raises
@@ -150,34 +159,29 @@ def hidden_positions(files: Sequence[str]) -> np.ndarray:
         If a file cannot be read.
     """
     parts = [np.zeros(0, np.int64)]
-    for file in files:
-        with np.load(file) as content:
+    for number in batches:
+        with np.load(f"{spill}hidden-{number}.npz") as content:
             parts.append(content["positions"])
     return np.sort(np.concatenate(parts))
 
 
-def release_unit(
-    showing: Showing, settings: Settings, ordered: Ordered, unit: Unit, done: UnitDone, keep: Keep,
-    into: str, lists: str,
-) -> UnitReleased:  # fmt: skip
-    """Draw a unit's assignment, verify what would be published of it, and deal its rows to the shelves.
+def draw_batch(
+    context: ReleaseContext, settings: Settings, batch: Batch, rows: StoredRows, place: Place
+) -> BatchDrawn:
+    """Draw a batch's assignment, verify what would be published of it, and deal its rows to the buckets.
 
     Parameters
     ----------
-    showing : Showing
+    context : ReleaseContext
     settings : Settings
-    ordered : Ordered
-    unit : Unit
-    done : UnitDone
-    keep : Keep
-    into : str
-        The file for the rows: a record batch for each shelf.
-    lists : str
-        The file for the lists of classes, where there are classes.
+    batch : Batch
+    rows : StoredRows
+    place : Place
+        Where its results are.
 
     Returns
     -------
-    UnitReleased
+    BatchDrawn
 
     Raises
     ------
@@ -186,65 +190,54 @@ def release_unit(
     AnonflowError, OSError
         If files are gone, or cannot be written.
     """
-    rows = ordered.rows(unit.bounds[0][0], unit.bounds[-1][1])
-    begin = unit.bounds[0][0]
-    positions = rows[POSITION].to_numpy()
-    records = Records(showing.domains, codes_of(rows))
-    parts = [records.take(np.arange(start - begin, stop - begin)) for start, stop in unit.bounds]
-    results = results_of(done.file, settings, showing.domains, unit, parts, keep)
-    joined = join([one.matched.outcome for one in results if isinstance(one.matched, Matched)])
-    return _Unit(showing, rows, positions, records, joined).release(unit, into, lists)
+    table = rows.table()
+    records = Records(context.domains, codes_of(table))
+    there = place.open(settings, batch, context.domains, [records.take(at) for at in batch.parts]).found
+    if len(there) < len(batch.bounds):
+        raise AnonflowError("results of this run are gone or damaged; run the flow again")
+    whole, _ = joined(batch, records, [there[p].matched.outcome for p in sorted(there)])
+    return _Drawn(context, table, records, whole).dealt(batch)
 
 
-class _Unit:
-    """A unit's rows on their way to the shelves."""
+class _Drawn:
+    """A batch's rows on their way to the buckets."""
 
-    def __init__(
-        self, showing: Showing, rows: pa.Table, positions: np.ndarray, records: Records, joined: Joined
-    ) -> None:
-        self.showing = showing
+    def __init__(self, context: ReleaseContext, rows: pa.Table, records: Records, whole: Outcome) -> None:
+        self.context = context
         self.rows = rows
-        self.positions = positions
+        self.positions = rows[POSITION].to_numpy()
         self.records = records
-        self.joined = joined
-        self.kept = np.flatnonzero(~joined.suppressed)
-        self.hidden = np.flatnonzero(joined.suppressed)
+        self.whole = whole
+        self.kept = np.flatnonzero(~whole.suppressed)
+        self.hidden = np.flatnonzero(whole.suppressed)
 
-    def release(self, unit: Unit, into: str, lists: str) -> UnitReleased:
-        origin = self._origin()
-        shown = self._shown(origin)
-        findings = self._verified(unit, shown)
+    def dealt(self, batch: Batch) -> BatchDrawn:
+        context = self.context
+        shown = self._shown(self._origin())
+        findings = self._verified(batch, shown)
         place = self.positions.copy()
         if len(self.hidden):
             place[self.hidden] = self._hidden_rows()
         columns = {
-            f"{_SHOWN}{name}": _arrow(shown[name], self.showing.kinds.get(name))
-            for name in self.showing.columns
+            f"{_SHOWN}{name}": _arrow(shown[name], context.kinds.get(name)) for name in context.columns
         }
         columns[POSITION] = pa.array(place)
-        columns[_MARK] = pa.array(row_marks(shown, list(shown.columns), self.showing.key))
+        columns[_MARK] = pa.array(row_marks(shown, list(shown.columns), context.key))
         labels = 0
-        if self.joined.matches is not None:
+        if self.whole.matches is not None:
             columns[_LIST] = self._lists()
-        elif self.joined.classes is not None:
-            label, labels = self._classes(lists)
+        elif self.whole.classes is not None:
+            label, labels = self._classes(f"{context.spill}lists-{batch.number}.npz")
             columns[_CLASS] = pa.array(label)
         else:
-            columns[_CLASS] = pa.array(np.where(self.joined.suppressed, np.int32(-1), np.int32(0)))
-        dealt = np.memmap(self.showing.dealt, np.uint16, "r", shape=(self.showing.n,))[place]
-        shelves = shelf_count(self.showing.n)
-        order = np.argsort(dealt, kind="stable")
-        table = pa.table(columns).take(pa.array(order)).combine_chunks()
-        whole = table.to_batches()[0]
-        ends = np.cumsum(np.bincount(dealt, minlength=shelves))
-        starts = np.concatenate([[0], ends[:-1]])
-        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
-        write_batches(into, [whole.slice(start, end - start) for start, end in pairs])
-        return UnitReleased(findings, labels, peak_memory())
+            columns[_CLASS] = pa.array(np.where(self.whole.suppressed, np.int32(-1), np.int32(0)))
+        bucket = np.memmap(context.dealt, np.uint16, "r", shape=(context.n,))[place]
+        deal(pa.table(columns), bucket, shelf_count(context.n), f"{context.spill}drawn-{batch.number}.arrow")
+        return BatchDrawn(tallied(findings), labels, peak_memory())
 
     def _origin(self) -> np.ndarray:
         """Whose other columns each row of the unit carries: suppressed rows their own, for now."""
-        made, words = self.joined, self.showing.words
+        made, words = self.whole, self.context.words
         origin = np.arange(len(self.positions), dtype=np.int64)
         if made.matches is not None:
             return draw_assignment(made.matches, words, self.positions)
@@ -255,47 +248,45 @@ class _Unit:
 
     def _hidden_rows(self) -> np.ndarray:
         """Where the other columns of the unit's suppressed records are published: all of these rows look alike."""
-        assert self.showing.hidden is not None
-        with np.load(self.showing.hidden) as content:
+        with np.load(self.context.hidden) as content:
             everybody, row = content["positions"], content["row"]
         found: np.ndarray = row[np.searchsorted(everybody, self.positions[self.hidden])]
         return found
 
     def _shown(self, origin: np.ndarray) -> pd.DataFrame:
-        made, showing = self.joined, self.showing
+        made, context = self.whole, self.context
         published = made.generalization.decode(suppressed=made.suppressed)
-        hidden = made.suppressed if showing.blanks else None
+        hidden = made.suppressed if context.blanks else None
         columns: dict[str, Any] = {}
-        for name in showing.columns:
+        for name in context.columns:
             if name in published.columns:
                 columns[name] = published[name].array
                 continue
-            kind = showing.kinds[name]
+            kind = context.kinds[name]
             cells = self.rows[f"{OTHER}{name}"].to_pandas()
             values = plain_values(cells, origin, hidden=hidden, name=name, text=kind == "text")
             columns[name] = np.asarray(values, np.float64) if kind == "float" else values
         return pd.DataFrame(columns, index=pd.RangeIndex(len(origin)))
 
-    def _verified(self, unit: Unit, shown: pd.DataFrame) -> tuple[tuple[Finding, ...], ...]:
+    def _verified(self, batch: Batch, shown: pd.DataFrame) -> tuple[tuple[Finding, ...], ...]:
         """Rows that are not suppressed, against their originals: with their lists at once, else by partitions.
 
         The originals of these rows are among the unit's; rows that are suppressed say nothing.
         """
-        made = self.joined
+        made = self.whole
         if made.matches is not None or made.classes is not None:
             return (self._check(self.kept, shown),) if len(self.kept) else ()
-        begin = unit.bounds[0][0]
-        parts = [self.kept[(self.kept >= a - begin) & (self.kept < b - begin)] for a, b in unit.bounds]
+        parts = [part[~made.suppressed[part]] for part in batch.parts]
         return tuple(self._check(part, shown) for part in parts if len(part))
 
     def _check(self, at: np.ndarray, shown: pd.DataFrame) -> tuple[Finding, ...]:
-        showing, made = self.showing, self.joined
+        context, made = self.context, self.whole
         others = {
             name: self.rows[f"{OTHER}{name}"].to_pandas().iloc[at].array
-            for name in showing.columns
-            if name in showing.kinds
+            for name in context.columns
+            if name in context.kinds
         }
-        table = Table.coded(self.records.take(at), showing.schema, showing.columns, others)
+        table = Table.coded(self.records.take(at), context.schema, context.columns, others)
         certificate = None
         rank = np.full(len(self.positions), -1, np.int32)
         rank[at] = np.arange(len(at), dtype=np.int32)
@@ -312,21 +303,21 @@ class _Unit:
             certificate = self._certificate(member, np.bincount(member), np.argsort(member, kind="stable"))
         frame = shown.iloc[at].reset_index(drop=True)
         release = Release(frame, certificate)
-        return verify(table, release, list(showing.asked), showing.k, certificate).findings
+        return verify(table, release, list(context.asked), context.k, certificate).findings
 
     def _certificate(self, member: np.ndarray, sizes: np.ndarray, flat: np.ndarray) -> Certificate:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        showing = self.showing
+        context = self.context
         return Certificate(
-            showing.k, showing.guarantee, showing.algorithm, member.astype(np.int32), offsets,
+            context.k, context.guarantee, context.algorithm, member.astype(np.int32), offsets,
             flat.astype(np.int32),
         )  # fmt: skip
 
     def _lists(self) -> pa.Array:
         """The originals of each row, ascending positions in the table; a suppressed row has none of its own."""
-        assert self.joined.matches is not None
-        matches = self.joined.matches
-        given = (matches >= 0) & ~self.joined.suppressed[:, None]
+        assert self.whole.matches is not None
+        matches = self.whole.matches
+        given = (matches >= 0) & ~self.whole.suppressed[:, None]
         far = np.iinfo(np.int64).max
         lists = np.sort(np.where(given, self.positions[np.where(given, matches, 0)], far), axis=1)
         sizes = given.sum(axis=1)
@@ -336,9 +327,9 @@ class _Unit:
 
     def _classes(self, lists: str) -> tuple[np.ndarray, int]:
         """The class of each row, -1 if suppressed; and the classes' members, in a file."""
-        assert self.joined.classes is not None
+        assert self.whole.classes is not None
         label = np.full(len(self.positions), -1, np.int32)
-        kinds, member = np.unique(self.joined.classes[self.kept], return_inverse=True)
+        kinds, member = np.unique(self.whole.classes[self.kept], return_inverse=True)
         label[self.kept] = member
         own = self.positions[self.kept]
         order = np.lexsort([own, member])
@@ -360,8 +351,8 @@ def _arrow(cells: Any, kind: str | None) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class Shelved:
-    """What the client is told of a shelf.
+class Bucket:
+    """What the client is told of a bucket.
 
     Attributes
     ----------
@@ -376,27 +367,19 @@ class Shelved:
     memory: int
 
 
-def shuffle_shelf(
-    showing: Showing, shelf: int, files: Sequence[str], offsets: Sequence[int], into: str, claims: str
-) -> Shelved:
-    """Put a shelf's rows together, shuffle them, and see that they are the rows that were verified.
+def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int) -> Bucket:
+    """Put a bucket's rows together, shuffle them, and see that they are the rows that were verified.
 
     Parameters
     ----------
-    showing : Showing
-    shelf : int
-    files : sequence of str
-        Of the units.
+    context : ReleaseContext
     offsets : sequence of int
-        The number of each unit's first class.
-    into : str
-        The file for the published rows.
-    claims : str
-        The file for what the certificate says of them.
+        The number of each batch's first class.
+    bucket : int
 
     Returns
     -------
-    Shelved
+    Bucket
 
     Raises
     ------
@@ -406,8 +389,8 @@ def shuffle_shelf(
         If a file cannot be read or written.
     """
     parts = []
-    for file, offset in zip(files, offsets, strict=True):
-        part = pa.Table.from_batches([read_batch(file, shelf)])
+    for number, offset in enumerate(offsets):
+        part = pa.Table.from_batches([read_batch(f"{context.spill}drawn-{number}.arrow", bucket)])
         if _CLASS in part.column_names:
             label = part[_CLASS].to_numpy().astype(np.int64)
             at = part.column_names.index(_CLASS)
@@ -417,18 +400,21 @@ def shuffle_shelf(
     order = np.argsort(table[POSITION].to_numpy(), kind="stable")
     members = np.arange(len(order), dtype=np.int64)
     bounds = np.array([0, len(order)], np.int64)
-    order = order[permute_shelves(members, bounds, np.array([shelf], np.int64), showing.words)]
+    order = order[permute_shelves(members, bounds, np.array([bucket], np.int64), context.words)]
     table = table.take(pa.array(order)).combine_chunks()
-    shown = table.select([f"{_SHOWN}{name}" for name in showing.columns]).rename_columns(
-        list(showing.columns)
+    shown = table.select([f"{_SHOWN}{name}" for name in context.columns]).rename_columns(
+        list(context.columns)
     )
     marks = table[_MARK].to_numpy()
     frame = shown.to_pandas()
-    if (row_marks(frame, list(showing.columns), showing.key) != marks).any():
+    if (row_marks(frame, list(context.columns), context.key) != marks).any():
         raise VerificationError("rows changed on their way to the release; nothing was published")
-    write_batches(into, shown.to_batches() or [pa.RecordBatch.from_pylist([], schema=shown.schema)])
+    write_batches(
+        f"{context.spill}bucket-{bucket}.arrow",
+        shown.to_batches() or [pa.RecordBatch.from_pylist([], schema=shown.schema)],
+    )
     whole = np.logical_and.reduce(
-        [(frame[name] == WHOLE).to_numpy(bool, na_value=False) for name in showing.schema.quasi_identifiers]
+        [(frame[name] == WHOLE).to_numpy(bool, na_value=False) for name in context.schema.quasi_identifiers]
     )
     kept: dict[str, np.ndarray] = {"marks": marks}
     lists = originals = 0
@@ -444,5 +430,5 @@ def shuffle_shelf(
         suppressed = kept["label"] < 0
     if (suppressed & ~whole).any():
         raise VerificationError("suppressed rows are not * throughout; nothing was published")
-    save(claims, **kept)
-    return Shelved(len(order), lists, originals, peak_memory())
+    save(f"{context.spill}claims-{bucket}.npz", **kept)
+    return Bucket(len(order), lists, originals, peak_memory())

@@ -6,22 +6,24 @@ the table. A row is compared by its codes, the QI with the fewest values first, 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from anonflow.engine.large.reading import Piece, kept_rows, read_piece
-from anonflow.engine.large.scan import Coder
-from anonflow.engine.large.spill import as_numpy, read_batch, write_batches
+from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
+from anonflow.engine.storage.scan import Coder
+from anonflow.engine.storage.spill import as_numpy, read_batch, write_batches
 from anonflow.partition import first_to_last
-from anonflow.table import Domain, Schema
+from anonflow.table import Domain, Records, Schema
 
 __all__ = [
     "OTHER",
     "POSITION",
     "Ordered",
+    "StoredRows",
     "codes_of",
     "merge_range",
     "order_columns",
@@ -186,6 +188,41 @@ def _place(keys: Sequence[np.ndarray], row: np.ndarray) -> int:
 
 
 @dataclass(frozen=True)
+class StoredRows:
+    """Some rows of a table in order, in files.
+
+    Attributes
+    ----------
+    parts : tuple of (str, int, int)
+        File, first row, number of rows.
+    """
+
+    parts: tuple[tuple[str, int, int], ...]
+
+    def table(self) -> pa.Table:
+        """The rows with all their columns.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        batches = [read_batch(file).slice(first, count) for file, first, count in self.parts]
+        return pa.Table.from_batches(batches).combine_chunks()
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
+        """Their positions in the table, and the records.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        rows = self.table()
+        return rows[POSITION].to_numpy(), Records(domains, codes_of(rows))
+
+
+@dataclass(frozen=True)
 class Ordered:
     """A table in order, in files one after the other.
 
@@ -199,19 +236,14 @@ class Ordered:
     files: tuple[str, ...]
     ends: tuple[int, ...]
 
-    def rows(self, start: int, stop: int) -> pa.Table:
-        """The rows of that many places.
-
-        Raises
-        ------
-        OSError
-            If a file cannot be read.
-        """
+    def rows(self, start: int, stop: int) -> StoredRows:
+        """The rows of some consecutive places."""
         parts = []
-        begin = 0
-        for file, end in zip(self.files, self.ends, strict=True):
-            if begin < stop and end > start:
-                low, high = max(start, begin) - begin, min(stop, end) - begin
-                parts.append(read_batch(file).slice(low, high - low))
-            begin = end
-        return pa.Table.from_batches(parts).combine_chunks()
+        at = bisect_right(self.ends, start)
+        while start < stop:
+            begin = self.ends[at - 1] if at else 0
+            count = min(stop, self.ends[at]) - start
+            if count:
+                parts.append((self.files[at], start - begin, count))
+            start, at = start + count, at + 1
+        return StoredRows(tuple(parts))

@@ -1,35 +1,35 @@
-"""The publication of a table in pieces: drawn, verified, shuffled and written without ever being in one place."""
+"""The release of a table in pieces: drawn, verified, shuffled and written without ever being in one place."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from anonflow.criteria.request import read_criteria
-from anonflow.engine import publish
-from anonflow.engine.execution.combine import merged, with_findings
-from anonflow.engine.execution.result import RunReport, RunResult
-from anonflow.engine.large.releasing import (
-    Shelved,
-    Showing,
-    UnitReleased,
+from anonflow.criteria.verification import Finding
+from anonflow.engine.context import Session
+from anonflow.engine.execution.batches import Place, Tally, batches_of
+from anonflow.engine.execution.plan import RunPlan, settings_of
+from anonflow.engine.execution.result import RunResult
+from anonflow.engine.execution.schedulers import Call, Executor
+from anonflow.engine.execution.totals import Totals
+from anonflow.engine.storage.draw_rows import (
+    Bucket,
+    ReleaseContext,
     deal_rows,
+    draw_batch,
     draw_hidden,
     hidden_positions,
-    release_unit,
-    shuffle_shelf,
+    shuffle_bucket,
 )
-from anonflow.engine.large.result import facts_of, guarantee_of
-from anonflow.engine.large.scan import published_kind, sketched
-from anonflow.engine.large.spill import read_batch
-from anonflow.engine.large.units import Unit, UnitDone
+from anonflow.engine.storage.scan import Found, published_kind, sketched
+from anonflow.engine.storage.spill import read_batch
 from anonflow.release import Certificate, RandomWords
 from anonflow.release.certificate import versions
 from anonflow.release.draw import shelf_count
@@ -37,45 +37,61 @@ from anonflow.release.tables import write_parts
 from anonflow.table.marks import KEY_LENGTH
 
 if TYPE_CHECKING:
-    from anonflow.engine.large.driver import Large
+    from anonflow.engine.storage.disk import InFiles, Outline
 
-__all__ = ["publish_large"]
+__all__ = ["Buckets", "draw"]
 
 
 @dataclass(frozen=True, eq=False)
-class Shelves:
-    """A release on its shelves: shuffled, verified, and not yet written.
+class Buckets:
+    """A release in its buckets: shuffled, verified, and not yet written.
 
     Attributes
     ----------
-    showing : Showing
+    context : ReleaseContext
     kind : {"matches", "classes", "none"}
-    shelved : sequence of Shelved
-    rows, claims : sequence of str
-        Files: published rows, and what the certificate says of them.
-    lists : sequence of str
-        Files with the classes of each unit.
-    hidden : sequence of str
-        Files with the positions of suppressed records.
+    buckets : sequence of Bucket
+    batches : int
+        That have files with the lists of classes, where there are classes.
+    hidden : sequence of int
+        Batches with suppressed records.
     """
 
-    showing: Showing
+    context: ReleaseContext
     kind: str
-    shelved: Sequence[Shelved]
-    rows: Sequence[str]
-    claims: Sequence[str]
-    lists: Sequence[str]
-    hidden: Sequence[str]
+    buckets: Sequence[Bucket]
+    batches: int
+    hidden: Sequence[int]
+
+    release = None
+    """It is nowhere as a whole."""
+
+    def attack(self) -> None:
+        """Nobody was asked to attack: that was refused."""
+
+    @property
+    def _claims(self) -> list[str]:
+        return [f"{self.context.spill}claims-{number}.npz" for number in range(len(self.buckets))]
+
+    @property
+    def _lists(self) -> list[str]:
+        return [f"{self.context.spill}lists-{number}.npz" for number in range(self.batches)]
 
     def write_release(self, path: Path) -> None:
-        """Write the published table; one shelf is held at a time.
+        """Write the published table; one bucket is held at a time.
 
         Raises
         ------
         DataError, AnonflowError
             If it cannot be written.
         """
-        write_parts(path, (pa.Table.from_batches([read_batch(file)]) for file in self.rows))
+        write_parts(
+            path,
+            (
+                pa.Table.from_batches([read_batch(f"{self.context.spill}bucket-{number}.arrow")])
+                for number in range(len(self.buckets))
+            ),
+        )
 
     def write_certificate(self, path: Path) -> None:
         """Write the owner's proof: as that of a release in memory.
@@ -85,17 +101,17 @@ class Shelves:
         DataError, AnonflowError
             If it cannot be written.
         """
-        showing, n = self.showing, self.showing.n
+        context, n = self.context, self.context.n
         nothing = np.zeros(0, np.int32)
         head = Certificate(
-            showing.k, showing.guarantee, showing.algorithm, nothing, np.zeros(1, np.int64), nothing,
-            versions(), key=showing.key,
+            context.k, context.guarantee, context.algorithm, nothing, np.zeros(1, np.int64), nothing,
+            versions(), key=context.key,
         )  # fmt: skip
-        suppressed = hidden_positions(self.hidden)
+        suppressed = hidden_positions(context.spill, self.hidden)
         if self.kind == "matches":
-            lists, entries = sum(s.lists for s in self.shelved), sum(s.originals for s in self.shelved)
+            lists, entries = sum(b.lists for b in self.buckets), sum(b.originals for b in self.buckets)
         elif self.kind == "classes":
-            lists, entries = sum(len(sizes) for sizes in self._of(self.lists, "sizes")), n - len(suppressed)
+            lists, entries = sum(len(sizes) for sizes in self._of(self._lists, "sizes")), n - len(suppressed)
         else:
             lists, entries = 1, 0
         if len(suppressed):
@@ -106,7 +122,7 @@ class Shelves:
                 "row_list": (n, self._row_lists(lists, bool(len(suppressed)))),
                 "list_offsets": (lists + 1, _ends(self._sizes(suppressed))),
                 "list_originals": (entries, self._originals(suppressed)),
-                "row_marks": (n, self._of(self.claims, "marks")),
+                "row_marks": (n, self._of(self._claims, "marks")),
             },
         )
 
@@ -119,23 +135,23 @@ class Shelves:
         """The list of each row. Classes come after the suppressed records' list, rows' own lists before it."""
         if self.kind == "matches":
             used = 0
-            for sizes in self._of(self.claims, "sizes"):
+            for sizes in self._of(self._claims, "sizes"):
                 own = sizes > 0
                 yield np.where(own, used + np.cumsum(own) - 1, lists - 1)
                 used += int(own.sum())
             return
         first, last = (int(suppressed), 0) if self.kind == "classes" else (0, 1)
-        for label in self._of(self.claims, "label"):
+        for label in self._of(self._claims, "label"):
             yield np.where(label < 0, last, label + first)
 
     def _sizes(self, suppressed: np.ndarray) -> Iterator[np.ndarray]:
         one = [np.array([len(suppressed)])] if len(suppressed) else []
         if self.kind == "classes":
             yield from one
-            yield from self._of(self.lists, "sizes")
+            yield from self._of(self._lists, "sizes")
             return
         if self.kind == "matches":
-            for sizes in self._of(self.claims, "sizes"):
+            for sizes in self._of(self._claims, "sizes"):
                 yield sizes[sizes > 0]
         else:
             yield np.zeros(1, np.int64)
@@ -145,10 +161,10 @@ class Shelves:
         one = [suppressed] if len(suppressed) else []
         if self.kind == "classes":
             yield from one
-            yield from self._of(self.lists, "originals")
+            yield from self._of(self._lists, "originals")
             return
         if self.kind == "matches":
-            yield from self._of(self.claims, "originals")
+            yield from self._of(self._claims, "originals")
         yield from one
 
 
@@ -162,134 +178,105 @@ def _ends(sizes: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
             yield ends
 
 
-def publish_large(
-    large: Large, results: list[RunResult], units: dict[int, list[tuple[Unit, UnitDone]]]
-) -> RunReport:
-    """Draw, verify, shuffle, and only then write: as a table in memory is published.
+def draw(
+    session: Session, executor: Executor, one: RunPlan, totals: Totals, result: RunResult, table: Outline,
+    place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], found: Found,
+) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
+    """Draw and verify batch by batch, deal the rows to buckets, and shuffle these.
 
     Parameters
     ----------
-    large : Large
-    results : list of RunResult
-    units : dict
-        Run -> its units.
+    session : Session
+    executor : Executor
+    one : RunPlan
+    totals : Totals
+    result : RunResult
+    table : Outline
+    place : InFiles
+        Where the results of batches are.
+    hidden : sequence of int
+        Batches with suppressed records.
+    fields : mapping
+        Published column -> its type in the source.
+    found : Found
 
     Returns
     -------
-    RunReport
+    findings : tuple of Finding
+    buckets : Buckets
+        Shuffled, if every check passed.
 
     Raises
     ------
     AnonflowError
-        If something cannot be drawn, verified or written.
+        If something cannot be drawn, or put aside.
     """
-    session = large.session
-    picked = session.flow.published
-    shelves = None
-    if picked is not None and session.flow.draws(picked) and all(result.ok for result in results):
-        publish.warn_of_earlier(session)
-        number = picked.number
-        result = results[number]
-        showing = _showing(large, result, units[number])
-        released = session.step("draw", lambda: _draw(large, showing, number, units[number]), number)
-        findings = merged([found for one in released for found in one.findings])
-        results[number] = with_findings(result, findings)
-        if results[number].ok:
-            shelves = session.step(
-                "shuffle", lambda: _shuffle(large, showing, units[number], released), number
-            )
-    session_owner = session.owner
-    assert session_owner is not None
-    report = RunReport(
-        session.flow.name, tuple(results), None, owner=session_owner.path, warnings=tuple(session.warnings)
+    context = _context(session, totals, result, table, place, fields, found)
+    offsets, tallies = session.step(
+        "draw", lambda: _draw(session, executor, one, context, place, hidden), result.number
     )
-    if not report.ok:
-        return replace(report, owner=None, seconds=time.perf_counter() - session.clock)
-    session.events.check()
-    if session.keeper is not None:
-        session.keeper.publishing(session.seed)
-    report = session.step("publish", lambda: publish.write_all(session, large.outline, report, shelves))
-    if session.keeper is not None:
-        session.keeper.finished()
-    return report
+    findings = tuple(tally.finding() for tally in tallies)
+    buckets: list[Bucket] = []
+    if all(finding.holds for finding in findings):
+        calls = [Call(shuffle_bucket, (b,), "shuffle") for b in range(shelf_count(context.n))]
+        buckets = session.step("shuffle", lambda: executor.all(calls, context, offsets), result.number)
+        for bucket in buckets:
+            session.used(bucket.memory)
+    return findings, Buckets(context, totals.kind, buckets, len(offsets), hidden)
 
 
-def _showing(large: Large, result: RunResult, units: Sequence[tuple[Unit, UnitDone]]) -> Showing:
-    session = large.session
-    run = large.flow.runs[result.number]
-    done = [one for _, one in units]
-    guarantee = guarantee_of(run, done)
-    for told in sketched(large.found):
+def _context(
+    session: Session, totals: Totals, result: RunResult, table: Outline, place: InFiles,
+    fields: Mapping[str, pa.DataType], found: Found,
+) -> ReleaseContext:  # fmt: skip
+    schema = table.schema
+    for told in sketched(found):
         session.warn(told)
-    weak = facts_of(done).get("warning")
+    weak = totals.texts.get("warning")
     if weak:
-        session.warn(str(weak))
-    suppressed = sum(one.suppressed for one in done)
-    blanks = 0 < suppressed < result.k
+        session.warn(weak)
     kinds = {
-        name: published_kind(name, large.fields[name], large.found, blanks)
-        for name in large.columns
-        if large.flow.schema[name].role != "quasi-identifier"
+        name: published_kind(name, fields[name], found, 0 < totals.suppressed < result.k)
+        for name in table.columns
+        if schema[name].role != "quasi-identifier"
     }
     key = RandomWords(session.seed).lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
-    return Showing(
-        large.flow.schema, large.domains, large.columns, kinds, result.k, guarantee, result.algorithm,
-        tuple(read_criteria(large.flow.criteria, guarantee)), large.n, suppressed, session.seed, key,
-        large.spill.file("dealt"), large.spill.file("hidden.npz") if suppressed else None,
+    return ReleaseContext(
+        schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
+        tuple(read_criteria(session.flow.criteria, totals.guarantee)), table.n, totals.suppressed,
+        session.seed, key, place.spill,
     )  # fmt: skip
 
 
 def _draw(
-    large: Large, showing: Showing, number: int, units: Sequence[tuple[Unit, UnitDone]]
-) -> list[UnitReleased]:
-    from anonflow.engine.large.driver import Call
-
-    seed = large.session.seed
-    first = [Call(deal_rows, (showing.n, seed, showing.dealt))]
-    if showing.hidden is not None:
-        files = [done.hidden for _, done in units if done.hidden is not None]
-        first.append(Call(draw_hidden, (files, seed, showing.hidden)))
-    large.all(first)
-    calls = [
+    session: Session,
+    executor: Executor,
+    one: RunPlan,
+    context: ReleaseContext,
+    place: Place,
+    hidden: Sequence[int],
+) -> tuple[list[int], tuple[Tally, ...]]:
+    """The number of each batch's first class, and what was found."""
+    first = [Call(deal_rows, (), "deal")]
+    if hidden:
+        first.append(Call(draw_hidden, (hidden,), "draw"))
+    executor.all(first, context)
+    settings = settings_of(session.flow, one.run, session.seed)
+    calls: Iterator[Call] = (
         Call(
-            release_unit,
-            (
-                large.settings[number], large.ordered[number], unit, done, large.keep,
-                large.spill.file(f"drawn-{unit.number}.arrow"), large.spill.file(f"lists-{unit.number}.npz"),
-            ),
+            draw_batch,
+            (settings, batch, one.order.rows(batch.start, batch.stop), place),
+            "draw-verify",
+            batch.number,
         )
-        for unit, done in units
-    ]  # fmt: skip
-    released = large.all(calls, showing)
-    for one in released:
-        large.session.used(one.memory)
-    return released
-
-
-def _shuffle(
-    large: Large,
-    showing: Showing,
-    units: Sequence[tuple[Unit, UnitDone]],
-    released: Sequence[UnitReleased],
-) -> Shelves:
-    from anonflow.engine.large.driver import Call
-
-    drawn = [large.spill.file(f"drawn-{unit.number}.arrow") for unit, _ in units]
-    offsets = [0, *accumulate(one.lists for one in released)][:-1]
-    count = shelf_count(showing.n)
-    rows = [large.spill.file(f"shelf-{s}.arrow") for s in range(count)]
-    claims = [large.spill.file(f"claims-{s}.npz") for s in range(count)]
-    shelved = large.all(
-        [Call(shuffle_shelf, (s, drawn, offsets, rows[s], claims[s])) for s in range(count)], showing
+        for batch in batches_of(one.cuts, context.n)
     )
-    for one in shelved:
-        large.session.used(one.memory)
-    return Shelves(
-        showing,
-        units[0][1].kind,
-        shelved,
-        rows,
-        claims,
-        [large.spill.file(f"lists-{unit.number}.npz") for unit, _ in units],
-        [done.hidden for _, done in units if done.hidden is not None],
-    )
+    drawn: dict[int, Any] = {}
+    for number, done in executor.answers(calls, context):
+        drawn[number] = done
+        session.used(done.memory)
+    in_order = [drawn[number] for number in range(len(drawn))]
+    tallies: tuple[Tally, ...] = ()
+    for done in in_order:
+        tallies = tuple(a.then(b) for a, b in zip(tallies, done.findings)) if tallies else done.findings
+    return [0, *accumulate(done.lists for done in in_order)][:-1], tallies

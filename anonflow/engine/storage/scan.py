@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonflow.engine.large.reading import Piece, kept_rows, read_piece
+from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
 from anonflow.errors import AnonflowError, DataError
 from anonflow.release.publish import telling
 from anonflow.table import Domain, Records, Schema
