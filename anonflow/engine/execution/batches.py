@@ -122,8 +122,9 @@ class Rows(Protocol):
 class Results(Protocol):
     """The results of one batch, where they are put."""
 
-    found: Mapping[int, PartitionResult]
-    """Partition -> what an earlier run left of it."""
+    @property
+    def found(self) -> Mapping[int, PartitionResult]:
+        """Partition -> what an earlier run left of it."""
 
     def keep(self, results: Mapping[int, PartitionResult]) -> Any:
         """Keep the results of partitions; what it gives back is found with it again.

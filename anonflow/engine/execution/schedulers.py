@@ -385,7 +385,7 @@ class Executor:
 
         workers = max(1, sum(client.nthreads().values()))
         sent = _Sent(client, shared)
-        coming, left = iter(calls), count
+        coming, exhausted, left = iter(calls), False, count
         fastest, answered = BRIEF, 0
         while True:
             if self._stop.is_set():
@@ -393,18 +393,18 @@ class Executor:
                 return
             if client.status not in ("running", "connecting"):
                 raise _lost(where)
-            while coming is not None and self._has_room(len(sent), AHEAD * workers):
+            while not exhausted and self._has_room(len(sent), AHEAD * workers):
                 size = 1
                 if answered >= 2 * workers:
                     most = TOGETHER_MOST if left is None else left // (AHEAD * workers)
                     size = max(1, min(TOGETHER_MOST, most, int(BRIEF / max(fastest, 1e-6))))
                 group = tuple(islice(coming, size))
                 if not group:
-                    coming = None
+                    exhausted = True
                     break
                 left = None if left is None else left - len(group)
                 sent.send(group)
-            if coming is None and not len(sent):
+            if exhausted and not len(sent):
                 return
             if not sent.has_ready():
                 self._stop.wait(0.005)

@@ -63,8 +63,9 @@ class Buckets:
     batches: int
     hidden: Sequence[int]
 
-    release = None
-    """It is nowhere as a whole."""
+    @property
+    def release(self) -> None:
+        """None: it is nowhere as a whole."""
 
     def attack(self) -> None:
         """Nobody was asked to attack: that was refused."""

@@ -26,15 +26,11 @@ __all__ = ["Drawn", "Storage"]
 
 
 class Drawn(Protocol):
-    """A release that was drawn and verified, and is not yet written.
+    """A release that was drawn and verified, and is not yet written."""
 
-    Attributes
-    ----------
-    release : Release or None
-        Where it is in memory.
-    """
-
-    release: Release | None
+    @property
+    def release(self) -> Release | None:
+        """The release, where it is in memory."""
 
     def attack(self) -> pd.DataFrame | None:
         """How often attackers win against it; None where nobody was asked to attack."""
