@@ -70,11 +70,15 @@ class HeldRows:
         return _Taken, (self._codes[self._positions], self._positions)
 
 
-class _Taken(HeldRows):
+@dataclass(frozen=True, eq=False)
+class _Taken:
     """Rows that were taken out of their table."""
 
+    codes: np.ndarray
+    positions: np.ndarray
+
     def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
-        return self._positions, Records(domains, self._codes)
+        return self.positions, Records(domains, self.codes)
 
 
 @dataclass(frozen=True, eq=False)
