@@ -25,6 +25,10 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 FLOWS = sorted((ROOT / "flows").glob("*.yaml"))
 
 COMPILERS = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "generated_jit", "stencil"}
+SORTING = {
+    *("sort", "argsort", "lexsort", "partition", "argpartition", "searchsorted", "digitize", "unique"),
+    *("median", "nanmedian", "percentile", "nanpercentile", "quantile", "nanquantile"),
+}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "core", "misc"}
 HEAVY = {"numpy", "pandas", "scipy", "pyarrow", "numba", "ortools", "dask", "distributed", "panel", "bokeh"}
 
@@ -92,6 +96,46 @@ def test_only_the_switchboard_compiles() -> None:
             if raw:
                 found.append(f"{_name(path)}:{node.lineno}")
     assert found == []
+
+
+def test_kernels_sort_by_functions_of_their_own() -> None:
+    """numba's are closures that differ in nothing but their cells: see anonflow/kernels/cache.py."""
+    found, jitted = [], 0
+    for path in MODULES:
+        tree = _tree(path)
+        compiled = {
+            node.args[0].id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id == "jit"
+            and isinstance(node.args[0], ast.Name)
+        }
+        jitted += len(compiled)
+        for function in tree.body:
+            if isinstance(function, ast.FunctionDef) and function.name in compiled:
+                found += [f"{_name(path)}:{line} {name}" for line, name in _sorting(function)]
+    assert found == []
+    assert jitted > 50
+
+
+def _sorting(function: ast.FunctionDef) -> Iterator[tuple[int, str]]:
+    """Calls of what sorts inside numba: functions of numpy, methods of arrays, and ``sorted``."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and node.attr in SORTING:
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.Name) and node.id == "sorted":
+            yield node.lineno, node.id
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["np.sort(x)", "np.argsort(x)[0]", "x[1:].sort()", "x.argsort()", "numpy.partition(x, 2)", "np.searchsorted(x, 3)", "np.median(x)", "sorted(x)"],
+)  # fmt: skip
+def test_what_sorts_is_seen(line: str) -> None:
+    (function,) = ast.parse(f"def kernel(x):\n    y = {line}\n    sort(y)\n    order = stable_order(x)").body
+    assert isinstance(function, ast.FunctionDef)
+    assert [at for at, _ in _sorting(function)] == [2]
 
 
 def test_nothing_prints() -> None:

@@ -17,6 +17,7 @@ from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.partition import bounded, divided, limited, unbounded
@@ -157,8 +158,12 @@ def solve(
         If an option has a value that the method refuses.
     InfeasibleError
         If the partition has no solution.
+    AnonflowError
+        If the result is wrong, by a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
-    return run_within_limits(method, Partition(records, loss, rng), k, options)
+    outcome = run_within_limits(method, Partition(records, loss, rng), k, options)
+    check_outcome(method, records, k, loss, options, outcome)
+    return outcome
 
 
 def assemble(

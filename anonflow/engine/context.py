@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from os import PathLike
 from typing import TypeVar
 
 from anonflow.algorithms.budget import Fitted
 from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
 from anonflow.engine.execution.schedulers import is_scheduler
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import OwnerFolder
@@ -61,7 +63,8 @@ class Session:
     ParameterError
         If a setting cannot be used.
     FlowError, DataError
-        If what is to be replayed is another flow, or another source.
+        If what is to be replayed is another flow, or another source; if a file of the flow has changed since the run
+        that is taken up.
     """
 
     def __init__(
@@ -99,7 +102,7 @@ class Session:
         if replay is not None:
             if seed is not None:
                 raise ParameterError("a replay takes its seed from the owner's folder; leave the seed out")
-            seed = record.replayed_seed(flow, OwnerFolder(replay))
+            seed = record.replayed_seed(flow, OwnerFolder(replay), self.fingerprint)
         earlier = {} if replay is None else record.replayed_sizes(OwnerFolder(replay))
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise ParameterError("a seed must be a whole number of at least 0")
@@ -110,7 +113,7 @@ class Session:
         self.keeper = (
             None
             if self.owner is None or self.replayed
-            else Keeper(flow, self.owner, fresh, float(keep), self.warn)
+            else Keeper(flow, self.owner, fresh, float(keep), self.warn, lambda: self.fingerprint)
         )
         if seed is None and self.keeper is not None:
             seed = self.keeper.seed()
@@ -120,6 +123,24 @@ class Session:
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
         self.seconds: dict[str, float] = {}
         self.memory = 0
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """The flow's files as they are when this is first looked at: by the first who needs their content."""
+        return Fingerprint.of(self.flow)
+
+    def before_publishing(self) -> None:
+        """The last chance to stop: from here on, files are written.
+
+        Raises
+        ------
+        Cancelled
+            If the run was cancelled.
+        DataError
+            If a file of the flow is no longer what was read.
+        """
+        self.events.check()
+        self.fingerprint.check(content=True)
 
     def step(self, name: str, work: Callable[[], Result], run: int | None = None) -> Result:
         """Do a step of the run: it is announced, and its time is taken.
@@ -135,8 +156,12 @@ class Session:
         ------
         Cancelled
             If the run was cancelled.
+        DataError
+            If a file of the flow has changed since it was read.
         """
         self.events.check()
+        if "fingerprint" in vars(self):
+            self.fingerprint.check()
         self.events.emit(StepStarted(step=name, run=run))
         begin = time.perf_counter()
         result = work()

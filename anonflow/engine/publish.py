@@ -91,7 +91,9 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
         If the run was cancelled.
     """
     return session.step(
-        "attack", lambda: attacked(session.flow, table, release, result.k, session.seed), result.number
+        "attack",
+        lambda: attacked(session.flow, session.fingerprint, table, release, result.k, session.seed),
+        result.number,
     )
 
 
@@ -144,6 +146,7 @@ def write_all(session: Session, table: Described, report: RunReport, release: Dr
             record.of_run(
                 flow,
                 session.owner,
+                session.fingerprint,
                 report,
                 published,
                 session.began,

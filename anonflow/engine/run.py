@@ -75,7 +75,8 @@ def run(
     Raises
     ------
     FlowError, SchemaError, HierarchyError, DataError, ParameterError
-        If the flow, or what it names, cannot be used.
+        If the flow, or what it names, cannot be used; DataError if a file that it names changes during the run, or
+        has changed since the run that is picked up.
     InfeasibleError
         If the flow has a single run and no release can meet it.
     Cancelled
@@ -178,7 +179,7 @@ class _Runner:
         report = replace(report, warnings=tuple(session.warnings))
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
-        session.events.check()
+        session.before_publishing()
         if session.keeper is not None:
             session.keeper.publishing(session.seed)
         report = session.step("publish", lambda: publish.write_all(session, table, report, drawn))

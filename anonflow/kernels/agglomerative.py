@@ -8,6 +8,7 @@ from anonflow.kernels.clusters import drop
 from anonflow.kernels.costs import join_row, move, widen
 from anonflow.kernels.greedy import least
 from anonflow.kernels.jit import jit
+from anonflow.kernels.ordering import sort
 from anonflow.kernels.state import Plan, State
 
 __all__ = [
@@ -244,7 +245,7 @@ def agglomerate(
             rest[size] = member
             size += 1
             member = after[member]
-        rest[:size].sort()
+        sort(rest[:size])
         for s in range(size):
             i = rest[s]
             join_row(plan, origin, i, ripe, np.int64(0), np.int64(found), row)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ import numpy as np
 
 from anonflow.kernels.costs import join_cost, join_row, move, widen
 from anonflow.kernels.jit import jit
+from anonflow.kernels.ordering import stable_order
 from anonflow.kernels.state import STEP, Plan, State
 
 __all__ = [
@@ -230,7 +231,7 @@ def cover_bounds(
                     depth -= 1
                     fresh = False
                     continue
-                order = np.argsort(price[depth, :m], kind="mergesort")  # stable: equal prices stay in place
+                order = stable_order(price[depth, :m])
                 who[depth, :m] = who[depth, :m][order]
                 price[depth, :m] = price[depth, :m][order]
                 size[depth] = m

@@ -6,64 +6,10 @@ import numpy as np
 
 from anonflow.kernels.costs import increase_row
 from anonflow.kernels.jit import jit
+from anonflow.kernels.ordering import least
 from anonflow.kernels.state import Plan, State
 
-__all__ = [
-    "least",
-    "least_jit",
-    "nearest",
-    "nearest_jit",
-]
-
-
-def least(values: np.ndarray, begin: int, key: np.ndarray, place: np.ndarray) -> None:
-    """The least of `values`, ``len(place)`` of them, equals in cyclic order from `begin` on.
-
-    A heap with its greatest on top, so that most values are refused by one comparison; O(m) and a little.
-
-    Parameters
-    ----------
-    values : numpy.ndarray, shape (m,), float64
-    begin : int
-        Equals are spread, not all the same for everybody.
-    key : numpy.ndarray, shape (C,), float64
-        Room, C <= m.
-    place : numpy.ndarray, shape (C,), int32
-        Written: positions, in no order.
-    """
-    m = len(values)
-    room = len(place)
-    filled = 0
-    for part in range(2):
-        start = begin if part == 0 else 0
-        stop = m if part == 0 else begin
-        for j in range(start, stop):
-            value = values[j]
-            if filled < room:
-                at = filled
-                filled += 1
-                while at > 0 and key[(at - 1) // 2] < value:
-                    key[at] = key[(at - 1) // 2]
-                    place[at] = place[(at - 1) // 2]
-                    at = (at - 1) // 2
-            elif value < key[0]:
-                at = 0
-                while 2 * at + 1 < room:
-                    child = 2 * at + 1
-                    if child + 1 < room and key[child + 1] > key[child]:
-                        child += 1
-                    if key[child] <= value:
-                        break
-                    key[at] = key[child]
-                    place[at] = place[child]
-                    at = child
-            else:
-                continue
-            key[at] = value
-            place[at] = j
-
-
-least_jit = jit(least)
+__all__ = ["nearest", "nearest_jit"]
 
 
 def nearest(plan: Plan, origin: State, joined: State, start: int, stop: int, near: np.ndarray) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from anonflow.kernels.costs import join_row, move, widen
 from anonflow.kernels.greedy import least
 from anonflow.kernels.jit import jit
+from anonflow.kernels.ordering import sort
 from anonflow.kernels.state import Plan, State
 
 __all__ = ["k_member_clusters", "k_member_clusters_jit"]
@@ -81,7 +82,8 @@ def k_member_clusters(
         sizes[c] = k
         c += 1
     clusters = np.arange(c)
-    rest = np.sort(ids[:m])
+    rest = ids[:m]
+    sort(rest)
     for i in rest:
         join_row(plan, origin, i, heads, start, np.int64(c), out)  # type: ignore[arg-type]
         for s in range(c):

@@ -6,6 +6,7 @@ import numpy as np
 
 from anonflow.kernels.costs import join_cost, join_row, move, widen
 from anonflow.kernels.jit import jit
+from anonflow.kernels.ordering import least, stable_order
 from anonflow.kernels.state import Plan, State
 
 __all__ = [
@@ -128,11 +129,13 @@ def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, cost
     u = len(origin.cost)
     m = ids.shape[1]
     out = np.empty(u)
+    key = np.empty(m)
+    place = np.empty(m, np.int32)
     for i in range(start, stop):
         join_row(plan, origin, i, origin, np.int64(0), np.int64(u), out)  # type: ignore[arg-type]
         out[i] = -1.0  # itself comes first
-        limit = np.partition(out, m - 1)[m - 1]
-        place = np.empty(m, np.int64)
+        least(out, 0, key, place)
+        limit = key[0]
         at = 0
         for j in range(u):
             if out[j] < limit:
@@ -144,8 +147,7 @@ def near(plan: Plan, origin: State, start: int, stop: int, ids: np.ndarray, cost
             if out[j] == limit:
                 place[at] = j
                 at += 1
-        place.sort()
-        order = np.argsort(out[place], kind="mergesort")
+        order = stable_order(out[place])
         for s in range(m):
             ids[i - start, s] = place[order[s]]
             costs[i - start, s] = out[place[order[s]]]
@@ -321,6 +323,8 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
     n = len(boxes.cost)
     inside = np.empty(n, np.bool_)
     row = np.empty(n)
+    key = np.empty(k)
+    place = np.empty(k, np.int32)
     done = 0
     for i in order:
         have = covering(origin, i, boxes, inside)
@@ -329,8 +333,9 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
         join_row(plan, origin, i, boxes, np.int64(0), np.int64(n), row)  # type: ignore[arg-type]
         for j in range(n):
             row[j] = np.inf if inside[j] else row[j] - boxes.cost[j]
-        limit = np.partition(row, k - have - 1)[k - have - 1]
         want = k - have
+        least(row, 0, key[:want], place[:want])
+        limit = key[0]
         for j in range(n):
             if row[j] < limit:
                 widen(plan, boxes, j, origin, i)

@@ -12,17 +12,15 @@ names. So both can be tested, and a callee is compiled once, not once per caller
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import os
 from collections.abc import Callable
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import numba
 from numba.core import types
 from numba.extending import intrinsic, overload
+
+from anonflow.kernels.cache import KernelCache, is_empty
 
 __all__ = ["NO_NANS", "announce", "compiled_here", "jit", "popcount"]
 
@@ -33,15 +31,8 @@ It lets minima be reduced lane by lane and changes no result. Sums are never rea
 never fused into them, so that all machines agree.
 """
 
-# Kernels inline what these files define, which numba's own cache does not notice: their content is part
-# of the name of the cache's folder.
-_SHARED = ("jit.py", "state.py", "prices.py", "rows.py", "costs.py", "lanes.py")
-
-config: Any = numba.config
-
 _twins: dict[Callable[..., Any], Callable[..., Any]] = {}
 _dispatchers: list[Any] = []
-_listeners: list[Callable[[str], None]] = []
 
 
 def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) -> Callable[..., Any]:
@@ -83,14 +74,10 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
         function.__closure__,
     )
     rebound.__doc__ = function.__doc__
-    before = config.CACHE_DIR
-    config.CACHE_DIR = os.path.join(before or Path(__file__).parent / "__pycache__", _stamp())
-    try:
-        twin = numba.njit(
-            nogil=True, cache=True, error_model="numpy", boundscheck=False, fastmath=set(fastmath) or False
-        )(rebound)
-    finally:
-        config.CACHE_DIR = before
+    twin: Any = numba.njit(
+        nogil=True, error_model="numpy", boundscheck=False, fastmath=set(fastmath) or False
+    )(rebound)
+    twin._cache = KernelCache(rebound, tuple(sorted(fastmath)))
     _twins[function] = twin
     _dispatchers.append(twin)
     return twin
@@ -109,8 +96,7 @@ def announce(is_missing: Callable[[], None]) -> None:
     is_missing : callable without arguments
         Tells whoever waits that the first run compiles.
     """
-    folders = {one.stats.cache_path for one in _dispatchers}
-    if not any(True for folder in folders for _ in Path(folder).glob("*.nbc")):
+    if is_empty():
         is_missing()
 
 
@@ -133,12 +119,3 @@ def _popcount(word: Any) -> Any:
         return _ctpop(word)  # type: ignore[call-arg]
 
     return count
-
-
-@functools.cache
-def _stamp() -> str:
-    here = Path(__file__).parent
-    digest = hashlib.sha256(numba.__version__.encode())
-    for name in _SHARED:
-        digest.update((here / name).read_bytes())
-    return f"numba-{digest.hexdigest()[:16]}"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonflow.kernels.jit import jit
+from anonflow.kernels.ordering import sort
 
 __all__ = ["HIERARCHY", "NUMERIC", "SET", "Cuts", "mondrian_classes", "mondrian_classes_jit"]
 
@@ -158,7 +159,7 @@ def tally(
                 values[found] = value
                 found += 1
     else:
-        values[:found] = np.sort(values[:found])
+        sort(values[:found])
     return found
 
 

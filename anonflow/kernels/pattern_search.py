@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.kernels.jit import jit
+from anonflow.kernels.ordering import stable_order
 
 __all__ = ["move_rows", "move_rows_jit"]
 
@@ -117,7 +118,7 @@ def move_rows(
                         count += 1
             if count == 0:
                 continue
-            order = np.argsort(-gain[:count], kind="mergesort")
+            order = stable_order(-gain[:count])
             need = np.int64(k) if closed else np.int64(0)
             donors = 0
             # without a donor first, then with one that is dissolved

@@ -6,6 +6,7 @@ import numpy as np
 
 from anonflow.kernels.costs import join_row, move, widen
 from anonflow.kernels.jit import jit, popcount
+from anonflow.kernels.ordering import stable_order
 from anonflow.kernels.prices import node_of
 from anonflow.kernels.state import LINEAR, NODES, SLOPE, Plan, State
 
@@ -236,7 +237,7 @@ def slot_costs(
     lost = np.empty(size, np.int64)
     for b in range(size):
         lost[b] = matches[block[b], slot[b]]
-    holders = np.argsort(lost)
+    holders = stable_order(lost)
     for b in range(size):
         for d in range(k):
             if d != slot[b]:

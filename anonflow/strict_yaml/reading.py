@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,8 @@ class Document:
         The file's name, for messages.
     error : type of AnonflowError
         The class that problems of this document are raised as.
+    digest : bytes or None
+        The SHA-256 hash of the file, as it was when it was read.
     """
 
     def __init__(
@@ -51,15 +54,17 @@ class Document:
         name: str,
         error: type[AnonflowError] = FlowError,
         places: Mapping[KeyPath, tuple[Place, Place]] | None = None,
+        digest: bytes | None = None,
     ) -> None:
         self.data = data
         self.name = name
         self.error = error
+        self.digest = digest
         self._places = dict(places or {})
 
     def with_data(self, data: Any) -> Document:
         """The same document with other data, such as an older version's in newer words; places stay."""
-        return Document(data, self.name, self.error, self._places)
+        return Document(data, self.name, self.error, self._places, self.digest)
 
     def place(self, path: Sequence[str | int], *, value: bool = False) -> Place:
         """Line and column, from 1, of what a path of keys and list positions leads to.
@@ -172,7 +177,9 @@ def read(path: str | PathLike[str], error: type[AnonflowError] = FlowError) -> D
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
         raise error(f"{name}:{line}:{column}: not UTF-8; save the file as UTF-8") from reason
-    return loads(text, name, error)
+    document = loads(text, name, error)
+    document.digest = hashlib.sha256(raw).digest()
+    return document
 
 
 def loads(text: str, name: str = "<text>", error: type[AnonflowError] = FlowError) -> Document:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
 from os import PathLike, fspath
@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["csv_batches", "parquet_fields", "parquet_files", "read_csv", "read_frame", "read_parquet"]
+__all__ = [
+    "Opener",
+    "csv_batches",
+    "parquet_fields",
+    "parquet_files",
+    "read_csv",
+    "read_frame",
+    "read_parquet",
+]
+
+Opener = Callable[[Path], Any]
+"""Opens a file to be read, and may watch over what is read of it."""
 
 
 def read_frame(
@@ -51,8 +62,14 @@ def read_frame(
     raise DataError(f"{fspath(path)}: a table is a .csv or .parquet file; rename or convert it")
 
 
-def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
+def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> pd.DataFrame:
     """Read a Parquet file, or all of a folder's, in the order of their names; pandas metadata is not obeyed.
+
+    Parameters
+    ----------
+    path : path
+    opener : callable, optional
+        Opens each file.
 
     Raises
     ------
@@ -64,9 +81,11 @@ def read_parquet(path: str | PathLike[str]) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     files = parquet_files(path)
-    fields = parquet_fields(path)
+    fields = parquet_fields(path, opener=opener)
     try:
-        tables = [pq.ParquetFile(file).read(columns=fields.names) for file in files]
+        tables = [
+            pq.ParquetFile(opener(file) if opener else file).read(columns=fields.names) for file in files
+        ]
         table = pa.concat_tables([one.replace_schema_metadata(None).cast(fields) for one in tables])
         table.validate(full=True)  # texts that are none would only be found by whoever looks at them
     except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -96,8 +115,14 @@ def parquet_files(path: str | PathLike[str]) -> list[Path]:
     return files
 
 
-def parquet_fields(path: str | PathLike[str]) -> pa.Schema:
+def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -> pa.Schema:
     """The columns of a Parquet file or folder, seen without reading rows.
+
+    Parameters
+    ----------
+    path : path
+    opener : callable, optional
+        Opens each file.
 
     Raises
     ------
@@ -111,7 +136,7 @@ def parquet_fields(path: str | PathLike[str]) -> pa.Schema:
     for file in parquet_files(path):
         name = fspath(file)
         try:
-            fields = pq.ParquetFile(file).schema_arrow.remove_metadata()
+            fields = pq.ParquetFile(opener(file) if opener else file).schema_arrow.remove_metadata()
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise DataError(f"{name}: is no readable Parquet file ({type(error).__name__})") from None
         nested = [
@@ -135,7 +160,12 @@ def parquet_fields(path: str | PathLike[str]) -> pa.Schema:
 
 
 def read_csv(
-    path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8", missing: Sequence[str] = ()
+    path: str | PathLike[str],
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
+    opener: Opener | None = None,
 ) -> pd.DataFrame:
     """Read a CSV file with a header; cells stay text, empty ones and those in `missing` are missing.
 
@@ -148,6 +178,8 @@ def read_csv(
     encoding : str
         A codec that Python knows.
     missing : sequence of str
+    opener : callable, optional
+        Opens the file, each time that it is read: to be checked, and then to be parsed.
 
     Raises
     ------
@@ -157,7 +189,9 @@ def read_csv(
     """
     import pyarrow as pa
 
-    batches = csv_batches(path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True)
+    batches = csv_batches(
+        path, delimiter=delimiter, encoding=encoding, missing=missing, whole=True, opener=opener
+    )
     return pa.Table.from_batches(list(batches)).to_pandas()
 
 
@@ -168,12 +202,13 @@ def csv_batches(
     encoding: str = "utf-8",
     missing: Sequence[str] = (),
     whole: bool = False,
+    opener: Opener | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read a CSV file batch by batch, in its order; columns of text, missing cells are null.
 
     Parameters
     ----------
-    path, delimiter, encoding, missing
+    path, delimiter, encoding, missing, opener
         As :func:`read_csv` takes them.
     whole : bool
         Whether all of it may be held at once, which is faster.
@@ -223,7 +258,7 @@ def csv_batches(
         # pyarrow would only find bad UTF-8 in a cell that it converts, never in a ragged row, and an open quote never
         decoder = codecs.getincrementaldecoder(encoding)() if encoding == "utf-8" else None
         quotes = 0
-        with pa.input_stream(str(path), compression="detect") as stream:
+        with _unpacked(path, opener) as stream:
             while block := stream.read(1 << 22):
                 quotes += block.count(b'"')
                 if decoder:
@@ -231,15 +266,15 @@ def csv_batches(
         if decoder:
             decoder.decode(b"", True)
         if quotes % 2:
-            _check_quotes(path, delimiter, encoding)
+            _check_quotes(path, delimiter, encoding, opener)
         with (
-            pa.input_stream(str(path), compression="detect") as stream,
+            _unpacked(path, opener) as stream,
             csv.open_csv(stream, **options([])) as reader,
         ):
             names = list(reader.schema.names)
         _check_names(name, names)
         ragged.clear()
-        with pa.input_stream(str(path), compression="detect") as stream:
+        with _unpacked(path, opener) as stream:
             if whole:
                 table = csv.read_csv(stream, **options(names))
                 for batch in table.to_batches() or [_no_rows(table.schema)]:
@@ -266,13 +301,24 @@ def csv_batches(
         )
 
 
-def _check_quotes(path: str | PathLike[str], delimiter: str, encoding: str) -> None:
-    """Refuse a file whose last quote is never closed: everything behind it would be one cell."""
+def _unpacked(path: str | PathLike[str], opener: Opener | None) -> pa.NativeFile:
+    """The bytes of a text file, unpacked where its name says that it is packed."""
     import pyarrow as pa
 
+    if opener is None:
+        return pa.input_stream(str(path), compression="detect")
+    try:
+        packed = pa.Codec.detect(str(path)).name
+    except (ValueError, TypeError):  # no ending that pyarrow knows
+        packed = None
+    return pa.input_stream(opener(Path(path)), compression=packed)
+
+
+def _check_quotes(path: str | PathLike[str], delimiter: str, encoding: str, opener: Opener | None) -> None:
+    """Refuse a file whose last quote is never closed: everything behind it would be one cell."""
     rows = 0
     with (
-        pa.input_stream(str(path), compression="detect") as stream,
+        _unpacked(path, opener) as stream,
         io.TextIOWrapper(stream, encoding=encoding, newline="") as text,
     ):
         try:

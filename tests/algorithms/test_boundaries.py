@@ -19,65 +19,14 @@ from anonflow.generalization import Generalization
 from anonflow.partition import boundary_classes, cuts, divided, ordered, plan
 from anonflow.table import Table
 from anonflow.utility.violations import beyond_cells
+from tests.cases.boundaries import (
+    TREE,
+    Case,
+    cases,
+    hierarchy,
+    people,
+)
 from tests.checks import SOON
-from tests.naive import boundaries as naive
-
-TREE = datasets.location_tree()
-PARENT = naive.parents(TREE)
-NODES = sorted(PARENT)
-LEAVES = ("San Diego", "Los Angeles", "Wichita", "Kansas City", "Lincoln")
-DIGITS = {"any": {"low": ["0", "1"], "high": ["2", "3"]}}
-DIGIT_PARENT = naive.parents(DIGITS)
-
-
-def hierarchy(tree: Any, marked: set[str]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"role": "quasi-identifier", "kind": "hierarchy"}
-    entry["hierarchy"] = af.Hierarchy.from_nested(tree)
-    return entry | ({"boundary": sorted(marked)} if marked else {})
-
-
-class Case:
-    """A table with two hierarchies, and the plain data that it was made of."""
-
-    def __init__(self, places: list[str], digits: list[str], marks: tuple[set[str], set[str]]) -> None:
-        self.values = (places, digits)
-        self.marks = marks
-        self.parents = (PARENT, DIGIT_PARENT)
-        frame = pd.DataFrame(
-            {"place": places, "digit": digits, "other": [str(i % 3) for i in range(len(places))]}
-        )
-        schema = {
-            "place": hierarchy(TREE, marks[0]),
-            "digit": hierarchy(DIGITS, marks[1]),
-            "other": {"role": "quasi-identifier", "kind": "categorical"},
-        }
-        self.table = Table(frame, schema)
-        self.n = len(places)
-
-    def magvals(self) -> list[tuple[str, ...]]:
-        return [
-            tuple(
-                naive.magval(column[i], parent, marked)
-                for column, parent, marked in zip(self.values, self.parents, self.marks, strict=True)
-            )
-            for i in range(self.n)
-        ]
-
-    def maskable(self, rows: list[int], k: int) -> bool:
-        return naive.can_be_masked(rows, self.values, self.parents, self.marks, k)
-
-    def out(self, k: int) -> set[int]:
-        magvals = self.magvals()
-        return {i for i in range(self.n) if magvals.count(magvals[i]) < k}
-
-
-@st.composite
-def cases(draw: st.DrawFn, max_n: int = 6) -> Case:
-    n = draw(st.integers(2, max_n))
-    places = draw(st.lists(st.sampled_from(LEAVES), min_size=n, max_size=n))
-    digits = draw(st.lists(st.sampled_from("0123"), min_size=n, max_size=n))
-    marks = draw(st.sets(st.sampled_from(NODES), max_size=4))
-    return Case(places, digits, (marks, draw(st.sets(st.sampled_from(["low", "high", "1"]), max_size=2))))
 
 
 def published(case: Case, classes: np.ndarray) -> Generalization:
@@ -197,29 +146,6 @@ def test_without_boundaries_partitions_are_those_of_the_plan() -> None:
         expected = plan(table.records, 12, 3, order, np.random.default_rng(1))
         assert [part.tolist() for part in parts] == [part.tolist() for part in expected]
         assert not len(left)
-
-
-def people(n: int = 120) -> Table:
-    rng = np.random.default_rng(2)
-    frame = pd.DataFrame(
-        {
-            "age": rng.choice([20.0, 30, 40, 55, 60], n),
-            "place": rng.choice(LEAVES, n, p=[0.45, 0.3, 0.15, 0.02, 0.08]),
-            "job": rng.choice(["clerk", "nurse", "smith"], n),
-            "pay": rng.choice(["low", "high"], n),
-        }
-    )
-    frame.loc[frame.index.isin([3, 9, 40, 41, 42]), "age"] = np.nan
-    age = {"role": "quasi-identifier", "kind": "numeric", "boundary": {"width": 25}, "missing": "suppress"}
-    return Table(
-        frame,
-        {
-            "age": age,
-            "place": hierarchy(TREE, {"California", "Kansas", "Midwest"}),
-            "job": {"role": "quasi-identifier", "kind": "categorical"},
-            "pay": {"role": "sensitive"},
-        },
-    )
 
 
 @pytest.mark.parametrize("name", sorted(REGISTRY))

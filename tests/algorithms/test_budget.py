@@ -22,11 +22,10 @@ from anonflow.engine.execution import partition_budget
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import FlowError, InfeasibleError, ParameterError
 from anonflow.table import Table
-from tests.algorithms.test_guarantees import mixed
 from tests.cases.flow_files import write_flow
+from tests.cases.runs import SEED, counted, published, shell, stopped_after
+from tests.cases.tables import mixed
 from tests.checks import check_result
-from tests.cli.test_cli import shell
-from tests.engine.owner.test_resume import SEED, counted, published, stopped_after
 
 __all__ = ["counted"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import anonflow as af
-from tests.algorithms.classes.test_k_member import adult_table
 from tests.benchmarks.measuring import data_folder, row, seconds
+from tests.cases.boundaries import adult_table
 
 
 def run(small: bool) -> list[dict[str, Any]]:

@@ -40,8 +40,8 @@ from __future__ import annotations
 from typing import Any
 
 import anonflow as af
-from tests.benchmarks.bench_greedy import adult
 from tests.benchmarks.measuring import data_folder, row, seconds
+from tests.cases.tables import adult
 
 
 def run(small: bool) -> list[dict[str, Any]]:

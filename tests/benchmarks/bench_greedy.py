@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 import anonflow as af
 from anonflow.algorithms.freeform.greedy import greedy
@@ -15,10 +13,10 @@ from anonflow.algorithms.method import Partition
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.benchmarks.measuring import data_folder, row, seconds
+from tests.cases.tables import adult
 
 K = 10
 CENSUS = (79, 2, 17, 6, 9, 10, 83, 51)
-QIS = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
 
 
 def census(n: int, seed: int = 0) -> Records:
@@ -32,15 +30,6 @@ def census(n: int, seed: int = 0) -> Records:
         domains.append(Domain(f"c{a}", kind, tuple(map(str, range(size))), np.arange(float(size)), counts))
         columns.append(codes)
     return Records(tuple(domains), np.ascontiguousarray(np.array(columns).T.astype(np.int32)))
-
-
-def adult(folder: Path) -> af.Table:
-    """The 30,162 complete rows of Adult's training split: age numeric, seven categorical QIs."""
-    frame = pd.read_csv(folder / "arx" / "adult.csv.gz", sep=";", na_filter=False)
-    schema: dict[str, Any] = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in QIS}
-    schema["age"]["kind"] = "numeric"
-    schema["salary-class"] = {"role": "sensitive"}
-    return af.Table(frame, schema)
 
 
 def run(small: bool) -> list[dict[str, Any]]:

@@ -48,8 +48,8 @@ import numpy as np
 import anonflow as af
 from anonflow.algorithms import REGISTRY
 from anonflow.utility.bounds import lower_bound
-from tests.benchmarks.bench_greedy import adult
 from tests.benchmarks.measuring import data_folder, row
+from tests.cases.tables import adult
 
 FREEFORM = ("two-phase", "hungarian", "sort-greedy", "greedy", "min-cost-flow", "nh")
 OTHERS = ("k-concealment", "agglomerative", "forest", "k-member", "mondrian")

@@ -14,9 +14,8 @@ from typing import Any
 import pandas as pd
 
 import anonflow as af
-from tests.algorithms.patterns.test_pattern_guided import TABLE_6, nursery
-from tests.algorithms.patterns.test_pattern_optimal import scenario, table
 from tests.benchmarks.measuring import data_folder, row, seconds
+from tests.cases.patterns import TABLE_6, nursery, scenario, table
 
 KS = tuple(TABLE_6)
 

@@ -160,3 +160,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Se
     yield start
     for one in running.values():
         one.stop()
+
+
+def upload(page: Any, path: Path) -> None:
+    page.get_by_text("Your own file", exact=True).click()
+    page.locator("input[type=file]").first.set_input_files(path)

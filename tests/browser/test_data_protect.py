@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("playwright", reason="browsers are for developers")
 from playwright.sync_api import Error
 
-from tests.browser.conftest import outside, ready, shot
+from tests.browser.conftest import outside, ready, shot, upload
 
 pytestmark = pytest.mark.browser
 
@@ -35,11 +35,6 @@ def people(path: Path, rows: int = 600) -> Path:
 def step(page: Any, name: str) -> None:
     page.locator("nav li button", has_text=name).click()
     page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
-
-
-def upload(page: Any, path: Path) -> None:
-    page.get_by_text("Your own file", exact=True).click()
-    page.locator("input[type=file]").first.set_input_files(path)
 
 
 def cell(page: Any, table: str, row: int, field: str) -> Any:

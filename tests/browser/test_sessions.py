@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 
 from tests import ROOT
-from tests.browser.conftest import outside, ready, shot
-from tests.browser.test_data_protect import upload
+from tests.browser.conftest import outside, ready, shot, upload
 
 pytestmark = pytest.mark.browser
 

@@ -18,14 +18,7 @@ import anonflow as af
 from anonflow import cli, engine
 from tests import ROOT
 from tests.cases.flow_files import everything_in, write_flow
-
-
-def shell(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Run the command in this process: exit status, stdout, stderr."""
-    with pytest.raises(SystemExit) as caught:
-        cli.main([str(argument) for argument in arguments])
-    out, err = capsys.readouterr()
-    return int(caught.value.code or 0), out, err
+from tests.cases.runs import shell
 
 
 def process(*arguments: object, **settings: Any) -> subprocess.CompletedProcess[str]:

@@ -225,7 +225,7 @@ def test_the_runner_finds_what_is_wrong(text: str, tmp_path: Path, monkeypatch: 
 
 def test_building_the_site_is_left_to_ci() -> None:
     """It takes long and needs the extra `docs`: no part of the quick tests."""
-    marks = ast.parse((ROOT / "tests" / "test_docs_build.py").read_text(encoding="utf-8"))
+    marks = ast.parse((ROOT / "tests" / "docs" / "test_docs_build.py").read_text(encoding="utf-8"))
     (said,) = [
         node for node in marks.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node)
     ]

@@ -9,7 +9,7 @@ import pytest
 
 import anonflow as af
 from anonflow.errors import AnonflowError
-from tests.algorithms.test_boundaries import people
+from tests.cases.boundaries import people
 
 FLOW = """
 flow: bounded

@@ -11,8 +11,8 @@ from functools import cache, partial
 import anonflow as af
 from anonflow import datasets
 from anonflow.generalization import Generalization
-from tests.algorithms.classes.test_k_member import adult_schema, adult_table
 from tests.benchmarks.measuring import data_folder
+from tests.cases.boundaries import adult_schema, adult_table
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, listed, made, rises, spread
 
 ONE, TWO = "boundaries on native-country", "boundaries on native-country, age"

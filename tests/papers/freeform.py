@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import anonflow as af
-from tests.benchmarks.bench_greedy import adult
 from tests.benchmarks.bench_optimal import losses, sample
 from tests.benchmarks.measuring import data_folder
+from tests.cases.tables import adult
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, ends, listed, made, rises, spread
 
 OURS = ("greedy", "sort-greedy", "hungarian")

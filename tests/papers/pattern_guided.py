@@ -9,10 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import anonflow as af
 from tests.benchmarks.measuring import data_folder
+from tests.cases.patterns import ADULT_NUMBERS, MEASURES, TABLE_1, adult_to_suppress, nursery_to_suppress
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, listed, made, spread
-from tests.papers.test_paper5_tables import ADULT_NUMBERS, MEASURES, TABLE_1
-from tests.papers.test_paper5_tables import adult as adult_patterns
-from tests.papers.test_paper5_tables import nursery as nursery_patterns
 
 KS = tuple(TABLE_1)
 NAMES = {
@@ -53,7 +51,7 @@ def table_1(run: Run) -> Iterator[Figure]:
     """Adult, the heuristic and Mondrian."""
     if not run.real or data_folder() is None:
         return
-    free = adult_patterns()
+    free = adult_to_suppress()
     frame = free.frame.copy()
     cut = ranges(af.Table(frame, free.schema), ADULT_NUMBERS)
     for k in KS if run.full else (10,):
@@ -65,9 +63,9 @@ def table_3(run: Run) -> Iterator[Figure]:
     """Nursery, the heuristic and Mondrian."""
     if not run.built_in:
         return
-    cut = ranges(nursery_patterns(), [])
+    cut = ranges(nursery_to_suppress(), [])
     for k in KS:
-        yield from measured("Table 3", "Nursery", HEURISTIC, nursery_patterns(), k, [])
+        yield from measured("Table 3", "Nursery", HEURISTIC, nursery_to_suppress(), k, [])
         yield from measured("Table 3", "Nursery", "Mondrian", cut, k, [])
 
 
@@ -76,10 +74,10 @@ def table_6(run: Run) -> Iterator[Figure]:
     if not run.built_in:
         return
     for k in KS:
-        yield from measured("Table 6", "Nursery", HEURISTIC, nursery_patterns(), k, [])
+        yield from measured("Table 6", "Nursery", HEURISTIC, nursery_to_suppress(), k, [])
     for k in KS if run.full else (2, 10, 100):
         yield from measured(
-            "Table 6", "Nursery", PROGRAM, nursery_patterns(), k, [], patterns="all", time_limit=60
+            "Table 6", "Nursery", PROGRAM, nursery_to_suppress(), k, [], patterns="all", time_limit=60
         )
 
 

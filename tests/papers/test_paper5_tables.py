@@ -6,7 +6,6 @@ attributes without the class. 12,690 suppressions in Table 6 are a misprint of 1
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,57 +14,18 @@ import pytest
 import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.method import Outcome
+from tests.cases.patterns import (
+    ADULT_NUMBERS,
+    MEASURES,
+    TABLE_1,
+    TABLE_3,
+    TABLE_6,
+    adult_to_suppress,
+    nursery_to_suppress,
+)
 from tests.naive import patterns
 
-MEASURES = ["usefulness", "row-types", "average-class-size", "max-class-size", "stars"]
-ADULT_NUMBERS = ["age", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
-
-# k: usefulness, number, average size and maximum size of the output row types
-TABLE_1 = {
-    2: (2.062, 14_589, 2.232, 16),
-    3: (2.290, 9_208, 3.536, 18),
-    4: (2.470, 6_670, 4.882, 25),
-    5: (2.615, 5_199, 6.263, 31),
-    6: (2.738, 4_315, 7.546, 42),
-    7: (2.851, 3_669, 8.875, 53),
-    8: (2.942, 3_193, 10.198, 53),
-    9: (3.026, 2_832, 11.498, 52),
-    10: (3.106, 2_559, 12.724, 56),
-    25: (3.840, 1_046, 31.129, 161),
-    50: (4.462, 537, 60.635, 317),
-    75: (4.873, 354, 91.980, 317),
-    100: (5.151, 274, 118.836, 317),
-}
-TABLE_3 = {
-    2: (3.200, 4_320, 3.000, 3),
-    3: (3.200, 4_320, 3.000, 3),
-    4: (3.283, 3_240, 4.000, 4),
-    5: (3.333, 2_592, 5.000, 5),
-    6: (3.867, 1_440, 9.000, 9),
-    7: (3.867, 1_440, 9.000, 9),
-    8: (3.867, 1_440, 9.000, 9),
-    9: (3.867, 1_440, 9.000, 9),
-    10: (3.950, 1_080, 12.000, 12),
-    25: (4.533, 480, 27.000, 27),
-    50: (4.750, 216, 60.000, 60),
-    75: (4.833, 162, 80.000, 80),
-    100: (5.283, 120, 108.000, 108),
-}
-TABLE_6 = {k: 12_960 if k <= 5 else 25_920 if k <= 10 else 51_840 if k == 100 else 38_880 for k in TABLE_3}
-
 SLOW = [pytest.param(k, marks=pytest.mark.slow) for k in TABLE_1 if k not in (2, 10)]
-
-
-@cache
-def nursery() -> af.Table:
-    frame = datasets.nursery(classification=False)
-    return af.Table(frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in frame})
-
-
-@cache
-def adult() -> af.Table:
-    frame = datasets.adult().drop(columns="fnlwgt")
-    return af.Table(frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in frame})
 
 
 def check(measured: dict[str, float | int], expected: tuple[float, int, float, int]) -> None:
@@ -83,8 +43,8 @@ def naive(table: af.Table, k: int) -> tuple[Outcome, int]:
 
 @pytest.mark.parametrize("k", TABLE_3)
 def test_nursery_naive(k: int) -> None:
-    made, stars = naive(nursery(), k)
-    measured = af.measure(nursery(), made, MEASURES, numeric=[])
+    made, stars = naive(nursery_to_suppress(), k)
+    measured = af.measure(nursery_to_suppress(), made, MEASURES, numeric=[])
     check(measured, TABLE_3[k])
     assert measured["stars"] == stars == TABLE_6[k]
 
@@ -92,16 +52,16 @@ def test_nursery_naive(k: int) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("k", [2, 10, *SLOW])
 def test_adult_naive(k: int, data_folder: Path) -> None:
-    made, stars = naive(adult(), k)
-    measured = af.measure(adult(), made, MEASURES, numeric=ADULT_NUMBERS)
+    made, stars = naive(adult_to_suppress(), k)
+    measured = af.measure(adult_to_suppress(), made, MEASURES, numeric=ADULT_NUMBERS)
     check(measured, TABLE_1[k])
     assert measured["stars"] == stars
 
 
 @pytest.mark.parametrize("k", TABLE_3)
 def test_nursery(k: int) -> None:
-    made = af.anonymize(nursery(), "pattern-guided", k=k, seed=0)
-    measured = af.measure(nursery(), made, MEASURES, numeric=[])
+    made = af.anonymize(nursery_to_suppress(), "pattern-guided", k=k, seed=0)
+    measured = af.measure(nursery_to_suppress(), made, MEASURES, numeric=[])
     check(measured, TABLE_3[k])
     assert measured["stars"] == TABLE_6[k]
 
@@ -109,14 +69,14 @@ def test_nursery(k: int) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("k", TABLE_1)
 def test_adult(k: int, data_folder: Path) -> None:
-    made = af.anonymize(adult(), "pattern-guided", k=k, seed=0)
-    check(af.measure(adult(), made, MEASURES, numeric=ADULT_NUMBERS), TABLE_1[k])
+    made = af.anonymize(adult_to_suppress(), "pattern-guided", k=k, seed=0)
+    check(af.measure(adult_to_suppress(), made, MEASURES, numeric=ADULT_NUMBERS), TABLE_1[k])
 
 
 @pytest.mark.data
 def test_adult_suppressions_are_the_naive_ones(data_folder: Path) -> None:
-    made = af.anonymize(adult(), "pattern-guided", k=10, seed=0)
-    assert af.measure(adult(), made, "stars") == {"stars": naive(adult(), 10)[1]}
+    made = af.anonymize(adult_to_suppress(), "pattern-guided", k=10, seed=0)
+    assert af.measure(adult_to_suppress(), made, "stars") == {"stars": naive(adult_to_suppress(), 10)[1]}
 
 
 def test_patterns_come_in_the_papers_order() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from tests import ROOT
 from tests.benchmarks.curves import drawing
+from tests.cases import patterns as cases
 from tests.papers import concealment, constrained, freeform, low_information_loss, workbook
-from tests.papers import test_paper5_tables as paper_5
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, verdict
 from tests.papers.workbook import FOLDER, PAPERS, Workbook
 
@@ -55,13 +55,13 @@ def test_printed_numbers_are_those_of_the_tests() -> None:
     numbers = Workbook(5).printed
     names = ("usefulness", "output row types", "average size", "maximum size")
     for place, case, table in (
-        ("Table 1", "Adult", paper_5.TABLE_1),
-        ("Table 3", "Nursery", paper_5.TABLE_3),
+        ("Table 1", "Adult", cases.TABLE_1),
+        ("Table 3", "Nursery", cases.TABLE_3),
     ):
         for k, row in table.items():
             found = [float(numbers[Key(place, case, k, "pattern-guided", name)]) for name in names]
             assert found == list(row)
-    for k, stars in paper_5.TABLE_6.items():
+    for k, stars in cases.TABLE_6.items():
         for method in ("pattern-guided", "integer program"):
             assert float(numbers[Key("Table 6", "Nursery", k, method, "suppressions")]) == stars
 
@@ -173,7 +173,7 @@ def test_small_runs_say_what_was_computed() -> None:
     book = Workbook(5)
     book.full = Numbers(book.measured(Run(full=False), ["Table 3"]))
     rows = [row for row in book.rows("Table 3") if row[2] == "pattern-guided"]
-    assert len(rows) == 4 * len(paper_5.TABLE_3)
+    assert len(rows) == 4 * len(cases.TABLE_3)
     assert {row[7] for row in rows} == {"equal"}
     assert "equal" in repr(book.table("Table 3"))
     ElementTree.fromstring(book.table("Table 3").html)

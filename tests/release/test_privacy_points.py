@@ -30,8 +30,8 @@ from anonflow.release import (
     write_release,
 )
 from tests import ROOT
-from tests.algorithms.test_guarantees import mixed, sampled
 from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.tables import mixed, sampled
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 QUIET = pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
@@ -317,7 +317,7 @@ def test_6_the_owners_folder_is_the_owners(tmp_path: Path) -> None:
         assert not is_keyed(hashlib.sha256(file.read_bytes()).hexdigest(), file.read_bytes())
     elsewhere = OwnerFolder(tmp_path / "other")
     elsewhere.make()
-    assert elsewhere.digest(flow) != record["hashes"]["flow"]
+    assert elsewhere.keyed(hashlib.sha256(flow.read_bytes()).digest()) != record["hashes"]["flow"]
     assert f"{SEED:032x}" not in (home / "record.json").read_text()
     assert f"{SEED:032x}".encode() not in (home / "certificate.npz").read_bytes()
 

@@ -18,8 +18,9 @@ from anonflow import risk
 from anonflow.algorithms import REGISTRY
 from anonflow.errors import ParameterError
 from anonflow.release import Release
+from anonflow.risk.attack import COLUMNS
 from anonflow.risk.attacker import wilson
-from tests.algorithms.test_guarantees import mixed, sampled
+from tests.cases.tables import mixed, sampled
 from tests.checks import SOON
 from tests.naive import risk as naive
 
@@ -335,7 +336,7 @@ def test_what_can_be_attacked(tmp_path: Path) -> None:
     table, anon = ring(60, 3)
     release = anon.release(seed=2**127)
     release.write(tmp_path / "r.csv")
-    columns = list(risk.attacking.COLUMNS)
+    columns = list(COLUMNS)
     for subject, more in (
         (anon, {}),
         (release, {}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,33 +20,15 @@ from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import MONOTONE, record_costs
-from anonflow.table import Records, Table
+from anonflow.table import Table
 from anonflow.utility import bounds
 from tests.cases import costs as cost_cases
+from tests.cases.bounds import naive_cost, random_records
 from tests.cases.flow_files import write_flow
 from tests.naive import bounds as naive
-from tests.naive.loss import join_cost
 from tests.strategies import tables
 
 NEAR = {"abs": 1e-10}
-
-
-def naive_cost(records: Records, measure: str) -> naive.Cost:
-    """The naive cost of covering some records, kept."""
-    attributes = cost_cases.attributes(records)
-
-    @functools.cache
-    def of(rows: tuple[int, ...]) -> float:
-        return float(join_cost(attributes, records.codes, rows, measure))
-
-    return lambda rows: of(tuple(sorted(rows)))
-
-
-def random_records(seed: int, n: int, kinds: tuple[str, ...] = cost_cases.KINDS) -> Records:
-    rng = np.random.default_rng(seed)
-    chosen = rng.choice(kinds, int(rng.integers(1, 5)))
-    sizes = [int(size) for size in rng.integers(1, 7, len(chosen))]
-    return cost_cases.table(rng, n, chosen.tolist(), sizes)
 
 
 @pytest.mark.parametrize("measure", MONOTONE)

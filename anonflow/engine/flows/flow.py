@@ -60,6 +60,8 @@ class Flow:
         The run whose release is published or handed back; None if none is.
     table : Table or None
         The table, where somebody has it in memory: the source is not read then. It must be the source's.
+    digest : bytes or None
+        The SHA-256 hash of the file as it was read, if it came from one.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Flow:
     runs: tuple[Run, ...]
     published: Run | None
     table: Table | None = None
+    digest: bytes | None = field(default=None, repr=False)
 
     @property
     def owner_folder(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def flow_from(document: strict_yaml.Document, path: Path | None = None, folder: 
     flow = checker.flow(path)
     problems.raise_if_any()
     assert flow is not None
-    return flow
+    return replace(flow, digest=document.digest)
 
 
 class _Checker(Combinations):

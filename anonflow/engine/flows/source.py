@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anonflow import datasets
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError
 from anonflow.table import Table
@@ -11,13 +12,19 @@ from anonflow.table.read import read_csv, read_parquet
 __all__ = ["read"]
 
 
-def read(flow: Flow) -> Table:
+def read(flow: Flow, fingerprint: Fingerprint) -> Table:
     """Read and code the table of a flow, where nobody has it already.
+
+    Parameters
+    ----------
+    flow : Flow
+    fingerprint : Fingerprint
+        Of its files.
 
     Raises
     ------
     DataError, SchemaError, HierarchyError
-        If it cannot be read, or does not go with its columns.
+        If it cannot be read, has changed, or does not go with its columns.
     """
     if flow.table is not None:
         return flow.table
@@ -31,9 +38,11 @@ def read(flow: Flow) -> Table:
             delimiter=source.delimiter,
             encoding=source.encoding,
             missing=source.missing,
+            opener=fingerprint.open,
         )
     elif source.parquet is not None:
-        frame = read_parquet(flow.folder / source.parquet)
+        frame = read_parquet(flow.folder / source.parquet, opener=fingerprint.open)
     else:
         raise DataError("the flow names no source")
-    return Table(frame, flow.schema)
+    with fingerprint.others_read():
+        return Table(frame, flow.schema)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
@@ -170,22 +169,24 @@ class OwnerFolder:
             raise FlowError(f"{path}: no run record; name the owner's folder of an earlier run")
         return record
 
-    def digest(self, path: Path | None) -> str | None:
-        """A keyed hash of a file, or of a folder's files: without the owner's key it confirms no guess.
+    def keyed(self, digest: bytes | None) -> str | None:
+        """A hash of some content with the owner's secret, 64 hexadecimal digits: without it, it confirms no guess.
+
+        Parameters
+        ----------
+        digest : bytes or None
+            The plain hash, which is never written down; None gives None.
 
         Raises
         ------
-        FlowError
-            If the file or the key cannot be read.
+        AnonflowError
+            If the secret cannot be read or kept.
         """
-        if path is None:
+        if digest is None:
             return None
         key = self.key()
         self.keep_key()
-        try:
-            return hmac.new(key, _digest(path), "sha256").hexdigest()
-        except OSError as error:
-            raise FlowError(f"{path}: cannot be read: {error.strerror}") from None
+        return hmac.new(key, digest, "sha256").hexdigest()
 
     def key(self) -> bytes:
         """The secret that hashes are keyed with; a new one is only kept by :meth:`keep_key`.
@@ -333,16 +334,6 @@ def check_target(target: Path) -> None:
     finally:
         for folder in made:
             _remove_empty(folder)
-
-
-def _digest(path: Path) -> bytes:
-    if not path.is_dir():
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").digest()
-    whole = hashlib.sha256()
-    for file in sorted(one for one in path.iterdir() if one.is_file()):
-        whole.update(hashlib.sha256(file.name.encode()).digest() + _digest(file))
-    return whole.digest()
 
 
 def _missing_folders(path: Path) -> list[Path]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.algorithms.budget import Fitted
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.execution.partition_budget import sizes_in
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.owner.folder import OwnerFolder
@@ -40,6 +41,7 @@ def versions() -> dict[str, str]:
 def of_run(
     flow: Flow,
     owner: OwnerFolder,
+    fingerprint: Fingerprint,
     report: RunReport,
     published: list[Path],
     began: float,
@@ -57,6 +59,8 @@ def of_run(
     flow : Flow
     owner : OwnerFolder
         Its key makes the hashes.
+    fingerprint : Fingerprint
+        Of the files that were read.
     report : RunReport
     published : list of pathlib.Path
     began : float
@@ -97,7 +101,17 @@ def of_run(
             "processor": platform.machine(),
             "processors": os.cpu_count(),
         },
-        "hashes": {"flow": owner.digest(flow.path), "source": owner.digest(flow.source_path)},
+        "hashes": {"flow": owner.keyed(flow.digest), "source": owner.keyed(fingerprint.digest)},
+        "files": [
+            {
+                "file": os.path.relpath(file.path, flow.folder),
+                "inode": file.inode,
+                "bytes": file.size,
+                "modified": datetime.fromtimestamp(file.modified / 1e9, UTC).isoformat(),
+                "hash": owner.keyed(file.digest),
+            }
+            for file in (*fingerprint.source, *fingerprint.others)
+        ],
         "published-run": None if flow.published is None else flow.published.number,
         "published": [os.path.relpath(path, owner.path) for path in published],
         "runs": [
@@ -138,20 +152,36 @@ def replayed_sizes(owner: OwnerFolder) -> dict[int, int]:
     return sizes_in({run.get("run"): run.get("partition-size") for run in chosen if "budget" in run})
 
 
-def replayed_seed(flow: Flow, owner: OwnerFolder) -> int:
+def replayed_seed(flow: Flow, owner: OwnerFolder, fingerprint: Fingerprint) -> int:
     """The seed of an earlier run, if a replay would repeat it.
+
+    Parameters
+    ----------
+    flow : Flow
+    owner : OwnerFolder
+        Of the earlier run.
+    fingerprint : Fingerprint
+        Of the files that the replay reads.
 
     Raises
     ------
     FlowError
-        If the folder has no record or seed, is of another flow, or the flow or its source has changed.
+        If the folder has no record or seed, is of another flow, or the flow or a file that it names has changed.
     """
     earlier = owner.record()
     if earlier.get("flow") != flow.name:
         raise FlowError(f"{owner.path}: is the folder of another flow; name the folder of {flow.name!r}")
     hashes = earlier.get("hashes") or {}
-    for what, path in (("flow", flow.path), ("source", flow.source_path)):
-        if owner.digest(path) != hashes.get(what):
+    pairs = [
+        ("flow", flow.digest, hashes.get("flow")),
+        ("source", fingerprint.digest, hashes.get("source")),
+    ]
+    others = {os.path.relpath(file.path, flow.folder): file.digest for file in fingerprint.others}
+    for name, was in _hashes_of_files(earlier).items():
+        if name in others:
+            pairs.append((f"file {name}", others[name], was))
+    for what, digest, was in pairs:
+        if owner.keyed(digest) != was:
             raise FlowError(
                 f"{owner.path}: the {what} has changed since; restore it, or run without --replay"
             )
@@ -160,6 +190,12 @@ def replayed_seed(flow: Flow, owner: OwnerFolder) -> int:
             f"{owner.path}: was made by another version of anonflow; install that one to repeat it"
         )
     return owner.seed()
+
+
+def _hashes_of_files(record: dict[str, Any]) -> dict[str, Any]:
+    files = record.get("files")
+    entries = [one for one in (files if isinstance(files, list) else ()) if isinstance(one, dict)]
+    return {str(one.get("file")): one.get("hash") for one in entries}
 
 
 def _plain(value: Any) -> Any:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anonflow import __version__
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.execution.partition_budget import sizes_in
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.engine.execution.tasks import PartitionResult, Settings
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table import Domain, Records
 
 __all__ = ["DAYS", "Keeper", "seconds_of"]
@@ -50,22 +52,31 @@ class Keeper:
         Seconds that results are kept for.
     warn : callable
         Told once when nothing more can be kept: the run goes on.
+    fingerprint : callable
+        Gives the flow's files as the run reads them.
 
     Notes
     -----
     Invariant: there is a note of an unfinished run, with its seed, exactly while results of one may be in the
-    folder. Its seed is used again only for the same source and version; and only for the same flow once a
+    folder. Its seed is used again only for the same source and version, where no file has changed under its name; and only for the same flow once a
     publication has begun, since two releases must not share a seed.
     """
 
     def __init__(
-        self, flow: Flow, owner: OwnerFolder, fresh: bool, keep: float, warn: Callable[[str], None]
+        self,
+        flow: Flow,
+        owner: OwnerFolder,
+        fresh: bool,
+        keep: float,
+        warn: Callable[[str], None],
+        fingerprint: Callable[[], Fingerprint],
     ) -> None:
         self._flow = flow
         self._owner = owner
         self._fresh = fresh
         self._keep = keep
         self._warn: Callable[[str], None] | None = warn
+        self._fingerprint = fingerprint
         self._noted = False
         self.sizes: dict[int, int] = {}
         """Partition sizes that were chosen for budgets, by run: taken up with the seed."""
@@ -76,21 +87,29 @@ class Keeper:
 
         Raises
         ------
-        FlowError
-            If the flow or its source cannot be read.
+        DataError
+            If a file that the flow names cannot be read, or has changed since that run.
         """
         left = None if self._fresh else self._owner.unfinished()
         if left is None or left.get("version") != __version__:
             return None
-        if self._owner.digest(self._flow.source_path) != left.get("source"):
+        then = left.get("files")
+        for path, digest in self._files().items():
+            if isinstance(then, dict) and then.get(path, digest) != digest:
+                raise DataError(
+                    f"{self._flow.folder / path}: has changed since the run that stopped; restore it, "
+                    "or start over with --fresh"
+                )
+        if self._owner.keyed(self._fingerprint().digest) != left.get("source"):
             return None
-        if left.get("publishing") and self._owner.digest(self._flow.path) != left.get("flow"):
+        same = self._owner.keyed(self._flow.digest) == left.get("flow")
+        if left.get("publishing") and not same:
             return None
         try:
             seed = int(left["seed"], 16)
         except (KeyError, TypeError, ValueError):
             return None
-        if self._owner.digest(self._flow.path) == left.get("flow"):
+        if same:
             self.sizes = sizes_in(left.get("sizes"))
         return seed
 
@@ -175,8 +194,14 @@ class Keeper:
         return {
             "seed": f"{seed:032x}",
             "version": __version__,
-            "flow": self._owner.digest(self._flow.path),
-            "source": self._owner.digest(self._flow.source_path),
+            "flow": self._owner.keyed(self._flow.digest),
+            "source": self._owner.keyed(self._fingerprint().digest),
+            "files": self._files(),
             "publishing": publishing,
             "sizes": self.sizes,
         }
+
+    def _files(self) -> dict[str, str | None]:
+        """The keyed hash of each path that the flow names, as it names them."""
+        named = self._fingerprint().named
+        return {os.path.relpath(path, self._flow.folder): self._owner.keyed(named[path]) for path in named}

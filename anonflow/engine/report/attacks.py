@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow import risk
 from anonflow.algorithms.seeds import derived_seed
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
@@ -22,12 +23,16 @@ MOST = 50_000
 """A larger table is attacked only if the flow says so."""
 
 
-def attacked(flow: Flow, table: Table, release: Release, k: int, seed: int) -> pd.DataFrame | None:
+def attacked(
+    flow: Flow, fingerprint: Fingerprint, table: Table, release: Release, k: int, seed: int
+) -> pd.DataFrame | None:
     """Try the release of a flow against its attackers.
 
     Parameters
     ----------
     flow : Flow
+    fingerprint : Fingerprint
+        Of the files that it names.
     table : Table
     release : Release
     k : int
@@ -42,12 +47,13 @@ def attacked(flow: Flow, table: Table, release: Release, k: int, seed: int) -> p
     Raises
     ------
     ParameterError, DataError
-        If the flow names attackers, and the release cannot be attacked by them.
+        If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
     own = derived_seed(seed, "attackers")
     asked = flow.spec.steps.attack
     if asked:
-        chosen = [_with_register(flow, one) for one in asked]
+        with fingerprint.others_read():
+            chosen = [_with_register(flow, one) for one in asked]
         return risk.attack(table, release, chosen, k=k, seed=own)
     if table.n > MOST:
         return None

@@ -192,12 +192,15 @@ class OnDisk:
         flow = self._flow
         schema, path = flow.schema, flow.source_path
         assert path is not None
-        fields = pieces.fields_of(path, flow.spec.table.source)
+        fingerprint = self._session.fingerprint
+        fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open)
         check_columns(fields.names, schema)
         columns = tuple(name for name in fields.names if name in schema and schema[name].role != "identifier")
         self._fields = {name: fields.field(name).type for name in columns}
         self._pieces = self._cut_source(path, columns)
-        looks = executor.all([Call(scan.scan, (piece, schema, columns), "scan") for piece in self._pieces])
+        looks = executor.all(
+            [Call(scan.scan, (piece, schema, columns), "scan") for piece in self._pieces], fingerprint
+        )
         if not looks:
             raise DataError("the table has no rows")
         self._starts = [0]
@@ -212,17 +215,19 @@ class OnDisk:
                 "every record has a missing value that the schema drops; say missing: value or suppress"
             )
         self._found: scan.Found = whole
-        self._coders, domains = scan.coders(whole, schema)
+        with fingerprint.others_read():
+            self._coders, domains = scan.coders(whole, schema)
         unnamed = tuple(name for name in fields.names if name not in schema)
         self.outline = Outline(whole.kept, whole.rows - whole.kept, columns, unnamed, schema, domains)
         return self.outline
 
     def _cut_source(self, path: Path, columns: tuple[str, ...]) -> list[pieces.Piece]:
         source = self._flow.spec.table.source
-        found = None if source.parquet is None else pieces.parquet_pieces(path, self._rows)
+        opener = self._session.fingerprint.open
+        found = None if source.parquet is None else pieces.parquet_pieces(path, self._rows, opener)
         if found is None:
             into = self._spill.file("source-")
-            given = (str(path), source, columns, self._rows, into)
+            given = (str(path), source, columns, self._rows, into, opener)
             (found,) = self._executor.all([Call(pieces.rewrite, given, "rewrite")])
         assert found is not None
         return found
@@ -253,6 +258,7 @@ class OnDisk:
                 for piece, start, file in zip(self._pieces, self._starts, files, strict=True)
             ],
             self._coders,
+            self._session.fingerprint,
         )
         cuts = external_sort.splitters(samples, -(-table.n // self._rows))
         ends = list(pairwise([None, *cuts, None]))

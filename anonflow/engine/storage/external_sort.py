@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
 from anonflow.engine.storage.scan import Coder
 from anonflow.engine.storage.spill import as_numpy, read_batch, write_batches
@@ -55,7 +56,7 @@ def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 
 def sort_piece(
-    made: Sequence[Coder], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
+    made: Sequence[Coder], fingerprint: Fingerprint, piece: Piece, start: int, schema: Schema, columns: Sequence[str],
     compared: Sequence[str], into: str,
 ) -> np.ndarray:  # fmt: skip
     """Code a piece, sort it, and put it aside.
@@ -63,6 +64,8 @@ def sort_piece(
     Parameters
     ----------
     made : sequence of Coder
+    fingerprint : Fingerprint
+        Of the source.
     piece : Piece
     start : int
         Position of its first kept row in the table.
@@ -82,9 +85,9 @@ def sort_piece(
     Raises
     ------
     DataError, OSError
-        If it cannot be read, or the file cannot be written.
+        If it cannot be read or has changed, or the file cannot be written.
     """
-    table = read_piece(piece, columns)
+    table = read_piece(piece, columns, fingerprint.open)
     qis = {coder.name for coder in made}
     frame = table.select(
         [name for name in columns if schema[name].missing == "drop" or name in qis]

@@ -155,7 +155,7 @@ class InMemory:
 
     def load(self, executor: Executor) -> Table:
         """Read and code the table."""
-        self.table = source.read(self._session.flow)
+        self.table = source.read(self._session.flow, self._session.fingerprint)
         return self.table
 
     def sample(self) -> Records:

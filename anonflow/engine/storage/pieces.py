@@ -15,7 +15,7 @@ from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.storage.spill import read_batch, write_batches
 from anonflow.errors import DataError
 from anonflow.table.coding import missing_cells
-from anonflow.table.read import csv_batches, parquet_fields, parquet_files
+from anonflow.table.read import Opener, csv_batches, parquet_fields, parquet_files
 from anonflow.table.schema import Schema
 
 __all__ = ["Piece", "fields_of", "kept_rows", "parquet_pieces", "read_piece", "rewrite"]
@@ -39,23 +39,25 @@ class Piece:
     rows: int
 
 
-def fields_of(path: Path, source: SourceSpec) -> pa.Schema:
+def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
     """The columns of a source, seen without reading its rows.
 
     Raises
     ------
     DataError
-        If it cannot be read.
+        If it cannot be read, or has changed.
     """
     if source.parquet is not None:
-        return parquet_fields(path)
+        return parquet_fields(path, opener=opener)
     first = next(
-        csv_batches(path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing)
+        csv_batches(
+            path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
+        )
     )
     return first.schema
 
 
-def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
+def parquet_pieces(path: Path, rows: int, opener: Opener | None = None) -> list[Piece] | None:
     """A Parquet source as pieces of about as many rows; None where its row groups are too large for that.
 
     Parameters
@@ -63,6 +65,8 @@ def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
     path : pathlib.Path
         A file, or a folder of files.
     rows : int
+    opener : callable, optional
+        Opens each file.
 
     Raises
     ------
@@ -72,7 +76,7 @@ def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
     pieces = []
     for file in parquet_files(path):
         try:
-            about = pq.ParquetFile(file).metadata
+            about = pq.ParquetFile(opener(file) if opener else file).metadata
         except (pa.ArrowException, OSError, UnicodeError) as error:
             raise DataError(f"{file}: is no readable Parquet file ({type(error).__name__})") from None
         groups: list[int] = []
@@ -91,7 +95,9 @@ def parquet_pieces(path: Path, rows: int) -> list[Piece] | None:
     return pieces
 
 
-def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, into: str) -> list[Piece]:
+def rewrite(
+    path: str, source: SourceSpec, columns: Sequence[str], rows: int, into: str, opener: Opener | None = None
+) -> list[Piece]:
     """Write a source that cannot be cut where it lies as Arrow files, from its first row to its last.
 
     Parameters
@@ -104,6 +110,8 @@ def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, in
         Of a piece.
     into : str
         Beginning of the files' names.
+    opener : callable, optional
+        Opens each file of the source.
 
     Returns
     -------
@@ -127,7 +135,7 @@ def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, in
 
     waiting: list[pa.RecordBatch] = []
     held = 0
-    for batch in _batches(path, source, columns, rows):
+    for batch in _batches(path, source, columns, rows, opener):
         while batch.num_rows:
             part = batch.slice(0, rows - held)
             batch = batch.slice(part.num_rows)
@@ -141,23 +149,33 @@ def rewrite(path: str, source: SourceSpec, columns: Sequence[str], rows: int, in
     return pieces
 
 
-def _batches(path: str, source: SourceSpec, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+def _batches(
+    path: str, source: SourceSpec, columns: Sequence[str], rows: int, opener: Opener | None
+) -> Iterator[pa.RecordBatch]:
     if source.parquet is not None:
         for file in parquet_files(path):
             try:
-                for batch in pq.ParquetFile(file).iter_batches(min(rows, 1 << 16), columns=list(columns)):
+                content = pq.ParquetFile(opener(file) if opener else file)
+                for batch in content.iter_batches(min(rows, 1 << 16), columns=list(columns)):
                     yield _plain(pa.Table.from_batches([batch]).select(list(columns))).to_batches()[0]
             except (pa.ArrowException, OSError, UnicodeError) as error:
                 raise DataError(f"{file}: cannot be read ({type(error).__name__})") from None
         return
     for batch in csv_batches(
-        path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing
+        path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
     ):
         yield batch.select(list(columns))
 
 
-def read_piece(piece: Piece, columns: Sequence[str]) -> pa.Table:
+def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = None) -> pa.Table:
     """The rows of a piece.
+
+    Parameters
+    ----------
+    piece : Piece
+    columns : sequence of str
+    opener : callable, optional
+        Opens the file of a source; what the run itself put aside needs none.
 
     Raises
     ------
@@ -167,7 +185,7 @@ def read_piece(piece: Piece, columns: Sequence[str]) -> pa.Table:
     if piece.groups is None:
         return pa.Table.from_batches([read_batch(piece.path)])
     try:
-        with pq.ParquetFile(piece.path) as file:
+        with pq.ParquetFile(opener(Path(piece.path)) if opener else piece.path) as file:
             table = file.read_row_groups(list(piece.groups), columns=list(columns))
         return _plain(table.select(list(columns)))
     except (pa.ArrowException, OSError, UnicodeError) as error:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
 from anonflow.errors import AnonflowError, DataError
 from anonflow.release.publish import telling
@@ -146,11 +147,13 @@ class Found:
         )
 
 
-def scan(piece: Piece, schema: Schema, columns: Sequence[str]) -> Found:
+def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequence[str]) -> Found:
     """Look at a piece.
 
     Parameters
     ----------
+    fingerprint : Fingerprint
+        Of the source.
     piece : Piece
     schema : Schema
     columns : sequence of str
@@ -163,9 +166,9 @@ def scan(piece: Piece, schema: Schema, columns: Sequence[str]) -> Found:
     Raises
     ------
     DataError
-        If it cannot be read, or a quasi-identifier has too many distinct values.
+        If it cannot be read or has changed, or a quasi-identifier has too many distinct values.
     """
-    frame = read_piece(piece, columns).to_pandas()
+    frame = read_piece(piece, columns, fingerprint.open).to_pandas()
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame = frame[kept]

@@ -22,8 +22,8 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.forest import split
 from anonflow.table import Table
 from anonflow.table.records import Records
-from tests.algorithms.freeform.test_greedy import DYADIC, dyadic
 from tests.cases import costs as cost_cases
+from tests.cases.freeform import DYADIC, dyadic
 from tests.naive import agglomerative as naive
 from tests.naive import loss as naive_loss
 

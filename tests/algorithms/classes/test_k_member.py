@@ -6,7 +6,6 @@ import time
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,9 +23,9 @@ from anonflow.generalization import Generalization
 from anonflow.partition import boundary_classes
 from anonflow.table import Table
 from anonflow.table.records import Records
-from tests.algorithms.freeform.test_greedy import DYADIC, dyadic
-from tests.algorithms.test_boundaries import Case, cases
 from tests.cases import costs as cost_cases
+from tests.cases.boundaries import Case, adult_table, cases
+from tests.cases.freeform import DYADIC, dyadic
 from tests.naive import clusters as naive
 from tests.naive import loss as naive_loss
 
@@ -148,84 +147,6 @@ def test_greedy_cka_without_boundaries_is_refused() -> None:
 
 
 # Paper 3, section 5. Figures 6 and 7 are pictures: these trees are like them, and the shapes are compared.
-COUNTRIES = {
-    "America": {
-        "North-America": ["United-States", "Canada", "Outlying-US(Guam-USVI-etc)"],
-        "Middle-America": [
-            "Cuba", "Dominican-Republic", "El-Salvador", "Guatemala", "Haiti", "Honduras", "Jamaica", "Mexico",
-            "Nicaragua", "Puerto-Rico", "Trinadad&Tobago",
-        ],
-        "South-America": ["Columbia", "Ecuador", "Peru"],
-    },
-    "Asia": {
-        "East-Asia": ["China", "Hong", "Japan", "Taiwan"],
-        "South-Asia": ["Cambodia", "India", "Iran", "Laos", "Philippines", "Thailand", "Vietnam", "South"],
-    },
-    "Europe": {
-        "West-Europe": [
-            "England", "France", "Germany", "Holand-Netherlands", "Ireland", "Italy", "Portugal", "Scotland",
-        ],
-        "East-Europe": ["Greece", "Hungary", "Poland", "Yugoslavia"],
-    },
-    "Unknown": ["?"],
-}  # fmt: skip
-EIGHT = ("education-num", "workclass", "marital-status", "occupation", "race", "sex", "age", "native-country")
-MARITAL = {
-    "married": ["Married-civ-spouse", "Married-AF-spouse", "Married-spouse-absent"],
-    "alone": ["Divorced", "Never-married", "Separated", "Widowed"],
-}
-
-
-def adult_schema(bounded: tuple[str, ...]) -> dict[str, Any]:
-    def tree(nested: Any) -> dict[str, Any]:
-        return {
-            "role": "quasi-identifier",
-            "kind": "hierarchy",
-            "hierarchy": af.Hierarchy.from_nested({"*": nested}),
-        }
-
-    numbers = list(map(str, range(1, 17)))
-    schooling = {
-        f"{8 * a + 1}..{8 * a + 8}": {
-            f"{8 * a + 4 * b + 1}..{8 * a + 4 * b + 4}": {
-                f"{8 * a + 4 * b + 2 * c + 1}..{8 * a + 4 * b + 2 * c + 2}": numbers[
-                    8 * a + 4 * b + 2 * c : 8 * a + 4 * b + 2 * c + 2
-                ]
-                for c in range(2)
-            }
-            for b in range(2)
-        }
-        for a in range(2)
-    }
-    ages = {
-        f"{low}..{low + 19}": {
-            f"{ten}..{ten + 9}": {
-                f"{five}..{five + 4}": [str(age) for age in range(five, five + 5)] for five in (ten, ten + 5)
-            }
-            for ten in (low, low + 10)
-        }
-        for low in range(0, 100, 20)
-    }
-    schema = {name: {"role": "quasi-identifier", "kind": "suppression"} for name in EIGHT}
-    schema["education-num"] = tree(schooling)
-    schema["marital-status"] = tree(MARITAL)
-    schema["age"] = tree(ages)
-    schema["native-country"] = tree(COUNTRIES)
-    marks = {
-        "native-country": [*COUNTRIES["America"], "Asia", "Europe", "Unknown"],
-        "age": [f"{ten}..{ten + 9}" for ten in range(0, 100, 10)],
-    }
-    for name in bounded:
-        schema[name]["boundary"] = marks[name]
-    return schema
-
-
-@cache
-def adult_table(bounded: tuple[str, ...]) -> Table:
-    frame = datasets.adult()
-    frame = frame.iloc[np.random.default_rng(2008).permutation(len(frame))[:10_000]]
-    frame = frame.loc[:, list(EIGHT)].astype(str).reset_index(drop=True)
-    return Table(frame, adult_schema(bounded))
 
 
 @pytest.mark.slow

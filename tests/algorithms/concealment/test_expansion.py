@@ -24,8 +24,8 @@ from anonflow.kernels.costs import widen_jit
 from anonflow.kernels.rows import join_row_jit
 from anonflow.kernels.state import copy_state, take
 from anonflow.loss import record_costs
-from tests.algorithms.concealment.test_k_concealment import LOSSES, codes_of, oracle, part_of, small
-from tests.algorithms.test_guarantees import sampled
+from tests.cases.concealment import LOSSES, codes_of, oracle, part_of, small
+from tests.cases.tables import sampled
 from tests.naive import concealment as naive
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,68 +29,11 @@ from anonflow.kernels.concealment import (
     near_jit,
 )
 from anonflow.kernels.state import empty_state
-from anonflow.loss import measure_named, record_costs
+from anonflow.loss import record_costs
 from anonflow.release import ReleaseWarning
-from tests.algorithms.test_guarantees import mixed, sampled
+from tests.cases.concealment import LOSSES, codes_of, oracle, part_of, small
+from tests.cases.tables import mixed, sampled
 from tests.naive import concealment as naive
-
-LOSSES = ("ncp", "entropy", "height", "suppressions")
-
-
-TOWNS = {"*": {"west": ["a", "b"], "east": ["c", "d"], "far": ["e"]}}
-
-
-def small(seed: int, n: int, few: int = 5) -> af.Table:
-    """Four QIs whose costs are quarters and halves: sums are exact, and ties are ties for every reader."""
-    rng = np.random.default_rng(seed)
-    qi = {"role": "quasi-identifier"}
-    age = rng.integers(0, few, n)
-    age[:2] = [0, 4]
-    frame = pd.DataFrame(
-        {
-            "age": age,
-            "job": ["p", "q", "r", "s", "t", *rng.choice(list("pqrst")[:few], n - 5)],
-            "town": rng.choice(list("abcde"), n),
-            "sex": rng.choice(["f", "m"], n),
-        }
-    )
-    return af.Table(
-        frame,
-        {
-            "age": {**qi, "kind": "numeric"},
-            "job": {**qi, "kind": "categorical"},
-            "town": {**qi, "kind": "hierarchy", "hierarchy": {"nested": TOWNS}},
-            "sex": {**qi, "kind": "suppression"},
-        },
-    )
-
-
-def part_of(table: af.Table, loss: str = "ncp", seed: int = 0) -> Partition:
-    return Partition(table.records, measure_named(loss), np.random.default_rng(seed))
-
-
-def oracle(table: af.Table, loss: str) -> tuple[naive.Cost, naive.Covers]:
-    """Costs of closures and what they cover, from the public generalization alone."""
-    n, records = table.n, table.records
-    own = Generalization.of(records)
-
-    @cache
-    def closure(members: frozenset[int]) -> Generalization:
-        first = sorted(members)
-        lists = np.array([first])
-        return Generalization.join_of(records, np.pad(lists, ((0, n - 1), (0, 0)), mode="edge")).take(
-            np.array([0])
-        )
-
-    @cache
-    def cost(members: frozenset[int]) -> float:
-        return float(record_costs(closure(members), loss)[0])
-
-    @cache
-    def covers(members: frozenset[int], i: int) -> bool:
-        return bool(closure(members).covers(own.take(np.array([i])))[0])
-
-    return cost, covers
 
 
 def costs_of(table: af.Table, sets: list[frozenset[int]], loss: str) -> list[float]:
@@ -225,12 +167,6 @@ def test_randomness_comes_from_the_seed() -> None:
     assert not one.equals(other)
     plain = [af.anonymize(table, "k-concealment", k=4, randomized=False, seed=s).frame() for s in (1, 2)]
     pd.testing.assert_frame_equal(*plain)
-
-
-def codes_of(part: Partition, boxes: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from anonflow.kernels.costs import unload
-
-    return unload(part.plan, boxes)
 
 
 # ---------------------------------------------------------------------------------------- releasing
@@ -397,7 +333,7 @@ def test_every_region_of_figure_1_has_an_example_that_the_verifier_knows(name: s
 def test_adult_in_time(data_folder: Any) -> None:
     from time import perf_counter
 
-    from tests.benchmarks.bench_greedy import adult
+    from tests.cases.tables import adult
 
     table = adult(data_folder)
     for algorithm, limit, most in (("k-concealment", 60, 0.0375), ("agglomerative", 120, 0.035)):

@@ -26,8 +26,8 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load, unload
 from anonflow.table import Table
-from tests.algorithms.freeform.test_greedy import dyadic
 from tests.cases import costs as cost_cases
+from tests.cases.freeform import dyadic
 from tests.naive import diversify as naive
 from tests.naive import loss as naive_loss
 from tests.strategies import tables

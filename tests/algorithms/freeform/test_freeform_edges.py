@@ -20,8 +20,8 @@ from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from tests import ROOT
-from tests.algorithms.freeform.test_hungarian_nh import assert_regular
 from tests.cases import costs as cost_cases
+from tests.cases.freeform import assert_regular
 from tests.checks import check_result
 
 FREEFORM = sorted(name for name, method in REGISTRY.items() if method.family == "freeform")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -22,8 +21,9 @@ from anonflow.generalization import Generalization
 from anonflow.kernels import greedy as kernels
 from anonflow.partition import lexicographic_order
 from anonflow.table.records import Records
-from tests.benchmarks.bench_greedy import adult
 from tests.cases import costs as cost_cases
+from tests.cases.freeform import DYADIC, dyadic
+from tests.cases.tables import adult
 from tests.naive import greedy as naive_greedy
 from tests.naive import loss as naive_loss
 
@@ -47,20 +47,6 @@ def assert_good(records: Records, outcome: Outcome, k: int) -> None:
     own = Generalization.of(records)
     for column in outcome.matches.T:
         assert outcome.generalization.covers(own.take(column)).all()
-
-
-# Domains whose NCP is a multiple of a power of two, and one, two or four of them: no rounding, exact ties.
-DYADIC = [("numeric", 9), ("categorical", 5), ("categorical", 3), ("suppression", 6), ("categorical", 129)]
-
-
-def dyadic(rng: np.random.Generator, n: int, which: Sequence[int]) -> Records:
-    domains, columns = [], []
-    for a, w in enumerate(which):
-        kind, size = DYADIC[w]
-        codes = rng.integers(0, size, n)
-        domains.append(cost_cases.domain_of(f"c{a}", kind, size, codes, rng, points=np.arange(size)))
-        columns.append(codes)
-    return Records(tuple(domains), np.ascontiguousarray(np.array(columns).T.astype(np.int32)))
 
 
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 4]), st.integers(2, 14))
@@ -224,7 +210,7 @@ def test_partitions_threads_and_order_change_no_bits() -> None:
 
 @pytest.mark.data
 def test_adult(data_folder: Path) -> None:
-    from tests.benchmarks.bench_greedy import adult
+    from tests.cases.tables import adult
 
     table = adult(data_folder)
     anon = af.anonymize(table, "greedy", k=10, partition_size=250)

@@ -9,30 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonflow import loss as losses
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.nh import halves, nh_matches
-from anonflow.algorithms.method import Partition
-from anonflow.generalization import Generalization
 from anonflow.table import Table
+from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.strategies import tables
-
-MEASURES = ("ncp", "lm", "entropy", "height", "suppressions")
-
-
-def part_of(table: Table, measure: str = "ncp") -> Partition:
-    return Partition(table.records, measure, np.random.default_rng(0))
-
-
-def total(table: Table, matches: np.ndarray, measure: str) -> float:
-    return float(losses.record_costs(Generalization.join_of(table.records, matches), measure).sum())
-
-
-def assert_regular(matches: np.ndarray) -> None:
-    n, k = matches.shape
-    assert (matches[:, 0] == np.arange(n)).all()
-    assert all(len(set(row)) == k for row in matches.tolist())
-    assert (np.bincount(matches.ravel(), minlength=n) == k).all()
 
 
 @settings(deadline=None)

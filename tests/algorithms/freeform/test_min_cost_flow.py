@@ -14,7 +14,7 @@ import anonflow as af
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.min_cost_flow import min_cost_flow_matches
 from anonflow.table import Table
-from tests.algorithms.freeform.test_hungarian_nh import MEASURES, assert_regular, part_of, total
+from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.checks import check_result
 from tests.strategies import tables
 

@@ -21,12 +21,12 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import GRID
 from anonflow.table import Table
-from tests.algorithms.freeform.test_hungarian_nh import MEASURES, assert_regular, part_of, total
 from tests.cases import costs as cost_cases
+from tests.cases.bounds import naive_cost, random_records
+from tests.cases.freeform import MEASURES, assert_regular, part_of, total
 from tests.checks import check_result
 from tests.naive import bounds as naive
 from tests.strategies import tables
-from tests.utility.test_bounds import naive_cost, random_records
 
 
 def census(n: int, seed: int = 0) -> Table:

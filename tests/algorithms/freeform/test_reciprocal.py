@@ -22,10 +22,9 @@ from anonflow.kernels import links
 from anonflow.kernels import symmetric as kernels
 from anonflow.partition import lexicographic_order
 from anonflow.table import Table
-from tests.algorithms.freeform.test_greedy import DYADIC, dyadic
-from tests.algorithms.freeform.test_hungarian_nh import MEASURES, part_of
-from tests.algorithms.test_guarantees import mixed
 from tests.cases import costs as cost_cases
+from tests.cases.freeform import DYADIC, MEASURES, dyadic, part_of
+from tests.cases.tables import mixed
 from tests.checks import check_release, check_result
 from tests.naive import loss as naive_loss
 from tests.naive import reciprocal as naive
@@ -294,7 +293,7 @@ def test_in_a_flow(tmp_path: Path) -> None:
 
 @pytest.mark.data
 def test_adult(data_folder: Path) -> None:
-    from tests.benchmarks.bench_greedy import adult
+    from tests.cases.tables import adult
 
     table = adult(data_folder)
     for k in (5, 10):

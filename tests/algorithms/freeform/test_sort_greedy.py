@@ -17,8 +17,8 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.sort_greedy import sorted_assignment, sorted_assignment_jit
 from anonflow.table import Table
-from tests.algorithms.freeform.test_hungarian_nh import MEASURES, assert_regular, part_of, total
-from tests.benchmarks.bench_greedy import adult
+from tests.cases.freeform import MEASURES, assert_regular, part_of, total
+from tests.cases.tables import adult
 from tests.checks import check_result
 from tests.strategies import tables
 

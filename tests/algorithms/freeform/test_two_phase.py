@@ -29,22 +29,10 @@ from anonflow.kernels.costs import load
 from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import empty_state
 from anonflow.table import Table
-from tests.algorithms.freeform.test_hungarian_nh import MEASURES, assert_regular, part_of, total
+from tests.cases.freeform import MEASURES, assert_regular, part_of, total
+from tests.cases.tables import random_table
 from tests.checks import check_result
 from tests.strategies import tables
-
-
-def random_table(n: int, seed: int = 0) -> Table:
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({
-        "age": rng.integers(17, 90, n),
-        "work": rng.choice(list("abcdefg"), n),
-        "place": rng.choice(list("uvwxyz"), n),
-    })  # fmt: skip
-    qi = {"role": "quasi-identifier"}
-    return Table(frame, {
-        "age": qi | {"kind": "numeric"}, "work": qi | {"kind": "categorical"}, "place": qi | {"kind": "suppression"},
-    })  # fmt: skip
 
 
 @settings(deadline=None, max_examples=40)

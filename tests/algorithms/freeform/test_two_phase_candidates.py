@@ -28,8 +28,8 @@ from anonflow.kernels.cycles import cancel_cycles, cancel_cycles_jit, exchange, 
 from anonflow.kernels.reassign import cover_jit
 from anonflow.kernels.state import State, empty_state, take
 from anonflow.table import Table
-from tests.algorithms.freeform.test_hungarian_nh import MEASURES, assert_regular, part_of
-from tests.algorithms.freeform.test_two_phase import random_table
+from tests.cases.freeform import MEASURES, assert_regular, part_of
+from tests.cases.tables import random_table
 from tests.checks import check_result
 from tests.naive import two_phase as naive
 from tests.strategies import tables

@@ -17,7 +17,7 @@ from anonflow.algorithms.patterns.greedy import place
 from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.errors import ParameterError
 from anonflow.table import Table
-from tests.papers.test_paper5_tables import ADULT_NUMBERS, MEASURES, TABLE_1, TABLE_3, TABLE_6
+from tests.cases.patterns import ADULT_NUMBERS, MEASURES, TABLE_1, TABLE_3, TABLE_6, nursery
 from tests.strategies import tables
 
 
@@ -137,12 +137,6 @@ def test_the_family_of_theorem_4_loses_a_factor_of_k_less_one(k: int) -> None:
     patterns = [*singles, "0" * m, "1" * m]
     anon = af.anonymize(table, "pattern-guided", k=k, patterns=patterns)
     assert anon.facts["suppressed_entries"] == (m - 1) * m**2
-
-
-@cache
-def nursery() -> Table:
-    frame = datasets.nursery().iloc[:, :8]
-    return Table(frame, {c: {"role": "quasi-identifier", "kind": "categorical"} for c in frame.columns})
 
 
 @cache

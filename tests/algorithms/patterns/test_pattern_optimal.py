@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 import tracemalloc
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,30 +19,7 @@ from anonflow.algorithms.patterns.enumeration import row_assignment
 from anonflow.algorithms.patterns.optimal import _in_time
 from anonflow.algorithms.patterns.row_choices import choices_of
 from anonflow.errors import ParameterError
-from anonflow.table import Table
-from tests.algorithms.patterns.test_pattern_guided import TABLE_6, nursery
-from tests.algorithms.patterns.test_patterns import ADULT_2, SCENARIO
-
-
-def table(frame: pd.DataFrame) -> Table:
-    return Table(frame, {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame.columns})
-
-
-def best(rows: list[tuple[str, ...]], k: int, patterns: list[str], weights: list[int]) -> int:
-    """The least cost of all ways to give each row a pattern or to suppress it."""
-    least = len(rows) * sum(weights)
-    for chosen in product([None, *patterns], repeat=len(rows)):
-        kept = [
-            None if p is None else (p, tuple(c for c, mark in zip(row, p, strict=True) if mark == "0"))
-            for row, p in zip(rows, chosen, strict=True)
-        ]
-        if all(each is None or kept.count(each) >= k for each in kept):
-            cost = sum(
-                sum(w for w, mark in zip(weights, p or "1" * len(weights), strict=True) if mark == "1")
-                for p in chosen
-            )
-            least = min(least, cost)
-    return least
+from tests.cases.patterns import TABLE_6, best, nursery, scenario, table
 
 
 @settings(deadline=None, max_examples=60)
@@ -122,18 +98,6 @@ def test_nursery_table_6(k: int) -> None:
     anon = af.anonymize(nursery(), "pattern-guided-optimal", k=k)
     assert anon.facts["proven"] is True
     assert anon.facts["suppressed_entries"] == anon.facts["lower_bound"] == TABLE_6[k]
-
-
-def scenario(name: str) -> tuple[Table, Any]:
-    if name == "cmc":
-        return table(datasets.cmc()), {"at-most": 2, "fallback": "all"}
-    frame = datasets.adult()[
-        [
-            "age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country",
-            "salary-class",
-        ]
-    ]  # fmt: skip
-    return table(frame.set_axis(list(ADULT_2), axis=1)), SCENARIO
 
 
 @pytest.mark.data

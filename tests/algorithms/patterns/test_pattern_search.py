@@ -17,7 +17,7 @@ from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, who
 from anonflow.algorithms.patterns.row_choices import choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.table import Table
-from tests.algorithms.patterns.test_pattern_optimal import best, table
+from tests.cases.patterns import best, table
 
 ROWS = st.lists(st.tuples(*[st.sampled_from("xyz")] * 3), min_size=2, max_size=7)
 PATTERNS = st.lists(

@@ -15,15 +15,7 @@ import anonflow as af
 from anonflow.algorithms.patterns.language import pattern_costs, pattern_grid, pattern_masks, qi_costs
 from anonflow.errors import ParameterError
 from anonflow.table import Table
-
-ADULT_2 = ("age", "workclass", "education", "marital", "occupation", "race", "sex", "country", "salary")
-SCENARIO = {
-    "at-most": 2,
-    "never": ["education", "salary"],
-    "together": ["workclass", "occupation"],
-    "at-most-one-of": ["age", "sex", "race"],
-    "fallback": "all",
-}
+from tests.cases.patterns import ADULT_2, SCENARIO
 
 
 def table(columns: tuple[str, ...] | list[str], n: int = 2) -> Table:

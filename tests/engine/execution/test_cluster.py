@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from anonflow import engine
 from anonflow.engine.execution import schedulers, tasks
-from anonflow.engine.execution.events import Event, EventStream, PartitionDone
+from anonflow.engine.execution.events import Event, EventStream, PartitionDone, StepStarted
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import AnonflowError, DataError, ParameterError
 from tests import ROOT
 from tests.cases.flow_files import everything_in, write_flow
 
@@ -113,6 +114,29 @@ def test_a_cluster_by_address_gives_the_same_bits(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("pieces", ["false", "50"])
+def test_a_source_that_changes_is_noticed_by_the_workers(
+    tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]], pieces: str
+) -> None:
+    """The workers of a cluster compare what they read of a file with what the client read first."""
+    address, _ = cluster
+    parquet = tmp_path / "t.parquet"
+    flow = write_flow(tmp_path, source=f"{{parquet: t.parquet, pieces: {pieces}}}", n=200)
+    frame = pd.read_csv(tmp_path / "people.csv")
+    frame.to_parquet(parquet, row_group_size=30)
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.step == "cut":
+            frame.assign(income="new").to_parquet(tmp_path / "new", row_group_size=30)
+            os.replace(tmp_path / "new", parquet)
+
+    with pytest.raises(DataError, match="has changed since the run began") as caught:
+        engine.run(flow, seed=SEED, scheduler=address, on_event=listen)
+    assert caught.value.exit_status == 2
+    assert not (tmp_path / "out").exists()
+    assert engine.run(flow, seed=SEED, scheduler=address).ok
+
+
 def test_a_worker_that_is_killed_loses_nothing(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
@@ -186,7 +210,7 @@ def worker_processes() -> list[int]:
 def test_a_lost_cluster_publishes_nothing_and_is_picked_up(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonflow.engine.owner import checkpoints
+    from anonflow.engine.owner.folder import checkpoints
 
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     quiet = tmp_path / "quiet"

@@ -27,45 +27,14 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import seconds_of
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from tests.cases.flow_files import write_flow
-
-SEED = 0x1234567890ABCDEF1234567890ABCDEF
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Partitions that greedy worked on, by their first record; every result is worth a file."""
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
-    done: list[int] = []
-
-    def run(part: Partition, k: int) -> Outcome:
-        done.append(int(part.records.codes[0].sum()))
-        time.sleep(0.03)
-        return GREEDY.run(part, k)
-
-    method = Algorithm("greedy", run, "freeform", "", "k-regular", "", "")
-    real = registry.algorithm_named
-
-    def named(name: str) -> Algorithm:
-        return method if name == "greedy" else real(name)
-
-    monkeypatch.setattr(tasks, "algorithm_named", named)
-    return done
+from tests.cases.runs import SEED, counted, stopped_after, published
 
 
-def stopped_after(folder: Path, partitions: int, **settings: Any) -> None:
-    """Run the flow of a folder until so many partitions are done, then cancel it."""
-    stream = EventStream()
-
-    def listen(event: Event) -> None:
-        if isinstance(event, PartitionDone) and event.done == partitions:
-            stream.cancel()
-
-    with pytest.raises(Cancelled):
-        engine.run(folder / "flow.yaml", on_event=listen, events=stream, workers=1, **settings)
 
 
-def published(folder: Path) -> bytes:
-    return (folder / "out" / "release.csv").read_bytes()
+
+
+
 
 
 def test_a_cancelled_run_is_picked_up_with_the_same_bits(tmp_path: Path, counted: list[int]) -> None:

@@ -1,0 +1,186 @@
+"""What is checked of every result before anybody has it: each of these checks fails on a bug of ours alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.method import Algorithm, Outcome
+from anonflow.errors import BUG, AnonflowError
+from anonflow.generalization import Generalization
+from anonflow.loss import record_costs
+from anonflow.table.records import Records
+
+__all__ = ["check_outcome"]
+
+SAMPLE = 32
+"""Records of a partition that are generalized anew."""
+
+COUNTED = 8
+"""Records of a partition whose neighbours are counted, where a method names neither matches nor classes."""
+
+NEAR = 1e-6
+"""Share by which a loss that kernels add up may differ: they round each record's to a grid."""
+
+
+def check_outcome(
+    method: Algorithm, records: Records, k: int, loss: str, options: Mapping[str, Any], outcome: Outcome
+) -> None:
+    """Refuse a partition's result that a method cannot have meant.
+
+    Parameters
+    ----------
+    method : Algorithm
+    records : Records
+        P records.
+    k : int
+    loss : str
+        The measure that the method was to keep low.
+    options : mapping
+        The method's own.
+    outcome : Outcome
+
+    Raises
+    ------
+    AnonflowError
+        If a record that is not suppressed is not covered by its own generalized record; if the matches are no
+        k-regular graph with its self-matches (degree k + 1 is right for ``reciprocal``); if a class has fewer than k
+        records or several generalized records; if a generalized record of a sample is not what its matches or its
+        class make, or covers fewer than the guarantee says; or if the loss that the method tells is not its result's.
+
+    Notes
+    -----
+    O(P k + P q), about 0.3 ms for 250 records: a seventh of greedy's time there, a thirtieth with 1,000 records, and more
+    than Mondrian's own in small partitions. numpy alone, for what is wrong may be how a kernel was compiled.
+    """
+    problem = _problem(method, records, k, loss, options, outcome)
+    if problem:
+        raise AnonflowError(f"{method.name} made a wrong result, in which {problem}; {BUG}")
+
+
+def _problem(
+    method: Algorithm, records: Records, k: int, loss: str, options: Mapping[str, Any], outcome: Outcome
+) -> str:
+    n, made = records.n, outcome.generalization
+    suppressed = outcome.suppressed
+    if made.n != n or suppressed.shape != (n,) or suppressed.dtype != bool:
+        return f"there are not {n} records"
+    kept = np.flatnonzero(~suppressed)
+    last = np.array([records.domains[a].size - 1 for a in made.layout.ranges], np.int32)[:, None]
+    if ((made.lo < 0) | (made.hi > last)).any():
+        return "a generalized record goes beyond its domain"
+    if not made.covers(Generalization.of(records))[kept].all():
+        return "a record is not covered by its own generalized record"
+    problem = ""
+    if outcome.matches is not None:
+        problem = _matches_problem(outcome.matches, suppressed, k, options.get("reciprocal") is True)
+    if not problem and outcome.classes is not None:
+        problem = _classes_problem(outcome.classes, made, kept, k)
+    if not problem and outcome.matches is None and outcome.classes is None:
+        guarantee = str(outcome.facts.get("guarantee") or method.guarantee)
+        problem = _guarantee_problem(guarantee, records, made, kept, k)
+    if not problem and len(kept):
+        problem = _generalization_problem(method.family, records, outcome, kept)
+    if not problem and outcome.matches is not None and {"cost", "lower_bound"} <= outcome.facts.keys():
+        cost, true = outcome.facts["cost"], float(record_costs(made, loss).sum())
+        if not abs(cost - true) <= NEAR * max(1.0, n, true):
+            problem = "the loss is not what the method says"
+    return problem
+
+
+def _matches_problem(matches: np.ndarray, suppressed: np.ndarray, k: int, reciprocal: bool) -> str:
+    n = len(suppressed)
+    if matches.ndim != 2 or len(matches) != n or matches.dtype.kind != "i":
+        return "the matches are no table of positions"
+    if ((matches < -1) | (matches >= n)).any():
+        return "a record matches one that does not exist"
+    if not (matches[:, :1] == np.arange(n)[:, None]).all() or not matches.shape[1]:
+        return "a record does not match its own"
+    ordered = np.sort(matches, axis=1)
+    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
+        return "a record matches another twice"
+    entered = matches >= 0
+    degree = entered.sum(axis=1)
+    right = np.where(suppressed, degree == 1, (degree == k) | ((degree == k + 1) & reciprocal))
+    # each component has one degree: at both ends of an edge as many meet
+    back = np.bincount(matches[entered], minlength=n)
+    if not right.all() or (entered & (back[matches] != degree[:, None])).any():
+        return f"the graph of matches is not {k}-regular"
+    return ""
+
+
+def _classes_problem(classes: np.ndarray, made: Generalization, kept: np.ndarray, k: int) -> str:
+    if classes.shape != (made.n,) or classes.dtype.kind != "i":
+        return "the classes are no labels"
+    if not len(kept):
+        return ""
+    _, first, label, size = np.unique(
+        classes[kept], return_index=True, return_inverse=True, return_counts=True
+    )
+    if size.min() < k:
+        return f"a class has fewer than {k} records"
+    like = kept[first[label]]
+    if any((part[:, kept] != part[:, like]).any() for part in (made.lo, made.hi, made.bits)):
+        return "a class has several generalized records"
+    return ""
+
+
+def _guarantee_problem(
+    guarantee: str, records: Records, made: Generalization, kept: np.ndarray, k: int
+) -> str:
+    """Of methods that name neither matches nor classes: their guarantee, as far as it is cheap."""
+    if not len(kept):
+        return ""
+    if guarantee == "k-anonymity":
+        _, size = np.unique(made.classes()[kept], return_counts=True)
+        return f"a class has fewer than {k} records" if size.min() < k else ""
+    own = Generalization.of(records)
+    for at in _sample(kept, COUNTED):
+        everywhere = np.full(made.n, at)
+        if guarantee != "(1,k)" and made.take(everywhere).covers(own).sum() < k:
+            return f"a generalized record covers fewer than {k} records"
+        if guarantee != "(k,1)" and made.covers(own.take(everywhere)).sum() < k:
+            return f"a record is covered by fewer than {k} generalized records"
+    return ""
+
+
+def _generalization_problem(family: str, records: Records, outcome: Outcome, kept: np.ndarray) -> str:
+    """Generalize a sample anew: what matches and classes make, and whole domains where a pattern hides values."""
+    rows = _sample(kept, SAMPLE)
+    if outcome.matches is not None:
+        entered = outcome.matches[rows] >= 0
+        joint = np.repeat(np.arange(len(rows)), entered.sum(axis=1))
+        # as classes: for a few records far quicker than column by column
+        joined = Generalization.join_by_class(records.take(outcome.matches[rows][entered]), joint)
+        anew = joined.take(np.searchsorted(joint, np.arange(len(rows))))
+    elif outcome.classes is not None:
+        members = np.flatnonzero(~outcome.suppressed & np.isin(outcome.classes, outcome.classes[rows]))
+        joined = Generalization.join_by_class(records.take(members), outcome.classes[members])
+        anew = joined.take(np.searchsorted(members, rows))
+    else:
+        return ""
+    made = outcome.generalization.take(rows)
+    if family == "pattern":
+        hidden = made.whole()
+        anew = _hidden(anew, hidden)
+        made = _hidden(made, hidden)
+    if any((getattr(made, name) != getattr(anew, name)).any() for name in ("lo", "hi", "bits")):
+        return "a generalized record is not that of its matches or class"
+    return ""
+
+
+def _hidden(generalization: Generalization, cells: np.ndarray) -> Generalization:
+    """The same, with some cells (q, n) taken out of the comparison."""
+    layout = generalization.layout
+    lo, hi, bits = generalization.lo.copy(), generalization.hi.copy(), generalization.bits.copy()
+    lo[cells[layout.ranges]] = hi[cells[layout.ranges]] = 0
+    for t, a in enumerate(layout.sets):
+        bits[layout.offset[t] : layout.offset[t + 1], cells[a]] = 0
+    return Generalization(generalization.domains, lo, hi, bits)
+
+
+def _sample(rows: np.ndarray, most: int) -> np.ndarray:
+    """Some of them, evenly spread."""
+    return rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64))]

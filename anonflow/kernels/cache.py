@@ -1,0 +1,273 @@
+"""Compiled kernels on disk, so that what one process compiles others load.
+
+numba's own cache mixes functions up in two ways, without a word:
+
+- numba numbers the functions that a process compiles 1, 2, 3, ..., and tells closures of one name and one type by
+  this number alone. Two processes give the same number to different closures, and a third process that loads
+  both calls the first for both. Here every number is 128 random bits. A hash of the code would not do: closures
+  differ where their code does not.
+- numba's index of a function names its data files 1, 2, 3, .... Two processes that compile it for two signatures
+  at once write one file, and the index then names it for both. Here is no index: a file is named by a hash of its
+  key, holds the key, and is replaced as a whole.
+
+A kernel inlines what it calls, from other files too. Whatever can change its code is in the name of the folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pickle
+import re
+import stat
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.bytecode import FunctionIdentity
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+
+from anonflow import __version__
+
+__all__ = ["KernelCache"]
+
+SUFFIX = ".kernel"
+
+_BITS = 128
+
+_SHORT = re.compile(r"B([1-9]|1[0-9])v[0-9]")
+"""A number of fewer than 19 digits in a symbol's name, which writes it as ``B<length of v and digits>v<digits>``."""
+
+_config: Any = numba.config
+
+_SHA = hashlib.sha256().digest_size
+
+
+class _RandomNumbers:
+    """What numba numbers functions with: no number is given twice, by whatever process."""
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        # the highest bit is set, so that no number is a short one
+        return int.from_bytes(os.urandom(_BITS // 8), "little") | 1 << (_BITS - 1)
+
+
+def numbered_at_random() -> bool:
+    """Let numba number functions at random from now on, and tell whether it does."""
+    identity: Any = FunctionIdentity
+    try:
+        identity._unique_ids = _RandomNumbers()
+        number = identity.from_function(numbered_at_random).unique_id
+        return isinstance(number, int) and number.bit_length() == _BITS
+    except Exception:  # a numba that numbers otherwise may fail in any way
+        return False
+
+
+_AT_RANDOM = numbered_at_random()
+
+
+class KernelCache:
+    """The files of one kernel, one for each signature: what numba's dispatchers take for their cache.
+
+    Parameters
+    ----------
+    function : function
+        What is compiled.
+    options : sequence of str
+        What it is compiled with.
+
+    Notes
+    -----
+    Any number of processes may load and save at once, without locks: where two compile the same, either file is
+    right, and a reader sees one of them as a whole.
+    """
+
+    def __init__(self, function: FunctionType, options: tuple[str, ...]) -> None:
+        self._function = function
+        self._options = options
+        self._is_enabled = True
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder of all kernels; None where there is none to write to."""
+        return folder()
+
+    def enable(self) -> None:
+        """Load and save."""
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        """Neither load nor save."""
+        self._is_enabled = False
+
+    def flush(self) -> None:
+        """Delete the files of this kernel.
+
+        Raises
+        ------
+        OSError
+            If one cannot be deleted.
+        """
+        home = folder()
+        for path in Path(home).glob(f"{self._function.__qualname__}-*{SUFFIX}") if home else ():
+            path.unlink(missing_ok=True)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The kernel compiled for a signature, or None if no file has it."""
+        home = folder()
+        if home is None or not self._is_enabled:
+            return None
+        target_context.refresh()
+        key = self._key(sig)
+        try:
+            content = self._path(home, key).read_bytes()
+        except OSError:
+            return None
+        if hashlib.sha256(content[_SHA:]).digest() != content[:_SHA]:
+            return None  # cut short: the disk was full, or the power went
+        own, payload = pickle.loads(content[_SHA:])
+        if own != key:
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(payload))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, if other processes can use it."""
+        home = folder()
+        if home is None or not self._is_enabled or data.library.has_dynamic_globals:
+            return
+        if _has_short_numbers(data.library):
+            _warn(
+                "some compiled kernels are not kept on disk, for other code was compiled by numba before anonflow was "
+                "there; import anonflow.kernels.jit first"
+            )
+            return
+        key = self._key(sig)
+        content = dumps((key, dumps(data._reduce())))
+        path = self._path(home, key)
+        fresh = path.with_suffix(f".{os.urandom(8).hex()}")
+        try:
+            fresh.write_bytes(hashlib.sha256(content).digest() + content)
+            fresh.replace(path)
+        except OSError as error:
+            fresh.unlink(missing_ok=True)
+            _warn(f"compiled kernels cannot be kept in {home}: {error.strerror}")
+
+    def _key(self, sig: Any) -> tuple[Any, ...]:
+        function = self._function
+        cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+        return (
+            sig,
+            self._source,
+            function.__code__.co_firstlineno,
+            self._options,
+            dumps((function.__defaults__, cells)),
+        )
+
+    @functools.cached_property
+    def _source(self) -> tuple[str, bytes, bytes]:
+        """Where the function is written, and what."""
+        path = self._function.__code__.co_filename
+        return path, hashlib.sha256(Path(path).read_bytes()).digest(), self._function.__code__.co_code
+
+    def _path(self, home: str, key: tuple[Any, ...]) -> Path:
+        name = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
+        return Path(home, f"{self._function.__qualname__}-{name}{SUFFIX}")
+
+
+def is_empty() -> bool:
+    """Whether no kernel is kept: whoever runs one first compiles it."""
+    home = folder()
+    return home is None or not any(True for _ in Path(home).glob(f"*{SUFFIX}"))
+
+
+@functools.cache
+def folder() -> str | None:
+    """Where kernels are kept, found and made at the first use; None where nothing can be kept.
+
+    The first of these that can be written to: the folder of NUMBA_CACHE_DIR; this package's ``__pycache__``; the
+    user's cache; a temporary folder, with a warning.
+    """
+    if not _AT_RANDOM:
+        _warn("compiled kernels are not kept on disk: anonflow does not know this version of numba")
+        return None
+    stamp = _stamp()
+    for place in _places():
+        home = place / stamp
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=home).close()
+        except OSError:
+            continue
+        return str(home)
+    try:
+        home = _temporary() / stamp
+        home.mkdir(exist_ok=True)
+    except OSError:
+        _warn(
+            "compiled kernels are not kept on disk: no folder can be written to; set NUMBA_CACHE_DIR to one"
+        )
+        return None
+    _warn(
+        f"compiled kernels are kept in {home}, no other folder can be written to; set NUMBA_CACHE_DIR to one"
+    )
+    return str(home)
+
+
+def _places() -> Iterator[Path]:
+    if _config.CACHE_DIR:
+        yield Path(_config.CACHE_DIR)
+    yield Path(__file__).parent / "__pycache__"
+    user = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+    if user.is_absolute():  # else nobody knows a home
+        yield user / "anonflow"
+
+
+def _temporary() -> Path:
+    """A folder below the temporary one that is nobody else's: what is loaded is executed."""
+    path = Path(tempfile.gettempdir(), f"anonflow-{os.getuid()}")
+    path.mkdir(mode=0o700, exist_ok=True)
+    status = path.lstat()
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077:
+        return path
+    return Path(tempfile.mkdtemp(prefix="anonflow-"))
+
+
+def _stamp() -> str:
+    """All that a compiled kernel depends on, besides its function: versions, processor, every kernel's file."""
+    versions = (
+        __version__,
+        numba.__version__,
+        llvmlite.__version__,
+        np.__version__,
+        sys.implementation.cache_tag,
+    )
+    digest = hashlib.sha256(repr((versions, cpu_target.target_context.codegen().magic_tuple())).encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return f"kernels-{digest.hexdigest()[:32]}"
+
+
+def _has_short_numbers(library: Any) -> bool:
+    """Whether a part of a library was compiled before numbers were random."""
+    module = library._final_module
+    return any(
+        _SHORT.search(part.name) for parts in (module.functions, module.global_variables) for part in parts
+    )
+
+
+@functools.cache
+def _warn(message: str) -> None:
+    """Say it once."""
+    warnings.warn(message, RuntimeWarning, stacklevel=3)

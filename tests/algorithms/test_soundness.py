@@ -1,0 +1,204 @@
+"""A method with a bug: whatever is wrong with its result, nobody gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import anonflow as af
+from anonflow import engine
+from anonflow.algorithms.method import Outcome, Partition
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.errors import BUG, AnonflowError
+from anonflow.generalization import Generalization
+from tests.cases.flow_files import people, write_flow
+
+Method = Callable[[Partition, int], Outcome]
+
+
+def ring(n: int, k: int) -> np.ndarray:
+    """The k-regular graph in which a record matches itself and the k - 1 after it."""
+    return ((np.arange(n)[:, None] + np.arange(k)) % n).astype(np.int32)
+
+
+def blocks(n: int, k: int) -> np.ndarray:
+    """Classes of k records, the last of more."""
+    return np.minimum(np.arange(n) // k, n // k - 1)
+
+
+def matched(part: Partition, k: int) -> Outcome:
+    return Outcome.of_matches(part.records, ring(part.n, k))
+
+
+def classed(part: Partition, k: int) -> Outcome:
+    return Outcome.of_classes(part.records, blocks(part.n, k))
+
+
+def covered(part: Partition, k: int) -> Outcome:
+    return replace(matched(part, k), matches=None, facts={"guarantee": "(k,k)"})
+
+
+def of(change: Callable[[np.ndarray, int], Any]) -> Method:
+    """A method whose matches are wrong, and whose generalized records are those of its matches."""
+
+    def run(part: Partition, k: int) -> Outcome:
+        return Outcome.of_matches(part.records, change(ring(part.n, k), k))
+
+    return run
+
+
+def entry(row: int, column: int, value: int) -> Method:
+    def change(matches: np.ndarray, k: int) -> np.ndarray:
+        matches[row, column] = value
+        return matches
+
+    return of(change)
+
+
+def alone(part: Partition, k: int) -> Outcome:
+    """A suppressed record that others match all the same."""
+    matches = ring(part.n, k)
+    matches[3, 1:] = -1
+    suppressed = np.arange(part.n) == 3
+    made = Generalization.join_of(part.records, matches).with_suppressed(suppressed)
+    return Outcome(made, matches=matches, suppressed=suppressed)
+
+
+def small_class(part: Partition, k: int) -> Outcome:
+    labels = blocks(part.n, k)
+    labels[:1] = labels.max() + 1
+    return Outcome.of_classes(part.records, labels)
+
+
+def generalized(right: Method, change: Callable[[Partition, Generalization], Generalization]) -> Method:
+    """A method with a wrong generalization, whose loss is wrong for that."""
+
+    def run(part: Partition, k: int) -> Outcome:
+        outcome = right(part, k)
+        return replace(outcome, generalization=change(part, outcome.generalization))
+
+    return run
+
+
+def own(part: Partition, made: Generalization) -> Generalization:
+    return Generalization.of(part.records)
+
+
+def wider(part: Partition, made: Generalization) -> Generalization:
+    return made.with_suppressed(np.ones(made.n, bool))
+
+
+def turned(part: Partition, made: Generalization) -> Generalization:
+    return made.take(np.roll(np.arange(made.n), made.n // 2))
+
+
+def beyond(part: Partition, made: Generalization) -> Generalization:
+    return replace(made, hi=made.hi + part.records.domains[0].size)
+
+
+def costly(part: Partition, k: int) -> Outcome:
+    outcome = matched(part, k)
+    return replace(outcome, facts={"cost": 0.5, "lower_bound": 0.0})
+
+
+def short(part: Partition, k: int) -> Outcome:
+    outcome = matched(part, k)
+    return replace(outcome, suppressed=np.zeros(part.n + 1, bool))
+
+
+BROKEN: dict[str, tuple[str, Method, str]] = {
+    "a double edge": ("greedy", of(lambda m, k: m[:, [0, *range(1, k - 1), 1]]), "twice"),
+    "its own record missing": ("greedy", of(lambda m, k: np.roll(m, -1, axis=0)), "its own"),
+    "an irregular graph": ("greedy", entry(0, 1, 9), "3-regular"),
+    "a match too few": ("greedy", of(lambda m, k: m[:, : k - 1]), "3-regular"),
+    "a match too many": ("greedy", of(lambda m, k: ring(len(m), k + 1)), "3-regular"),
+    "a row that is not full": ("greedy", entry(0, 2, -1), "3-regular"),
+    "a match of a suppressed record": ("greedy", alone, "3-regular"),
+    "matches in columns": ("greedy", lambda part, k: replace(matched(part, k), matches=ring(part.n, k).T), "table"),
+    "matches that are no records": (
+        "greedy",
+        lambda part, k: replace(matched(part, k), matches=ring(part.n, k) + np.int32(1)),
+        "does not exist",
+    ),
+    "narrow generalized records": ("greedy", generalized(matched, own), "of its matches"),
+    "wide generalized records": ("greedy", generalized(matched, wider), "of its matches"),
+    "others' generalized records": ("greedy", generalized(matched, turned), "not covered"),
+    "a generalized record beyond its domain": ("greedy", generalized(matched, beyond), "domain"),
+    "the loss of another result": ("optimal", costly, "loss"),
+    "a record too many": ("greedy", short, "records"),
+    "a small class": ("k-member", small_class, "fewer than 3"),
+    "a class of several generalized records": ("k-member", generalized(classed, own), "several"),
+    "wide classes": ("k-member", generalized(classed, wider), "of its matches or class"),
+    "labels of no type": (
+        "k-member", lambda part, k: replace(classed(part, k), classes=blocks(part.n, k) * 0.5), "labels",
+    ),
+    "few equal records": ("k-member", lambda part, k: replace(matched(part, k), matches=None), "fewer than 3"),
+    "records that cover few": ("k-concealment", generalized(covered, own), "covers fewer"),
+}  # fmt: skip
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, name: str, method: Method) -> None:
+    monkeypatch.setitem(REGISTRY, name, replace(REGISTRY[name], run=method))
+
+
+def table(n: int = 40) -> af.Table:
+    import pandas as pd
+
+    header, *rows = (line.split(",") for line in people(n))
+    frame = pd.DataFrame(rows, columns=header).astype({"age": int})
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "city": {"role": "quasi-identifier", "kind": "categorical"},
+        "income": {"role": "sensitive"},
+    }
+    return af.Table(frame[[*columns]], columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "method"), [("greedy", matched), ("k-member", classed), ("k-concealment", covered)]
+)
+def test_what_is_right_passes(name: str, method: Method, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(monkeypatch, name, method)
+    made = af.anonymize(table(), name, k=3)
+    assert made.n == 40
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_what_is_wrong_is_not_returned(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, method, words = BROKEN[fault]
+    broken(monkeypatch, name, method)
+    for call in (
+        lambda: af.anonymize(table(), name, k=3),
+        lambda: af.anonymize(table(), name, k=3, partition_size=10, workers=2),
+        lambda: af.compare(table(), [name], k=3),
+    ):
+        with pytest.raises(AnonflowError, match=words) as caught:
+            call()
+        assert type(caught.value) is AnonflowError
+        assert caught.value.exit_status == 3
+        assert str(caught.value).startswith(f"{name} made a wrong result")
+        assert BUG in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "fault", ["a double edge", "its own record missing", "a small class", "wide generalized records"]
+)
+@pytest.mark.parametrize(
+    "source", ["{csv: people.csv}", "{csv: people.csv, pieces: 20}"], ids=["in memory", "in pieces"]
+)
+def test_what_is_wrong_is_not_published(
+    fault: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, method, words = BROKEN[fault]
+    broken(monkeypatch, name, method)
+    path = write_flow(tmp_path, anonymize=f"{{algorithm: {name}, k: 3}}", source=source)
+    with pytest.raises(AnonflowError, match=words) as caught:
+        engine.run(path)
+    assert BUG in str(caught.value)
+    assert f"of run '{name} k=3'" in str(caught.value)
+    assert not (tmp_path / "out").exists()

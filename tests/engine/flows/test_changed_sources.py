@@ -1,0 +1,493 @@
+"""Files that change while a run reads them: status 2, one sentence, nothing published; never a mix of two tables."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonflow import engine
+from anonflow.engine import publish
+from anonflow.engine.execution import batches
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone, StepStarted
+from anonflow.engine.flows import source
+from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint
+from anonflow.engine.owner import checkpoints
+from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.storage import external_sort, scan
+from anonflow.engine.storage import pieces as source_pieces
+from anonflow.errors import AnonflowError, DataError, FlowError
+from anonflow.table.read import read_csv, read_parquet
+from tests.cases.flow_files import write_flow
+
+SEED = 0x1234567890ABCDEF1234567890ABCDEF
+N = 200
+
+COLUMNS = """\
+    age: {role: quasi-identifier, kind: numeric}
+    job: {role: quasi-identifier, kind: hierarchy, hierarchy: jobs.csv}
+    income: {role: sensitive}
+"""
+
+JOBS = "clerk;office;*\nboss;office;*\nfarmer;field;*\nhunter;field;*\n"
+OTHER_JOBS = "clerk;field_;*\nboss;office;*\nfarmer;field_;*\nhunter;office;*\n"
+
+FORMS = ("csv", "csv.gz", "parquet", "one row group", "folder")
+STORAGES = ("memory", "pieces")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units of a few partitions, several shelves, and every result worth a file."""
+    monkeypatch.setattr(batches, "ROWS", 60)
+    monkeypatch.setattr(batches, "SHARE", 1.0)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+
+
+def people(income: str) -> pd.DataFrame:
+    """Everybody has the same income, so that it tells which of two tables a row is of."""
+    rng = random.Random(5)
+    return pd.DataFrame(
+        {
+            "age": [rng.randint(20, 60) for _ in range(N)],
+            "job": [rng.choice(["clerk", "boss", "farmer", "hunter"]) for _ in range(N)],
+            "income": [income] * N,
+        }
+    )
+
+
+def put(place: Path, form: str, income: str) -> None:
+    """Write a table, in place where it is there already."""
+    frame = people(income)
+    if form.startswith("csv"):
+        frame.to_csv(place, index=False, compression={"method": "gzip", "mtime": 1} if "gz" in form else None)
+    elif form == "folder":
+        place.mkdir(exist_ok=True)
+        for part, start in enumerate(range(0, N, 70)):
+            frame[start : start + 70].to_parquet(place / f"{part}.parquet", index=False, row_group_size=30)
+    else:
+        frame.to_parquet(place, index=False, row_group_size=30 if form == "parquet" else N)
+
+
+def flow_of(folder: Path, form: str, storage: str, **settings: Any) -> tuple[Path, Path]:
+    """A flow, and its source."""
+    name = {"csv": "t.csv", "csv.gz": "t.csv.gz", "folder": "t"}.get(form, "t.parquet")
+    put(folder / name, form, "old")
+    (folder / "jobs.csv").write_text(JOBS)
+    key = "csv" if form.startswith("csv") else "parquet"
+    pieces = {"memory": "false", "pieces": "50"}[storage]
+    settings.setdefault("columns", COLUMNS)
+    path = write_flow(
+        folder, source=f"{{{key}: {name}, pieces: {pieces}}}", partition="{size: 20}", **settings
+    )
+    return path, folder / name
+
+
+def files_of(place: Path) -> list[Path]:
+    return sorted(place.iterdir()) if place.is_dir() else [place]
+
+
+def replace_by_rename(place: Path, form: str) -> None:
+    """As a program that writes a new table does it: another inode, another time."""
+    new = place.with_name(f"new-{place.name}")
+    put(new, form, "new")
+    for file in files_of(new):
+        os.replace(file, place / file.name if place.is_dir() else place)
+
+
+def overwrite_unseen(place: Path, form: str) -> None:
+    """The same inode, size and time of modification, and other content in the middle."""
+    for file in files_of(place):
+        before = file.stat()
+        content = bytearray(file.read_bytes())
+        at = content.find(b"old")  # of CSV and Parquet; in what is packed, any byte
+        at = len(content) // 2 if at < 0 else at
+        with file.open("r+b") as stream:
+            stream.seek(at)
+            stream.write(bytes([content[at] ^ 1]))
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert file.stat().st_ino == before.st_ino
+        assert file.stat().st_size == before.st_size
+        assert file.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def at_step(step: str, change: Callable[[], None]) -> Callable[[Event], None]:
+    """Change something when a step begins, once."""
+    left = [change]
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepStarted) and event.step == step and left:
+            left.pop()()
+
+    return listen
+
+
+def refused(flow: Path, place: Path, words: str = "has changed since the run began", **settings: Any) -> None:
+    """A run ends with status 2, says so in one sentence that names the file, and leaves nothing published."""
+    with pytest.raises(DataError, match=words) as caught:
+        engine.run(flow, **settings)
+    assert caught.value.exit_status == 2
+    assert caught.value.problems == (caught.value.message,)
+    assert str(place) in caught.value.message
+    assert "\n" not in str(caught.value)
+    assert not (flow.parent / "out").exists()
+    owner = flow.parent / "owner" / "test"
+    assert not any((owner / name).exists() for name in ("record.json", "certificate.npz", "seed"))
+    assert not list(owner.glob("pieces-*"))
+
+
+# ------------------------------------------------------------------------------------------ while a run goes on
+
+
+@pytest.mark.parametrize("step", ["cut", "anonymize", "draw"])
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_source_that_is_replaced_at_a_step(tmp_path: Path, form: str, storage: str, step: str) -> None:
+    flow, place = flow_of(tmp_path, form, storage)
+    refused(flow, place, seed=SEED, on_event=at_step(step, lambda: replace_by_rename(place, form)))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_source_that_changes_with_its_size_and_time_kept(tmp_path: Path, form: str, storage: str) -> None:
+    flow, place = flow_of(tmp_path, form, storage)
+    refused(flow, place, seed=SEED, on_event=at_step("cut", lambda: overwrite_unseen(place, form)))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_source_that_is_replaced_while_it_is_loaded(
+    tmp_path: Path, form: str, storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first look at the file, and before a row of it is parsed."""
+    flow, place = flow_of(tmp_path, form, storage)
+    real = Fingerprint.of.__func__  # type: ignore[attr-defined]
+
+    def then_changed(cls: type[Fingerprint], of: engine.Flow) -> Fingerprint:
+        fingerprint: Fingerprint = real(cls, of)
+        replace_by_rename(place, form)
+        return fingerprint
+
+    monkeypatch.setattr(Fingerprint, "of", classmethod(then_changed))
+    refused(flow, place, seed=SEED)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_source_that_changes_after_the_last_step(
+    tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is drawn and verified: the check before publishing reads the content, whatever the times say."""
+    flow, place = flow_of(tmp_path, "parquet", storage)
+    monkeypatch.setattr(FileFingerprint, "touched", False)
+    step = {"memory": "verify", "pieces": "shuffle"}[storage]
+    refused(flow, place, seed=SEED, on_event=at_step(step, lambda: overwrite_unseen(place, "parquet")))
+
+
+@pytest.mark.parametrize("function", ["scan", "sort_piece"])
+@pytest.mark.parametrize("form", ["parquet", "folder"])
+def test_a_piece_of_another_table_that_is_gone_again(
+    tmp_path: Path, form: str, function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is another one while the third piece is read, and the first one again before anybody looks."""
+    flow, place = flow_of(tmp_path, form, "pieces")
+    room = {"scan": scan, "sort_piece": external_sort}[function]
+    real = getattr(room, function)
+    calls: list[int] = []
+    kept = tmp_path / "kept"
+
+    @functools.wraps(real)
+    def in_between(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) != 3:
+            return real(*given)
+        os.rename(place, kept)
+        put(place, form, "new")
+        try:
+            return real(*given)
+        finally:
+            os.rename(place, tmp_path / "other")
+            os.rename(kept, place)
+
+    monkeypatch.setattr(room, function, in_between)
+    refused(flow, place, seed=SEED, workers=1)
+
+
+def test_a_text_file_that_changes_between_being_checked_and_parsed(tmp_path: Path) -> None:
+    """A CSV file is read three times: for its encoding and quotes, for its header, and to be parsed."""
+    flow, place = flow_of(tmp_path, "csv", "memory")
+    for opening in (1, 2, 3):
+        put(place, "csv", "old")
+        fingerprint = Fingerprint.of(engine.load_flow(flow))
+        openings: list[int] = []
+
+        def opened(path: Path) -> Any:
+            openings.append(1)  # noqa: B023
+            if len(openings) == opening:  # noqa: B023
+                overwrite_unseen(place, "csv")
+            return fingerprint.open(path)  # noqa: B023
+
+        with pytest.raises(DataError, match="has changed since"):
+            read_csv(place, opener=opened)
+        assert len(openings) == opening
+
+
+def test_a_file_more_in_the_folder(tmp_path: Path) -> None:
+    flow, place = flow_of(tmp_path, "folder", "pieces")
+    change = functools.partial(people("new").to_parquet, place / "9.parquet")
+    refused(flow, place, seed=SEED, on_event=at_step("anonymize", change))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_source_that_is_gone_or_longer(tmp_path: Path, storage: str) -> None:
+    for name, change in (
+        ("gone", lambda place: place.unlink()),
+        ("longer", lambda place: place.write_bytes(place.read_bytes() + b"30,boss,new\n")),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        flow, place = flow_of(folder, "csv", storage)
+        words = {"gone": "cannot be read any more", "longer": "has changed since"}[name]
+        refused(
+            flow, place, words, seed=SEED, on_event=at_step("anonymize", functools.partial(change, place))
+        )
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_copy_of_the_same_content_is_the_same_source(tmp_path: Path, form: str, storage: str) -> None:
+    flow, place = flow_of(tmp_path, form, storage)
+
+    def copy() -> None:
+        for file in files_of(place):
+            new = file.with_name(f".{file.name}")
+            new.write_bytes(file.read_bytes())
+            os.replace(new, file)
+
+    assert engine.run(flow, seed=SEED, on_event=at_step("cut", copy)).ok
+    assert set(pd.read_csv(tmp_path / "out" / "release.csv")["income"]) == {"old"}
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.slow
+def test_workers_of_their_own_notice_it(tmp_path: Path, form: str) -> None:
+    flow, place = flow_of(tmp_path, form, "pieces")
+    change = at_step("cut", lambda: replace_by_rename(place, form))
+    refused(flow, place, seed=SEED, scheduler="processes", workers=2, on_event=change)
+
+
+# ------------------------------------------------------------------------------------- hierarchies and registers
+
+
+@pytest.mark.parametrize("step", ["cut", "anonymize", "draw"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_hierarchy_that_changes_during_a_run(tmp_path: Path, storage: str, step: str) -> None:
+    flow, _ = flow_of(tmp_path, "csv", storage)
+    jobs = tmp_path / "jobs.csv"
+    refused(flow, jobs, seed=SEED, on_event=at_step(step, lambda: bool(jobs.write_text(OTHER_JOBS))))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_hierarchy_that_is_another_one_only_while_it_is_read(
+    tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow, _ = flow_of(tmp_path, "csv", storage)
+    jobs = tmp_path / "jobs.csv"
+    room, name = {"memory": (source, "Table"), "pieces": (scan, "coders")}[storage]
+    real = getattr(room, name)
+
+    def in_between(*given: Any) -> Any:
+        jobs.write_text(OTHER_JOBS)
+        try:
+            return real(*given)
+        finally:
+            jobs.write_text(JOBS)
+
+    monkeypatch.setattr(room, name, in_between)
+    refused(flow, jobs, seed=SEED)
+
+
+def test_a_register_that_changes_during_a_run(tmp_path: Path) -> None:
+    steps = "  - draw: {}\n  - attack: [{journalist: {population: register.csv}}]\n"
+    flow, _ = flow_of(tmp_path, "csv", "memory", steps=steps)
+    register = tmp_path / "register.csv"
+    people("none").drop(columns="income").to_csv(register, index=False)
+    assert engine.run(flow, seed=SEED, fresh=True).ok
+    other = tmp_path / "other"
+    other.mkdir()
+    flow, _ = flow_of(other, "csv", "memory", steps=steps)
+    content = register.read_bytes()
+    register = other / "register.csv"
+    register.write_bytes(content)
+    change = functools.partial(register.write_bytes, content + b"30,boss\n")
+    refused(flow, register, seed=SEED, on_event=at_step("attack", lambda: bool(change())))
+
+
+# ------------------------------------------------------------------------------------------- resume and replay
+
+
+def stopped(flow: Path) -> None:
+    """Run a flow until some partitions are kept."""
+    stream = EventStream()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, PartitionDone) and event.done == 6:
+            stream.cancel()
+
+    with pytest.raises(Cancelled):
+        engine.run(flow, on_event=listen, events=stream, workers=1, seed=SEED)
+    assert list((flow.parent / "owner" / "test" / "checkpoints").glob("*.npz"))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", ["csv", "parquet", "folder"])
+def test_a_source_that_changes_between_a_run_and_its_resume(tmp_path: Path, form: str, storage: str) -> None:
+    flow, place = flow_of(tmp_path, form, storage)
+    stopped(flow)
+    replace_by_rename(place, form)
+    refused(flow, place, "has changed since the run that stopped.*--fresh")
+    put(place, form, "old")
+    assert engine.run(flow).ok
+    assert OwnerFolder(tmp_path / "owner" / "test").seed() == SEED
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_fresh_starts_over_with_the_changed_source(tmp_path: Path, storage: str) -> None:
+    flow, place = flow_of(tmp_path, "parquet", storage)
+    stopped(flow)
+    replace_by_rename(place, "parquet")
+    assert engine.run(flow, fresh=True).ok
+    assert OwnerFolder(tmp_path / "owner" / "test").seed() != SEED
+    assert set(pd.read_csv(tmp_path / "out" / "release.csv")["income"]) == {"new"}
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_source_that_changes_during_a_resumed_run(tmp_path: Path, storage: str) -> None:
+    flow, place = flow_of(tmp_path, "parquet", storage)
+    stopped(flow)
+    for step in ("cut", "draw"):
+        put(place, "parquet", "old")
+        refused(flow, place, on_event=at_step(step, lambda: replace_by_rename(place, "parquet")))
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_hierarchy_that_changes_between_a_run_and_its_resume(tmp_path: Path, storage: str) -> None:
+    flow, _ = flow_of(tmp_path, "csv", storage)
+    stopped(flow)
+    (tmp_path / "jobs.csv").write_text(OTHER_JOBS)
+    refused(flow, tmp_path / "jobs.csv", "has changed since the run that stopped")
+
+
+def test_a_flow_that_names_another_source_starts_over(tmp_path: Path) -> None:
+    flow, place = flow_of(tmp_path, "csv", "memory")
+    stopped(flow)
+    place.rename(tmp_path / "u.csv")
+    put(tmp_path / "u.csv", "csv", "new")
+    flow.write_text(flow.read_text().replace("t.csv", "u.csv"))
+    assert engine.run(flow).ok
+    assert OwnerFolder(tmp_path / "owner" / "test").seed() != SEED
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", ["csv", "parquet", "folder"])
+def test_a_replay_of_a_source_that_changes(tmp_path: Path, form: str, storage: str) -> None:
+    """Before the replay, and at each of its steps: what is published already stays as it is."""
+    flow, place = flow_of(tmp_path, form, storage)
+    assert engine.run(flow, seed=SEED).ok
+    owner = tmp_path / "owner" / "test"
+    release = tmp_path / "out" / "release.csv"
+    before = [path.read_bytes() for path in (release, owner / "record.json", owner / "certificate.npz")]
+    cases: list[tuple[str | None, str]] = [(None, "the source has changed since")]
+    cases += [(step, "has changed since the run began") for step in ("cut", "anonymize", "draw")]
+    for step, words in cases:
+        put(place, form, "old")
+        if step is None:
+            replace_by_rename(place, form)
+        change = at_step(step or "", lambda: replace_by_rename(place, form))
+        with pytest.raises((DataError, FlowError), match=words) as caught:
+            engine.run(flow, replay=owner, on_event=change)
+        assert caught.value.exit_status == 2
+        after = [path.read_bytes() for path in (release, owner / "record.json", owner / "certificate.npz")]
+        assert after == before
+    put(place, form, "old")
+    assert engine.run(flow, replay=owner).ok
+    assert release.read_bytes() == before[0]
+
+
+def test_a_replay_with_another_hierarchy(tmp_path: Path) -> None:
+    flow, _ = flow_of(tmp_path, "csv", "memory")
+    assert engine.run(flow, seed=SEED).ok
+    (tmp_path / "jobs.csv").write_text(OTHER_JOBS)
+    with pytest.raises(FlowError, match=r"the file jobs\.csv has changed since") as caught:
+        engine.run(flow, replay=tmp_path / "owner" / "test")
+    assert caught.value.exit_status == 2
+
+
+# -------------------------------------------------------------------------------------------------- the record
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_record_says_what_was_read(tmp_path: Path, form: str, storage: str) -> None:
+    flow, place = flow_of(tmp_path, form, storage)
+    assert engine.run(flow, seed=SEED).ok
+    owner = OwnerFolder(tmp_path / "owner" / "test")
+    record = owner.record()
+    expected = [FileFingerprint.of(file) for file in (*files_of(place), tmp_path / "jobs.csv")]
+    assert [entry["file"] for entry in record["files"]] == [
+        os.path.relpath(file.path, tmp_path) for file in expected
+    ]
+    assert [(entry["inode"], entry["bytes"], entry["hash"]) for entry in record["files"]] == [
+        (file.inode, file.size, owner.keyed(file.digest)) for file in expected
+    ]
+    assert record["hashes"]["source"] is not None
+    if place.is_file():
+        assert record["hashes"]["source"] == record["files"][0]["hash"]
+    # a plain hash confirms guesses
+    text = json.dumps(record)
+    assert not any(file.digest.hex() in text or file.blocks.hex() in text for file in expected)
+    assert "blocks" not in repr(expected[0])
+
+
+def test_a_flow_file_that_is_edited_during_a_run_is_recorded_as_it_was_run(tmp_path: Path) -> None:
+    flow, _ = flow_of(tmp_path, "csv", "memory")
+    text = flow.read_text()
+    assert engine.run(flow, seed=SEED, on_event=at_step("cut", lambda: bool(flow.write_text(text + "\n")))).ok
+    owner = tmp_path / "owner" / "test"
+    with pytest.raises(FlowError, match="the flow has changed since"):
+        engine.run(flow, replay=owner)
+    flow.write_text(text)
+    assert engine.run(flow, replay=owner).ok
+
+
+def test_tables_read_alone_need_nothing(tmp_path: Path) -> None:
+    """Without an opener, files are read as ever; with one, the frame is the same."""
+    for form in ("csv", "csv.gz", "parquet"):
+        path = tmp_path / f"t.{form}"
+        put(path, form, "old")
+        read = read_parquet if form == "parquet" else read_csv
+        opener = Fingerprint((FileFingerprint.of(path),)).open
+        pd.testing.assert_frame_equal(read(path), read(path, opener=opener))
+    pieces = source_pieces.parquet_pieces(tmp_path / "t.parquet", 50)
+    assert pieces is not None
+    assert source_pieces.read_piece(pieces[0], ["age"]) == source_pieces.read_piece(
+        pieces[0], ["age"], opener
+    )
+
+
+def test_the_check_comes_before_the_first_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow, place = flow_of(tmp_path, "csv", "memory")
+    writes: list[str] = []
+    monkeypatch.setattr(publish, "write_all", lambda *_: writes.append("written"))
+    monkeypatch.setattr(FileFingerprint, "touched", False)
+    with pytest.raises(AnonflowError, match="has changed"):
+        engine.run(flow, on_event=at_step("verify", lambda: overwrite_unseen(place, "csv")))
+    assert writes == []

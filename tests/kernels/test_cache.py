@@ -1,0 +1,484 @@
+"""Compiled kernels on disk: filled by any processes in any order, a cache gives each kernel its own code."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from llvmlite import binding
+from numba.core.bytecode import FunctionIdentity
+
+from anonflow.kernels import cache
+from anonflow.kernels.jit import NO_NANS, jit
+from tests import ROOT
+from tests.kernels import kernel_runs
+
+NUMBER = re.compile(r"B(\d+)v(\d+)")
+SORTING = re.compile("quicksort|mergesort|searchsorted|partition_w_|np_sort|argsort")
+"""Functions of numba in which closures differ only in their cells."""
+
+PAIRS = """
+import numba, numpy as np
+from anonflow.kernels.jit import jit
+
+def sorted_least(x): return np.sort(x)[0]
+def place_of_least(x): return np.argsort(x)[0]
+def from_left(x): return np.searchsorted(x, 3, side="left")
+def from_right(x): return np.searchsorted(x, 3, side="right")
+
+PLAIN = (sorted_least, place_of_least, from_left, from_right)
+KERNELS = {function.__name__: jit(function) for function in PLAIN}
+OTHERS = {function.__name__: numba.njit(cache=True)(function) for function in PLAIN}
+VALUES = np.array([3, 3, *range(40, 4, -1)])
+"""
+"""Functions that call closures of the same name and type, as kernels and as a third party's."""
+
+FILL = """
+import itertools, json, os, re, sys
+from numba.core.bytecode import FunctionIdentity
+start, kind, *names = sys.argv[1:]
+FunctionIdentity._unique_ids = itertools.count(int(start))
+import pairs
+if "PLAIN" in os.environ:
+    FunctionIdentity._unique_ids = itertools.count(int(start))
+functions = getattr(pairs, kind)
+found = {}
+for name in names:
+    functions[name](pairs.VALUES)
+    (result,) = functions[name].overloads.values()
+    symbols = " ".join(part.name for part in result.library._final_module.functions) if result.metadata else ""
+    (found[name],) = set(re.findall(r"run_quicksort1B\\d+v(\\d+)", symbols)) or {"0"}
+print(json.dumps(found))
+"""
+"""A process whose numbers of functions begin at its first argument, with PLAIN those of anonflow, too."""
+
+LOAD = """
+import json, sys
+import pairs
+kind, *names = sys.argv[1:]
+functions = getattr(pairs, kind)
+plain = {function.__name__: function for function in pairs.PLAIN}
+got = {name: int(functions[name](pairs.VALUES)) for name in names}
+want = {name: int(plain[name](pairs.VALUES)) for name in names}
+loaded = [sum(functions[name].stats.cache_hits.values()) for name in names]
+print(json.dumps([got, want, loaded]))
+"""
+
+
+TOTAL = """
+from anonflow.kernels.jit import jit
+
+def total(x):
+    y = x[0] - x[0]
+    for value in x:
+        y += value
+    return y
+
+total_jit = jit(total)
+"""
+
+TOTALS = """
+import json, sys
+import numpy as np
+from total import total_jit
+found = []
+for kind in sys.argv[1:]:
+    before = sum(total_jit.stats.cache_misses.values())
+    sum_ = int(np.real(total_jit(np.array([20, 4], kind))))
+    found.append([sum_, sum(total_jit.stats.cache_misses.values()) - before])
+print(json.dumps(found))
+"""
+
+INNER = """
+from anonflow.kernels.jit import jit
+def number(): return {number}
+number_jit = jit(number)
+"""
+
+OUTER = """
+from anonflow.kernels.inner import number
+from anonflow.kernels.jit import jit
+def answer(): return number()
+answer_jit = jit(answer)
+"""
+
+
+def run(
+    folder: Path, code: str, *arguments: object, store: Path | str | None = None, **environment: str
+) -> Any:
+    """What a process prints, as JSON."""
+    place = {"NUMBA_CACHE_DIR": str(folder / "store" if store is None else store)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]), **place, **environment},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["KERNELS", "OTHERS"])
+def test_closures_of_two_processes_stay_two(tmp_path: Path, kind: str) -> None:
+    """numba's fault: two processes number two closures alike, and a third calls the first for both."""
+    (tmp_path / "pairs.py").write_text(PAIRS)
+    names = ("sorted_least", "place_of_least")
+    # numba without us gives `run_quicksort1` the numbers 106 and 103: the second process begins 3 later
+    numbers = [run(tmp_path, FILL, 100, kind, name, store=tmp_path / name, PLAIN="1")[name] for name in names]
+    for start, name in zip((100, 100 + int(numbers[0]) - int(numbers[1])), names, strict=True):
+        run(tmp_path, FILL, start, kind, name)
+    for order in (names, names[::-1]):
+        got, want, loaded = run(tmp_path, LOAD, kind, *order)
+        assert loaded == [1, 1]
+        assert got == want
+
+
+@pytest.mark.slow
+def test_a_cache_filled_by_many_processes_holds_what_the_plain_kernels_do(tmp_path: Path) -> None:
+    """Processes fill it in orders of their own, two at a time; a last one finds all and compares."""
+    for pair in ((1, 2), (3, 4)):
+        everything = str(len(kernel_runs.RUNS) if pair == (3, 4) else len(kernel_runs.RUNS) // 2)
+        waiting = [start(tmp_path, "fill", str(seed), everything) for seed in pair]
+        assert [ended(process) >= 0 for process in waiting] == [True, True]
+    result = ended(start(tmp_path, "compare"))
+    assert result["compiled"] == 0
+    assert result["calls"].keys() >= {
+        "near",
+        "slot_costs",
+        "k_member_clusters",
+        "mondrian_classes",
+        "agglomerate",
+    }
+    names = symbols(tmp_path / "store")
+    functions: dict[str, set[str]] = {}
+    for name in names:
+        (number,) = {digits[: int(length) - 1] for length, digits in NUMBER.findall(name)} or {""}
+        if number:
+            assert int(number).bit_length() == 128
+            functions.setdefault(number, set()).add(re.sub(r"^(cfunc\.)?_ZN(7cpython)?", "", name))
+        else:  # code that numba makes for a type or of a text, whose names say which
+            assert re.match(r"NRT_|\.dtor\.|__excinfo_unwrap_args[0-9a-f]{40}", name), name
+        assert not SORTING.search(name), name
+    assert [number for number, each in functions.items() if len(each) > 1] == []
+    assert len(functions) > 80
+    assert any("5numba" in name for name in names), "closures of numba are among them"
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Begin a process of :mod:`tests.kernels.kernel_runs`."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.kernels.kernel_runs", *arguments],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "store")},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> Any:
+    printed, _ = process.communicate()
+    assert process.returncode == 0
+    return json.loads(printed)
+
+
+def symbols(store: Path) -> set[str]:
+    """The names of all functions that cached kernels bring along."""
+    found: set[str] = set()
+    for path in store.glob("*/*.kernel"):
+        _, payload = pickle.loads(path.read_bytes()[32:])
+        _, _, (_, bitcode) = pickle.loads(payload)[0]
+        functions = binding.parse_bitcode(bitcode).functions
+        found |= {function.name for function in functions if not function.is_declaration}
+    return found
+
+
+@pytest.mark.slow
+def test_signatures_compiled_at_once_stay_apart(tmp_path: Path) -> None:
+    """numba's index named one signature's file for another, if two processes wrote it at once."""
+    (tmp_path / "total.py").write_text(TOTAL)
+    kinds = ["int8", "int64", "float32", "float64", "complex128", "uint16"]
+    with ThreadPoolExecutor(len(kinds)) as pool:
+        compiled = list(pool.map(lambda kind: run(tmp_path, TOTALS, kind), kinds))
+    assert compiled == [[[24, 1]]] * len(kinds)
+    assert run(tmp_path, TOTALS, *kinds) == [[24, 0]] * len(kinds)
+
+
+@pytest.mark.slow
+def test_a_caller_does_not_survive_a_change_in_what_it_inlines(tmp_path: Path) -> None:
+    """Wherever the files are: here beside a package of its own, where nothing else is said."""
+    package = tmp_path / "anonflow"
+    shutil.copytree(
+        ROOT / "anonflow" / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for name in ("__init__.py", "errors.py"):
+        shutil.copy(ROOT / "anonflow" / name, package / name)
+    inner, outer = (package / "kernels" / f"{name}.py" for name in ("inner", "outer"))
+    outer.write_text(OUTER)
+    for number in (1, 2, 1):
+        inner.write_text(INNER.format(number=number))
+        for _ in range(2):
+            got, home = run(tmp_path, "import json; from anonflow.kernels import outer, cache; "
+                            "print(json.dumps([outer.answer_jit(), cache.folder()]))", store="")  # fmt: skip
+            assert got == number
+            assert Path(home).parent == package / "kernels" / "__pycache__"
+
+
+# ------------------------------------------------------------------------------------ one process
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder for kernels, and nobody warned yet."""
+    monkeypatch.setattr(cache, "folder", lambda: str(tmp_path))
+    cache._warn.cache_clear()
+    yield tmp_path
+    cache._warn.cache_clear()
+
+
+def double(x: Any) -> Any:
+    return x + x
+
+
+def fresh(fastmath: frozenset[str] = frozenset()) -> Any:
+    """The kernel as another process has it."""
+    return jit(double, fastmath)
+
+
+def doubled(kernel: Any) -> tuple[int, float]:
+    return kernel(3), kernel(0.5)
+
+
+def files(home: Path) -> list[Path]:
+    return sorted(home.iterdir())
+
+
+def misses(kernel: Any) -> int:
+    return sum(kernel.stats.cache_misses.values())
+
+
+def test_a_kernel_is_compiled_once(home: Path) -> None:
+    kernel = fresh()
+    assert (kernel(3), kernel(0.5), misses(kernel)) == (6, 1.0, 2)
+    assert [path.suffix for path in files(home)] == [".kernel"] * 2
+    again = fresh()
+    assert (again(3), again(0.5), misses(again)) == (6, 1.0, 0)
+    other = fresh(NO_NANS)
+    assert (other(0.5), misses(other)) == (1.0, 1)
+    kernel.recompile()
+    assert (kernel(3), misses(kernel)) == (6, 4)
+    assert len(files(home)) == 2
+    again = fresh()
+    again._cache.disable()
+    assert (again(3), misses(again)) == (6, 1)
+    again._cache.enable()
+    assert (again(0.5), misses(again)) == (1.0, 1)
+
+
+def test_every_function_has_a_number_of_its_own(home: Path) -> None:
+    numbers = {FunctionIdentity.from_function(double).unique_id for _ in range(1000)}
+    assert len(numbers) == 1000
+    assert {number.bit_length() for number in numbers} == {128}
+    kernel = fresh()
+    kernel(3)
+    (result,) = kernel.overloads.values()
+    assert f"v{result.fndesc.uid}" in result.fndesc.mangled_name
+    assert result.fndesc.uid.bit_length() == 128
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda raw: raw[:-5], lambda raw: b"", lambda raw: raw[:99] + b"?" + raw[100:]]
+)
+def test_a_damaged_file_is_written_anew(home: Path, damage: Any) -> None:
+    fresh()(3)
+    (path,) = files(home)
+    path.write_bytes(damage(path.read_bytes()))
+    kernel = fresh()
+    assert (kernel(3), misses(kernel)) == (6, 1)
+    assert files(home) == [path]
+    kernel = fresh()
+    assert (kernel(3), misses(kernel)) == (6, 0)
+
+
+def test_a_file_of_another_signature_is_not_loaded(home: Path) -> None:
+    kernel = fresh()
+    kernel(3)
+    (first,) = files(home)
+    kernel(0.5)
+    (second,) = {*files(home)} - {first}
+    second.write_bytes(first.read_bytes())
+    kernel = fresh()
+    assert (kernel(0.5), misses(kernel)) == (1.0, 1)
+
+
+def test_what_numba_counted_is_not_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions that a process compiled before it had anonflow may be inside a kernel."""
+    monkeypatch.setattr(FunctionIdentity, "_unique_ids", itertools.count(1))
+    with pytest.warns(RuntimeWarning, match="import anonflow.kernels.jit first") as told:
+        results = doubled(fresh())
+    assert results == (6, 1.0)
+    assert len(told) == 1
+    assert files(home) == []
+
+
+def test_a_full_or_missing_folder_ends_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "folder", lambda: str(home / "gone"))
+    with pytest.warns(RuntimeWarning, match="cannot be kept in .*gone") as told:
+        results = doubled(fresh())
+    assert results == (6, 1.0)
+    assert len(told) == 1
+
+
+# ------------------------------------------------------------------------------------ the folder
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Nowhere to write but a temporary folder of the test's own."""
+    (tmp_path / "file").write_text("")
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(cache, "_places", lambda: iter([tmp_path / "file", tmp_path / "file" / "below"]))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    cache._warn.cache_clear()
+    cache.folder.cache_clear()
+    yield tmp_path / "temporary"
+    cache._warn.cache_clear()
+    cache.folder.cache_clear()
+
+
+def test_the_first_folder_that_can_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache._config, "CACHE_DIR", str(tmp_path / "named"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    named, package, user = cache._places()
+    assert (named, user) == (tmp_path / "named", tmp_path / "home" / "anonflow")
+    assert package == Path(cache.__file__).parent / "__pycache__"
+    monkeypatch.setattr(cache._config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/a/home")
+    assert list(cache._places()) == [package]
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(cache, "_places", lambda: iter([tmp_path / "file", tmp_path / "a", tmp_path / "b"]))
+    cache.folder.cache_clear()
+    try:
+        assert cache.folder() == str(tmp_path / "a" / cache._stamp())
+    finally:
+        cache.folder.cache_clear()
+    assert not (tmp_path / "b").exists()
+
+
+def test_nowhere_to_write_is_a_temporary_folder_and_one_warning(places: Path) -> None:
+    with pytest.warns(RuntimeWarning, match="no other folder can be written to; set NUMBA_CACHE_DIR") as told:
+        results = doubled(fresh())
+    assert results == (6, 1.0)
+    assert len(told) == 1
+    (own,) = places.iterdir()
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700
+    assert Path(str(cache.folder())).parent == own
+    kernel = fresh()
+    assert (kernel(3), misses(kernel)) == (6, 0)
+
+
+def test_a_folder_that_others_can_write_to_is_not_used(places: Path) -> None:
+    (places / f"anonflow-{os.getuid()}").mkdir()
+    (places / f"anonflow-{os.getuid()}").chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="temporary"):
+        assert cache.folder() is not None
+    assert Path(str(cache.folder())).parent != places / f"anonflow-{os.getuid()}"
+    assert stat.S_IMODE(Path(str(cache.folder())).parent.stat().st_mode) == 0o700
+
+
+def test_no_folder_at_all_compiles_in_every_process(places: Path) -> None:
+    places.rmdir()
+    kernel = fresh()
+    with pytest.warns(RuntimeWarning, match="not kept on disk: no folder") as told:
+        results = doubled(kernel)
+    assert results == (6, 1.0)
+    assert misses(kernel) == 2
+    assert len(told) == 1
+    assert cache.is_empty()
+    kernel._cache.flush()
+
+
+def test_a_numba_that_numbers_otherwise_keeps_nothing(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in (
+        SimpleNamespace(),
+        SimpleNamespace(from_function=lambda function: SimpleNamespace(unique_id=7)),
+    ):
+        monkeypatch.setattr(cache, "FunctionIdentity", other)
+        assert not cache.numbered_at_random()
+    monkeypatch.setattr(cache, "_AT_RANDOM", False)
+    with pytest.warns(RuntimeWarning, match="does not know this version of numba") as told:
+        results = doubled(fresh())
+    assert results == (6, 1.0)
+    assert len(told) == 1
+    assert list(places.iterdir()) == []
+
+
+def test_the_folder_is_named_by_all_that_kernels_depend_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = tmp_path / "kernels"
+    shutil.copytree(Path(cache.__file__).parent, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(cache, "__file__", str(copied / "cache.py"))
+    target = SimpleNamespace(
+        target_context=SimpleNamespace(codegen=lambda: SimpleNamespace(magic_tuple=lambda: "cpu"))
+    )
+    stamps = [cache._stamp(), cache._stamp()]
+    assert len(set(stamps)) == 1
+    for name, value in (
+        ("__version__", "0"),
+        ("numba", SimpleNamespace(__version__="0")),
+        ("llvmlite", SimpleNamespace(__version__="0")),
+        ("cpu_target", target),
+    ):
+        monkeypatch.setattr(cache, name, value)
+        stamps.append(cache._stamp())
+    for path in sorted(copied.glob("*.py")):
+        path.write_text(path.read_text() + "\n")
+        stamps.append(cache._stamp())
+    (copied / "new.py").write_text("")
+    stamps.append(cache._stamp())
+    assert len(set(stamps)) == len(stamps) - 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+def test_a_user_who_owns_nothing(tmp_path: Path) -> None:
+    """As in a container: no home, and a package that cannot be written to."""
+    nobody = 65534
+    code = "import json, numpy as np; from anonflow.kernels import ordering, cache; " \
+        "print(json.dumps([ordering.stable_order_jit(np.arange(3)).tolist(), cache.folder()]))"  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o1777)
+        environment = {
+            "TMPDIR": folder,
+            "HOME": "/nonexistent",
+            "PYTHONPATH": os.environ.get("PYTHONPATH", str(ROOT)),
+        }
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", code], env=environment, cwd=folder, user=nobody, group=nobody,
+                extra_groups=[], capture_output=True, text=True, check=False,
+            )  # fmt: skip
+        except PermissionError:
+            pytest.skip("others cannot run this Python")
+        assert done.returncode == 0, done.stderr
+        order, home = json.loads(done.stdout)
+        assert order == [0, 1, 2]
+        assert Path(home).is_relative_to(folder)
+        assert done.stderr.count("RuntimeWarning") == 1
