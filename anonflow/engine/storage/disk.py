@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -321,5 +321,5 @@ class OnDisk:
         hidden = sorted(self._hidden[result.number])
         return draw(
             self._session, executor, one, totals, result, self.outline,
-            self._place(one.run), hidden, self._fields, self._found,
+            replace(self._place(one.run), fresh=False), hidden, self._fields, self._found,
         )  # fmt: skip
