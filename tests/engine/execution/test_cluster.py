@@ -210,7 +210,7 @@ def worker_processes() -> list[int]:
 def test_a_lost_cluster_publishes_nothing_and_is_picked_up(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonflow.engine.owner.folder import checkpoints
+    from anonflow.engine.owner import checkpoints
 
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     quiet = tmp_path / "quiet"
