@@ -245,6 +245,26 @@ def test_events_are_plain_data_without_values(tmp_path: Path) -> None:
         assert city not in text
 
 
+def test_what_a_stream_holds_does_not_grow_with_the_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "PAST", 10)
+    stream = engine.EventStream()
+    stream.log("first")
+    told: list[events.Event] = []
+    stream.listen(told.append)
+    for p in range(95):
+        stream.emit(
+            events.PartitionDone(run=0, partition=p, done=p + 1, of=95, records=2, seconds=0.0, loss=0.0)
+        )
+    stream.log("last")
+    stream.close()
+    late = list(stream)
+    assert len(told) == 96
+    assert [getattr(event, "message", "") for event in (late[0], late[-1])] == ["first", "last"]
+    done = [event.done for event in late if isinstance(event, events.PartitionDone)]
+    assert done == list(range(96 - len(done), 96))
+    assert 10 <= len(done) <= 20
+
+
 def test_a_background_run_can_be_followed(tmp_path: Path) -> None:
     handle = engine.start(write_flow(tmp_path))
     kinds = [event.kind for event in handle.events]
