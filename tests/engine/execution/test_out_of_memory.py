@@ -94,7 +94,7 @@ def test_a_partition_that_needs_too_much_memory(
     hog.unlink()
     said: list[Event] = []
     assert engine.run(flow, on_event=said.append).ok
-    found = "9 partitions are there" if pieces == "300" else "11 of 12 partitions are there"
+    found = f"{9 if pieces == '300' else 11} of 12 partitions are there"
     assert any(found in getattr(event, "message", "") for event in said)
     assert (flow.parent / "out" / "release.csv").read_bytes() == (
         quiet.parent / "out" / "release.csv"
