@@ -19,7 +19,7 @@ from anonflow import engine
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
-from anonflow.engine.storage import draw_rows, external_sort, scan
+from anonflow.engine.storage import external_sort, release, scan
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import AnonflowError, DataError, FlowError, VerificationError
 from anonflow.release import Certificate, draw, read_release
@@ -30,7 +30,7 @@ SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
 def test_a_task_does_not_say_its_seed() -> None:
     """Schedulers show and log what a task is."""
-    task = Call(draw_rows.deal_rows, (5, SEED, "dealt"), key=SEED)
+    task = Call(release.deal_rows, (5, SEED, "dealt"), key=SEED)
     assert "deal_rows" in repr(task)
     assert str(SEED) not in repr(_Group((task,)))
 
@@ -374,7 +374,7 @@ def test_a_release_that_fails_its_check_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that change on their way to the buckets are found by their marks."""
-    real = draw_rows.read_batch
+    real = release.read_batch
 
     def changed(path: str, number: int = 0) -> Any:
         batch = real(path, number)
@@ -384,7 +384,7 @@ def test_a_release_that_fails_its_check_is_not_published(
         column = pa.array([9] * batch.num_rows, pa.int64())
         return batch.set_column(at, "shown:visits", column)
 
-    monkeypatch.setattr(draw_rows, "read_batch", changed)
+    monkeypatch.setattr(release, "read_batch", changed)
     _, flow = written(tmp_path, publish=PARQUET)
     with pytest.raises(VerificationError, match="rows changed"):
         engine.run(flow)

@@ -2,7 +2,7 @@
 
 The source is read piece by piece (:mod:`pieces`, :mod:`scan`); each piece is coded and sorted, the pieces are merged into
 one order (:mod:`external_sort`), results are kept in a file for each batch, and what is published is dealt to shuffle
-buckets and shuffled there (:mod:`draw_rows`, :mod:`release_buckets`). No task holds more than a piece, a batch or a bucket,
+buckets and shuffled there (:mod:`release`). No task holds more than a piece, a batch or a bucket,
 and the client holds none. What is put aside lies in the owner's folder (:mod:`spill`), which all workers must reach, and
 is gone afterwards.
 """
@@ -36,7 +36,7 @@ from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.storage import external_sort, pieces, scan
 from anonflow.engine.storage.class_buckets import add_classes, deal_classes
 from anonflow.engine.storage.external_sort import Ordered
-from anonflow.engine.storage.release_buckets import Buckets, draw
+from anonflow.engine.storage.release import Buckets, draw
 from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import DataError
 from anonflow.release.draw import shelf_count
