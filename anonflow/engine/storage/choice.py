@@ -107,15 +107,9 @@ def _problems(flow: Flow) -> list[str]:
     for one in read_criteria(flow.criteria, "covers"):
         if one.name in OF_THE_WHOLE:
             problems.append(f"the criterion {one.name!r} needs the whole table; leave it out")
-    bounded = [name for name in flow.schema.quasi_identifiers if flow.schema[name].boundary is not None]
     for run in flow.runs:
         if run.partition.order == "random":
             problems.append("partitions in random order need the whole table; use lexicographic or input")
         if run.partition.size == "auto":
             problems.append("partition size auto needs the whole table; name a size")
-        if bounded and run.anonymize.boundaries:
-            problems.append(
-                f"the boundary of {bounded[0]!r} is kept by sorting the whole table; "
-                "say boundaries: false, or leave the boundary out"
-            )
     return list(dict.fromkeys(problems))

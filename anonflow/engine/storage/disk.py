@@ -39,6 +39,7 @@ from anonflow.engine.storage.external_sort import Ordered
 from anonflow.engine.storage.release import Buckets, draw
 from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import DataError
+from anonflow.partition import bounded
 from anonflow.release.draw import shelf_count
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.frame import check_columns
@@ -174,6 +175,7 @@ class OnDisk:
         self._executor: Executor
         self._batches: dict[int, int] = {}
         self._hidden: dict[int, list[int]] = {}
+        self._orders: dict[tuple[str, bool], tuple[Ordered, np.ndarray]] = {}
 
     def __enter__(self) -> OnDisk:
         self._spill.__enter__()
@@ -240,14 +242,26 @@ class OnDisk:
         """What needs the whole table was refused when this storage was chosen."""
 
     def boundary_classes(self) -> BoundaryClasses:
-        """One class: boundaries were refused."""
-        return BoundaryClasses((), np.array([self.outline.n], np.int64))
+        """Who may be generalized together: counted in an order that the first run with boundaries needs."""
+        table = self.outline
+        names = bounded(Records(table.domains, np.empty((0, len(table.domains)), np.int32)))
+        within = [run for run in self._flow.runs if run.anonymize.boundaries] if names else []
+        if not within:
+            return BoundaryClasses((), np.array([table.n], np.int64))
+        return BoundaryClasses(names, self._sorted(within[0].partition.order, True)[1])
 
     def order(self, name: str, bounded: bool) -> Ordered:
-        """Sort the pieces, and merge them."""
+        """The table in an order."""
+        return self._sorted(name, bounded)[0]
+
+    def _sorted(self, name: str, bounded: bool) -> tuple[Ordered, np.ndarray]:
+        """Sort the pieces, and merge them; the rows of each boundary class."""
+        if (name, bounded) in self._orders:
+            return self._orders[name, bounded]
         table, executor, spill = self.outline, self._executor, self._spill
-        compared = external_sort.order_columns(name, table.domains)
-        files = [spill.file(f"{name}-piece-{p}.arrow") for p in range(len(self._pieces))]
+        compared = external_sort.order_columns(name, table.domains, bounded)
+        begin = f"{name}-bounded" if bounded else name
+        files = [spill.file(f"{begin}-piece-{p}.arrow") for p in range(len(self._pieces))]
         samples = executor.all(
             [
                 Call(
@@ -259,11 +273,12 @@ class OnDisk:
             ],
             self._coders,
             self._session.fingerprint,
+            {a: domain.bound for a, domain in enumerate(table.domains) if domain.bound is not None},
         )
         cuts = external_sort.splitters(samples, -(-table.n // self._rows))
         ends = list(pairwise([None, *cuts, None]))
-        merged = [spill.file(f"{name}-range-{b}.arrow") for b in range(len(ends))]
-        counts = executor.all(
+        merged = [spill.file(f"{begin}-range-{b}.arrow") for b in range(len(ends))]
+        ranges = executor.all(
             [
                 Call(external_sort.merge_range, (files, compared, low, high, into), "merge")
                 for (low, high), into in zip(ends, merged, strict=True)
@@ -271,7 +286,10 @@ class OnDisk:
         )
         for file in files:
             os.unlink(file)
-        return Ordered(tuple(merged), tuple(np.cumsum(counts).tolist()))
+        counts, classes, sizes = zip(*ranges, strict=True)
+        ordered = Ordered(tuple(merged), tuple(np.cumsum(counts).tolist()))
+        self._orders[name, bounded] = ordered, external_sort.class_sizes(classes, sizes)
+        return self._orders[name, bounded]
 
     # ------------------------------------------------------------------------------------- results
 
