@@ -104,9 +104,12 @@ class Call:
         return Call, (self.function, self.arguments, self.label)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class _Group:
-    """Small calls that are sent, and answered, together."""
+    """Small calls that are sent, and answered, together.
+
+    Once they are answered it is empty: Dask's client remembers for long what it was given.
+    """
 
     calls: tuple[Call, ...]
 
@@ -434,7 +437,7 @@ class _Sent:
         self._client = client
         self._shared = shared
         self._waiting = as_completed([], loop=client.loop, with_results=True, raise_errors=False)
-        self._futures: dict[str, tuple[Any, tuple[Call, ...]]] = {}
+        self._futures: dict[str, tuple[Any, _Group]] = {}
 
     def __len__(self) -> int:
         return len(self._futures)
@@ -442,8 +445,9 @@ class _Sent:
     def send(self, group: tuple[Call, ...]) -> None:
         """Send calls as one task. Its name is one that no other flow on the cluster has, and its label the steps."""
         key = f"{group[0].label}-{secrets.randbits(64)}"
-        future = self._client.submit(_Group(group), *self._shared, key=key, pure=False, fifo_timeout=TOGETHER)
-        self._futures[key] = future, group
+        sent = _Group(group)
+        future = self._client.submit(sent, *self._shared, key=key, pure=False, fifo_timeout=TOGETHER)
+        self._futures[key] = future, sent
         self._waiting.add(future)
 
     def has_ready(self) -> bool:
@@ -455,7 +459,8 @@ class _Sent:
         from distributed.scheduler import KilledWorker
 
         future, result = next(self._waiting)
-        _, group = self._futures.pop(future.key)
+        _, sent = self._futures.pop(future.key)
+        group, sent.calls = sent.calls, ()
         if future.status == "error":
             try:
                 future.result(timeout=READY)
