@@ -308,6 +308,8 @@ class Executor:
         settings = {
             # the whole coded table is one node of the graph, and meant to be
             "distributed.admin.large-graph-warning-threshold": "100GB",
+            # messages hold what tasks are given, and would be kept to be looked at by Dask's developers
+            "distributed.admin.low-level-log-length": 10,
             # what a task holds is not Dask's to write to disk; who was given a limit is ended above it
             "distributed.worker.memory.target": False,
             "distributed.worker.memory.spill": False,
