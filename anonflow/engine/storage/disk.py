@@ -189,7 +189,13 @@ class OnDisk:
     # ------------------------------------------------------------------------------- load and sort
 
     def load(self, executor: Executor) -> Outline:
-        """Read the source once: its domains, and what its other columns would tell."""
+        """Read the source once: its domains, and what its other columns would tell.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read or has changed, or no record is left.
+        """
         self._executor = executor
         flow = self._flow
         schema, path = flow.schema, flow.source_path
