@@ -189,11 +189,11 @@ def merge_range(
     order = np.lexsort([table.column(name).to_numpy() for name in reversed(compared)])
     table = table.take(pa.array(order)).combine_chunks()
     write_batches(into, table.to_batches() or [_empty(table)])
-    keys = np.empty((table.num_rows, sum(name.startswith(_BOUND) for name in compared)), np.int64)
-    for b in range(keys.shape[1]):
-        keys[:, b] = table.column(compared[b]).to_numpy()
-    starts = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(keys)])
-    return table.num_rows, keys[starts], np.diff(np.append(starts, len(keys)))
+    ends = np.empty((table.num_rows, sum(name.startswith(_BOUND) for name in compared)), np.int64)
+    for b in range(ends.shape[1]):
+        ends[:, b] = table.column(compared[b]).to_numpy()
+    starts = np.flatnonzero(np.append(True, (ends[1:] != ends[:-1]).any(axis=1))[: len(ends)])
+    return table.num_rows, ends[starts], np.diff(np.append(starts, len(ends)))
 
 
 def class_sizes(classes: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
