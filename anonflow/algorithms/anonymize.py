@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
-from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
+from anonflow.algorithms.assembly import gathered, left_out
 from anonflow.algorithms.budget import AUTO, Effort, Fitted, check_budget, fitting_effort, fitting_size
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
@@ -18,18 +18,19 @@ from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
 from anonflow.partition import bounded, divided, limited, unbounded
 from anonflow.release.randomness import warn_of_small_seed
-from anonflow.table import Records, Table
+from anonflow.table import Domain, Records, Table
 
 __all__ = [
     "Anonymization",
     "anonymize",
     "assemble",
+    "beyond_which",
     "check_k",
     "check_size",
+    "nothing_left",
     "partition_rng",
     "solve",
     "within",
@@ -217,37 +218,43 @@ def assemble(
     InfeasibleError
         If the table has boundaries or limits and every record is suppressed.
     """
-    n = table.n
     partitions = tuple(index)
-    facts = gathered_facts([outcome.facts for outcome in outcomes])
     if left is not None and len(left):
         outcomes = [*outcomes, left_out(table.records.take(left), outcomes)]
         index = [*index, left]
-        facts["beyond_boundaries"] = len(left)
-    suppressed = np.zeros(n, bool)
-    for at, outcome in zip(index, outcomes, strict=True):
-        suppressed[at] = outcome.suppressed
-    narrow = [table.domains[a].column for a in limited(table.records)]
-    names = dict.fromkeys([*bounded(table.records), *narrow])
-    if suppressed.all() and parameters.get("boundaries", True) and names:
-        raise InfeasibleError(
-            f"{method.name}: nothing can be published within the boundaries of "
-            f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
-        )
-    joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
-    # the table's own domains: a method that ran without boundaries is still measured against them
-    generalization = Generalization(table.domains, joined.lo, joined.hi, joined.bits)
+    whole = gathered(table.domains, outcomes, index, table.n)
+    if left is not None and len(left):
+        whole.facts["beyond_boundaries"] = len(left)
+    names = beyond_which(table.domains, parameters.get("boundaries", True))
+    if names and whole.suppressed.all():
+        raise nothing_left(method, names)
     return Anonymization(
         table,
         method,
         k,
-        generalization.with_suppressed(suppressed),
-        matches=gathered_matches(index, outcomes, n),
-        classes=gathered_classes(index, outcomes, suppressed),
-        suppressed=suppressed,
-        facts=facts,
+        whole.generalization,
+        matches=whole.matches,
+        classes=whole.classes,
+        suppressed=whole.suppressed,
+        facts=whole.facts,
         parameters=parameters,
         partitions=partitions,
+    )
+
+
+def beyond_which(domains: Sequence[Domain], boundaries: bool) -> tuple[str, ...]:
+    """The columns whose boundaries or limits a method keeps: for them it may suppress records."""
+    if not boundaries:
+        return ()
+    records = Records(tuple(domains), np.empty((0, len(domains)), np.int32))
+    return tuple(dict.fromkeys([*bounded(records), *(domains[a].column for a in limited(records))]))
+
+
+def nothing_left(method: Algorithm, names: Sequence[str]) -> InfeasibleError:
+    """What is said where every record is suppressed, for the boundaries of some columns."""
+    return InfeasibleError(
+        f"{method.name}: nothing can be published within the boundaries of "
+        f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
     )
 
 

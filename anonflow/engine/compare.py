@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.algorithms.seeds import checked_seed
-from anonflow.engine.execution.combine import infeasible
 from anonflow.engine.execution.result import RunReport
+from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.run import run
 from anonflow.errors import InfeasibleError, ParameterError

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from anonflow import engine
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.engine.execution.combine import infeasible
 from anonflow.engine.execution.events import Log, PartitionDone
 from anonflow.engine.execution.plan import why_not
+from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
 from anonflow.table import Column, Schema, Table
 from anonflow.table.infer import infer_columns

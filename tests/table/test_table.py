@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 
 from anonflow.engine.flows.spec import SourceSpec
-from anonflow.engine.large.reading import Piece, read_piece, rewrite
+from anonflow.engine.storage.pieces import Piece, read_piece, rewrite
 from anonflow.errors import AnonflowError, DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Schema, Table

@@ -10,8 +10,8 @@ from typing import Any
 
 from anonflow import engine
 from anonflow.dashboards.session.fair_queue import Ticket
-from anonflow.engine.execution.combine import infeasible
 from anonflow.engine.execution.events import PartitionDone
+from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
 

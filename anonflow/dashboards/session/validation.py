@@ -12,8 +12,7 @@ from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.request import DIVERSITY
 from anonflow.dashboards.session.draft import Draft
-from anonflow.engine.execution.combine import refuse_early
-from anonflow.engine.execution.plan import why_not
+from anonflow.engine.execution.plan import refuse_early, why_not
 from anonflow.errors import AnonflowError
 from anonflow.table import Schema, Table
 

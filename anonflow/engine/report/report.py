@@ -62,6 +62,10 @@ class Described(Protocol):
         """Records left out for a missing value."""
 
     @property
+    def unnamed(self) -> Sequence[str]:
+        """Columns of the source that the schema does not name."""
+
+    @property
     def frame(self) -> pd.DataFrame:
         """Its published columns; rows are not looked at."""
 

@@ -1,7 +1,7 @@
 """Measures of classes over a table in pieces: what is published alike is one class, wherever it was made.
 
-Each unit deals its classes to shelves by their cells, so that all parts of a class meet on one shelf; what a shelf's
-classes add to a measure is a few numbers. No task holds more than a unit's classes, or a shelf's.
+Each batch deals its classes to buckets by their cells, so that all parts of a class meet in one; what a bucket's
+classes add to a measure is a few numbers. No task holds more than a batch's classes, or a bucket's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonflow import utility
-from anonflow.engine.large.spill import as_numpy, read_batch, write_batches
+from anonflow.engine.storage.spill import as_numpy, deal, read_batch
 from anonflow.utility.measures import MeasureRequest
 
 __all__ = ["add_classes", "deal_classes"]
@@ -23,16 +23,16 @@ _LEAST, _GREATEST, _VALUES, _BITS = "least:", "greatest:", "values:", "bits:"
 _USEFULNESS = "usefulness"
 
 
-def deal_classes(chunks: Mapping[str, list[Any]], into: str, shelves: int) -> None:
-    """Deal a unit's classes to shelves.
+def deal_classes(chunks: Mapping[str, list[Any]], into: str, buckets: int) -> None:
+    """Deal a batch's classes to buckets.
 
     Parameters
     ----------
     chunks : mapping
-        What the unit adds to each of :func:`anonflow.utility.measures_by_class` that is asked for.
+        What the batch adds to each of :func:`anonflow.utility.measures_by_class` that is asked for.
     into : str
-        The file that is written: a record batch for each shelf, a row for each class.
-    shelves : int
+        The file that is written: a record batch for each bucket, a row for each class.
+    buckets : int
 
     Raises
     ------
@@ -49,12 +49,7 @@ def deal_classes(chunks: Mapping[str, list[Any]], into: str, shelves: int) -> No
             cells, sizes = chunk
             columns[_SIZE] = pa.array(sizes)
     columns |= {f"{_CELL}{r}": pa.array(row) for r, row in enumerate(cells)}
-    shelf = _shelf(cells, shelves)
-    order = np.argsort(shelf, kind="stable")
-    whole = pa.table(columns).take(pa.array(order)).combine_chunks().to_batches()[0]
-    ends = np.cumsum(np.bincount(shelf, minlength=shelves)).tolist()
-    starts = [0, *ends[:-1]]
-    write_batches(into, [whole.slice(start, end - start) for start, end in zip(starts, ends, strict=True)])
+    deal(pa.table(columns), _bucket(cells, buckets), buckets, into)
 
 
 def _found(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
@@ -77,29 +72,31 @@ def _found(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
     return columns
 
 
-def _shelf(cells: np.ndarray, shelves: int) -> np.ndarray:
-    """A shelf for each column of cells, the same for the same cells, shape (m,), int64."""
+def _bucket(cells: np.ndarray, buckets: int) -> np.ndarray:
+    """A bucket for each column of cells, the same for the same cells, shape (m,), int64."""
     odd = np.random.default_rng(0).integers(1, 1 << 62, len(cells), dtype=np.uint64) * np.uint64(
         2
     ) + np.uint64(1)
     mixed = (cells.view(np.uint64) * odd[:, None]).sum(axis=0, dtype=np.uint64)
-    found: np.ndarray = ((mixed >> np.uint64(32)) % np.uint64(shelves)).astype(np.int64)
+    found: np.ndarray = ((mixed >> np.uint64(32)) % np.uint64(buckets)).astype(np.int64)
     return found
 
 
 def add_classes(
-    ready: MeasureRequest, names: Sequence[str], files: Sequence[str], shelf: int
+    ready: MeasureRequest, names: Sequence[str], files: str, count: int, bucket: int
 ) -> dict[str, tuple[float, ...]]:
-    """What a shelf's classes add to each measure.
+    """What a bucket's classes add to each measure.
 
     Parameters
     ----------
     ready : MeasureRequest
     names : sequence of str
         The measures.
-    files : sequence of str
-        Of the units.
-    shelf : int
+    files : str
+        Beginning of the names of the batches' files.
+    count : int
+        Batches.
+    bucket : int
 
     Returns
     -------
@@ -111,7 +108,7 @@ def add_classes(
     OSError
         If a file cannot be read.
     """
-    batches = [read_batch(file, shelf) for file in files]
+    batches = [read_batch(f"{files}{number}.arrow", bucket) for number in range(count)]
     chunks = [{name: [_chunk(name, batch)] for name in names} for batch in batches if batch.num_rows]
     if not chunks:
         chunks = [{name: [_chunk(name, batches[0])] for name in names}]

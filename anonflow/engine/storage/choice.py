@@ -1,4 +1,4 @@
-"""Whether a flow's table is worked on in pieces, and whether the flow can be."""
+"""Where a flow's table is worked on: in memory, or in pieces on disk, and whether it can be there."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pyarrow.parquet as pq
 
 from anonflow import utility
 from anonflow.criteria.request import read_criteria
+from anonflow.engine.context import Session
 from anonflow.engine.execution.tasks import OF_THE_WHOLE
-from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
+from anonflow.engine.storage.disk import OnDisk
+from anonflow.engine.storage.memory import InMemory
+from anonflow.engine.storage.storage import Storage
 from anonflow.errors import DataError, FlowError
-from anonflow.table.read import csv_batches, parquet_fields, parquet_files
+from anonflow.table.read import parquet_files
 
-__all__ = ["ADDED_UP", "ROWS", "fields_of", "pieces_of"]
+__all__ = ["ROWS", "pieces_of", "storage_of"]
 
 ROWS = 1 << 18
 """Rows of a piece, where the flow does not say."""
-
-ADDED_UP = utility.measures_by_record()
-"""Measures of which partitions give a number each."""
 
 _ADVICE = {
     "diversify": "run it with pieces: false where there is memory for it",
@@ -35,6 +35,18 @@ _CELL = 100
 
 _TEXT = 30
 """How many times its size a CSV file takes there."""
+
+
+def storage_of(session: Session) -> Storage:
+    """Where the table of a run lies.
+
+    Raises
+    ------
+    FlowError, DataError
+        As :func:`pieces_of`.
+    """
+    rows = pieces_of(session.flow)
+    return InMemory(session) if rows is None else OnDisk(session, rows)
 
 
 def pieces_of(flow: Flow) -> int | None:
@@ -87,52 +99,16 @@ def _problems(flow: Flow) -> list[str]:
     for step, advice in _ADVICE.items():
         if getattr(flow.spec.steps, step):
             problems.append(f"the step {step} needs the whole table; leave it out, or {advice}")
-    known = (*ADDED_UP, *utility.measures_by_class())
+    known = (*utility.measures_by_record(), *utility.measures_by_class())
     for name in flow.spec.steps.measure:
         if name not in known:
             problems.append(f"the measure {name!r} needs the whole table; without it: {', '.join(known)}")
     for one in read_criteria(flow.criteria, "covers"):
         if one.name in OF_THE_WHOLE:
             problems.append(f"the criterion {one.name!r} needs the whole table; leave it out")
-    bounded = [name for name in flow.schema.quasi_identifiers if flow.schema[name].boundary is not None]
     for run in flow.runs:
         if run.partition.order == "random":
             problems.append("partitions in random order need the whole table; use lexicographic or input")
         if run.partition.size == "auto":
             problems.append("partition size auto needs the whole table; name a size")
-        if bounded and run.anonymize.boundaries:
-            problems.append(
-                f"the boundary of {bounded[0]!r} is kept by sorting the whole table; "
-                "say boundaries: false, or leave the boundary out"
-            )
     return list(dict.fromkeys(problems))
-
-
-def fields_of(flow: Flow, fingerprint: Fingerprint) -> pa.Schema:
-    """The columns of a flow's source, seen without reading its rows.
-
-    Parameters
-    ----------
-    flow : Flow
-    fingerprint : Fingerprint
-        Of its source.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, or has changed.
-    """
-    source, path = flow.spec.table.source, flow.source_path
-    assert path is not None
-    if source.parquet is not None:
-        return parquet_fields(path, opener=fingerprint.open)
-    first = next(
-        csv_batches(
-            path,
-            delimiter=source.delimiter,
-            encoding=source.encoding,
-            missing=source.missing,
-            opener=fingerprint.open,
-        )
-    )
-    return first.schema

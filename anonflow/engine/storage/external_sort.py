@@ -6,23 +6,26 @@ the table. A row is compared by its codes, the QI with the fewest values first, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from anonflow.engine.flows.fingerprint import Fingerprint
-from anonflow.engine.large.reading import Piece, kept_rows, read_piece
-from anonflow.engine.large.scan import Coder
-from anonflow.engine.large.spill import as_numpy, read_batch, write_batches
+from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
+from anonflow.engine.storage.scan import Coder
+from anonflow.engine.storage.spill import as_numpy, read_batch, write_batches
 from anonflow.partition import first_to_last
-from anonflow.table import Domain, Schema
+from anonflow.table import Domain, Records, Schema
 
 __all__ = [
     "OTHER",
     "POSITION",
     "Ordered",
+    "StoredRows",
+    "class_sizes",
     "codes_of",
     "merge_range",
     "order_columns",
@@ -35,13 +38,15 @@ SAMPLE = 256
 
 POSITION = "position"
 _CODE = "code:"
+_BOUND = "bound:"
 OTHER = "other:"
 
 
-def order_columns(order: str, domains: Sequence[Domain]) -> tuple[str, ...]:
-    """The columns that rows are compared by, the first first."""
+def order_columns(order: str, domains: Sequence[Domain], bounded: bool) -> tuple[str, ...]:
+    """The columns that rows are compared by, the first first; those of boundary classes before all others."""
+    ends = [a for a, domain in enumerate(domains) if bounded and domain.bound is not None]
     compared = [f"{_CODE}{a}" for a in first_to_last(domains)] if order == "lexicographic" else []
-    return (*compared, POSITION)
+    return (*(f"{_BOUND}{a}:{end}" for a in ends for end in (0, 1)), *compared, POSITION)
 
 
 def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
@@ -54,7 +59,7 @@ def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 
 def sort_piece(
-    made: Sequence[Coder], fingerprint: Fingerprint, piece: Piece, start: int, schema: Schema, columns: Sequence[str],
+    made: Sequence[Coder], fingerprint: Fingerprint, bounds: Mapping[int, np.ndarray], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
     compared: Sequence[str], into: str,
 ) -> np.ndarray:  # fmt: skip
     """Code a piece, sort it, and put it aside.
@@ -64,6 +69,8 @@ def sort_piece(
     made : sequence of Coder
     fingerprint : Fingerprint
         Of the source.
+    bounds : mapping
+        Coded QI -> the boundary of each of its codes, as :class:`~anonflow.table.Domain` has it.
     piece : Piece
     start : int
         Position of its first kept row in the table.
@@ -95,6 +102,11 @@ def sort_piece(
         frame, table = frame[kept], table.filter(pa.array(kept))
     codes = np.concatenate([coder.code(frame[coder.name]) for coder in made], axis=1)
     rows = {f"{_CODE}{a}": np.ascontiguousarray(codes[:, a]) for a in range(codes.shape[1])}
+    for name in compared:
+        if name.startswith(_BOUND):
+            a, end = map(int, name.removeprefix(_BOUND).split(":"))
+            own, bound = rows[f"{_CODE}{a}"], bounds[a]
+            rows[name] = np.where(own < 0, -1, bound[own, end]).astype(np.int64)
     rows[POSITION] = np.arange(start, start + len(codes), dtype=np.int64)
     keys = [rows[name] for name in compared[:-1]]
     order = np.lexsort(keys[::-1]) if keys else np.arange(len(codes))
@@ -138,7 +150,7 @@ def splitters(samples: Sequence[np.ndarray], ranges: int) -> np.ndarray:
 
 def merge_range(
     files: Sequence[str], compared: Sequence[str], low: np.ndarray | None, high: np.ndarray | None, into: str
-) -> int:
+) -> tuple[int, np.ndarray, np.ndarray]:
     """Put the rows of one range together, in order.
 
     Parameters
@@ -153,8 +165,12 @@ def merge_range(
 
     Returns
     -------
-    int
-        Its number of rows.
+    rows : int
+        In the file.
+    classes : numpy.ndarray, shape (c, b), int64
+        What the boundary classes in it are told apart by, in order.
+    sizes : numpy.ndarray, shape (c,), int64
+        Their rows.
 
     Raises
     ------
@@ -173,7 +189,18 @@ def merge_range(
     order = np.lexsort([table.column(name).to_numpy() for name in reversed(compared)])
     table = table.take(pa.array(order)).combine_chunks()
     write_batches(into, table.to_batches() or [_empty(table)])
-    return table.num_rows
+    ends = np.empty((table.num_rows, sum(name.startswith(_BOUND) for name in compared)), np.int64)
+    for b in range(ends.shape[1]):
+        ends[:, b] = table.column(compared[b]).to_numpy()
+    starts = np.flatnonzero(np.append(True, (ends[1:] != ends[:-1]).any(axis=1))[: len(ends)])
+    return table.num_rows, ends[starts], np.diff(np.append(starts, len(ends)))
+
+
+def class_sizes(classes: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
+    """Rows of each boundary class of a table, of ranges that follow each other; one may lie in several."""
+    keys, counts = np.concatenate(classes), np.concatenate(sizes)
+    new = np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(keys)]
+    return np.bincount(np.cumsum(new) - 1, counts).astype(np.int64)
 
 
 def _place(keys: Sequence[np.ndarray], row: np.ndarray) -> int:
@@ -186,6 +213,41 @@ def _place(keys: Sequence[np.ndarray], row: np.ndarray) -> int:
             low + int(np.searchsorted(part, value, "right")),
         )
     return low
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Some rows of a table in order, in files.
+
+    Attributes
+    ----------
+    parts : tuple of (str, int, int)
+        File, first row, number of rows.
+    """
+
+    parts: tuple[tuple[str, int, int], ...]
+
+    def table(self) -> pa.Table:
+        """The rows with all their columns.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        batches = [read_batch(file).slice(first, count) for file, first, count in self.parts]
+        return pa.Table.from_batches(batches).combine_chunks()
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
+        """Their positions in the table, and the records.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be read.
+        """
+        rows = self.table()
+        return rows[POSITION].to_numpy(), Records(domains, codes_of(rows))
 
 
 @dataclass(frozen=True)
@@ -202,19 +264,14 @@ class Ordered:
     files: tuple[str, ...]
     ends: tuple[int, ...]
 
-    def rows(self, start: int, stop: int) -> pa.Table:
-        """The rows of that many places.
-
-        Raises
-        ------
-        OSError
-            If a file cannot be read.
-        """
+    def rows(self, start: int, stop: int) -> StoredRows:
+        """The rows of some consecutive places."""
         parts = []
-        begin = 0
-        for file, end in zip(self.files, self.ends, strict=True):
-            if begin < stop and end > start:
-                low, high = max(start, begin) - begin, min(stop, end) - begin
-                parts.append(read_batch(file).slice(low, high - low))
-            begin = end
-        return pa.Table.from_batches(parts).combine_chunks()
+        at = bisect_right(self.ends, start)
+        while start < stop:
+            begin = self.ends[at - 1] if at else 0
+            count = min(stop, self.ends[at]) - start
+            if count:
+                parts.append((self.files[at], start - begin, count))
+            start, at = start + count, at + 1
+        return StoredRows(tuple(parts))

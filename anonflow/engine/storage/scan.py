@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.engine.flows.fingerprint import Fingerprint
-from anonflow.engine.large.reading import Piece, kept_rows, read_piece
+from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
 from anonflow.errors import AnonflowError, DataError
 from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from anonflow.errors import AnonflowError
 
-__all__ = ["Spill", "as_numpy", "read_batch", "write_batches"]
+__all__ = ["Spill", "as_numpy", "deal", "read_batch", "save", "write_batches"]
 
 PREFIX = "pieces-"
 
@@ -70,6 +71,39 @@ def write_batches(path: str, batches: Sequence[pa.RecordBatch]) -> None:
     with os.fdopen(descriptor, "wb") as stream, pa.ipc.new_file(stream, batches[0].schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
+
+
+def deal(rows: pa.Table, bucket: np.ndarray, buckets: int, into: str) -> None:
+    """Deal rows to shuffle buckets: a file with a record batch for each.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table, m rows
+    bucket : numpy.ndarray, shape (m,), integer
+    buckets : int
+    into : str
+        The file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    whole = rows.take(pa.array(np.argsort(bucket, kind="stable"))).combine_chunks().to_batches()[0]
+    ends = np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
+    write_batches(into, [whole.slice(start, end - start) for start, end in pairwise([0, *ends])])
+
+
+def save(path: str, **arrays: np.ndarray) -> None:
+    """Put arrays aside, readable by the owner only.
+
+    Raises
+    ------
+    OSError
+        If they cannot be written.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 
 def read_batch(path: str, number: int = 0) -> pa.RecordBatch:

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anonflow.engine.flows.spec import SourceSpec
-from anonflow.engine.large.spill import read_batch, write_batches
+from anonflow.engine.storage.spill import read_batch, write_batches
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
-from anonflow.table.read import Opener, csv_batches, parquet_files
+from anonflow.table.read import Opener, csv_batches, parquet_fields, parquet_files
 from anonflow.table.schema import Schema
 
-__all__ = ["Piece", "kept_rows", "parquet_pieces", "read_piece", "rewrite"]
+__all__ = ["Piece", "fields_of", "kept_rows", "parquet_pieces", "read_piece", "rewrite"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,24 @@ class Piece:
     path: str
     groups: tuple[int, ...] | None
     rows: int
+
+
+def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
+    """The columns of a source, seen without reading its rows.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or has changed.
+    """
+    if source.parquet is not None:
+        return parquet_fields(path, opener=opener)
+    first = next(
+        csv_batches(
+            path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
+        )
+    )
+    return first.schema
 
 
 def parquet_pieces(path: Path, rows: int, opener: Opener | None = None) -> list[Piece] | None:
