@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from anonflow import engine
+from anonflow import engine, utility
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
@@ -119,7 +119,7 @@ def compared(memory: Path, pieces: Path, table: str = "release.parquet", **setti
     assert a.measures.keys() == b.measures.keys()
     for name, value in b.measures.items():
         assert a.measures[name] == pytest.approx(value, rel=1e-12), name
-        if name in batches.ADDED_UP:
+        if name in utility.measures_by_record():
             assert a.measures[name] == value, name
     assert (a.suppressed, a.sizes, a.spread, a.records) == (b.suppressed, b.sizes, b.spread, b.records)
     for left, right in zip(a.columns, b.columns, strict=True):
