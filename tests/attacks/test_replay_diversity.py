@@ -24,6 +24,8 @@ from anonflow import datasets
 from anonflow.errors import InfeasibleError
 from anonflow.release import RandomWords, Release
 from anonflow.release.draw import draw_permutation
+from anonflow.release.randomness import seed_of_table
+from anonflow.table.marks import Content
 
 SEED = 2**127 + 11
 K = 5
@@ -50,7 +52,9 @@ def replayed(table: af.Table, release: Release, column: str) -> tuple[np.ndarray
     """Whom the attacker is sure of, and whether it is right about them: each shape (n,), bool."""
     matches = af.anonymize(table, "greedy", K).matches
     assert matches is not None
-    order = draw_permutation(table.n, RandomWords(SEED))  # the oracle: row r is generalized record order[r]
+    # the oracle: row r is generalized record order[r]
+    content = Content.of(table.frame, [str(name) for name in table.frame.columns])
+    order = draw_permutation(table.n, RandomWords(seed_of_table(SEED, content.to_bytes())))
     shown = pd.factorize(release.frame[column])[0]
     of_record = np.empty(table.n, np.int64)
     of_record[order] = shown

@@ -254,13 +254,13 @@ def test_a_certificate_tells_a_hidden_row_from_a_value_called_star() -> None:
 
 
 def test_classes_that_read_the_same_are_told_apart_by_the_certificate() -> None:
-    """Who runs the method again knows both classes: one shows a alone, the other b."""
-    frame = pd.DataFrame({"age": [1, 2, 1, 2], "d": list("aabb")})
+    """Who runs the method again knows all classes: the first shows a alone, the second b."""
+    frame = pd.DataFrame({"age": [1, 2, 1, 2, 3, 3], "d": list("aabbab")})
     table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
-    shown = pd.DataFrame({"age": ["1-2"] * 4, "d": list("aabb")})
-    lists = np.array([0, 0, 1, 1], np.int32)
+    shown = pd.DataFrame({"age": ["1-2"] * 4 + ["3"] * 2, "d": list("aabbab")})
+    lists = np.array([0, 0, 1, 1, 2, 2], np.int32)
     listed = Certificate(
-        2, "k-anonymity", "k-member", lists, np.array([0, 2, 4]), np.arange(4, dtype=np.int32)
+        2, "k-anonymity", "k-member", lists, np.array([0, 2, 4, 6]), np.arange(6, dtype=np.int32)
     )
     alone = verify(table, shown, "p-sensitivity(p=2)", k=2)["p-sensitivity"]
     assert alone.holds
