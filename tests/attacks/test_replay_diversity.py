@@ -6,7 +6,7 @@ is which generalized record, more than it could find out itself.
 
 Before: Adult, 600 records, greedy, k = 5, p = 2: it named the values of more than 200 people, every one of them rightly,
 while ``verify`` said that p-sensitivity holds. Now: nobody's candidates share a value on the lists that the release was
-drawn along, and along the replayed graph the attacker is right as often as for people who are none of its own.
+drawn along, and along the replayed graph the attacker is right as often as the people beside somebody have the value that it names.
 """
 
 from __future__ import annotations
@@ -48,8 +48,12 @@ def table(request: Any) -> tuple[af.Table, str]:
     return af.Table(frame, datasets.schema("adult")), "salary-class"
 
 
-def replayed(table: af.Table, release: Release, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Whom the attacker is sure of, and whether it is right about them: each shape (n,), bool."""
+def replayed(table: af.Table, release: Release, column: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Whom the attacker is sure of, whether it is right about them, and how many of those beside them have that value.
+
+    Each of shape (n,): bool, bool, and a share. Beside a person are all others on the rows that list it: their values follow
+    quasi-identifiers as its own does, and say what anybody could guess without its record.
+    """
     matches = af.anonymize(table, "greedy", K).matches
     assert matches is not None
     # the oracle: row r is generalized record order[r]
@@ -65,7 +69,15 @@ def replayed(table: af.Table, release: Release, column: str) -> tuple[np.ndarray
     own = pd.factorize(pd.concat([release.frame[column], table.frame[column]]))[0][table.n :]
     sure = np.array([len(one) == 1 for one in values])
     right = np.array([own[i] in one for i, one in enumerate(values)])
-    return sure, sure & right
+    beside: list[set[int]] = [set() for _ in range(table.n)]
+    for listed in matches.tolist():
+        for i in listed:
+            beside[i].update(listed)
+    share = np.zeros(table.n)
+    for i in np.flatnonzero(sure):
+        others = own[list(beside[i] - {i})]
+        share[i] = np.isin(others, list(values[i])).mean()
+    return sure, sure & right, share
 
 
 @pytest.mark.data
@@ -99,12 +111,12 @@ def test_a_replay_names_no_values(table: tuple[af.Table, str], way: str) -> None
     assert af.verify(people, release, ["covers", "k-regular", claim])
     found = af.attack(people, release, {"homogeneity": {"column": column}}).iloc[0]
     assert found["at_risk"] == 0
-    # who runs the method alone is sure of some people, and right about them as about anybody
-    sure, right = replayed(people, release, column)
-    common = people.frame[column].value_counts(normalize=True).max()
+    # who runs the method alone is sure of some people, and right about them as about those beside them
+    sure, right, share = replayed(people, release, column)
     if sure.sum() >= 20:
-        spare = 4 * np.sqrt(common * (1 - common) / sure.sum())
-        assert right.sum() / sure.sum() <= common + spare
+        usual = share[sure].mean()
+        spare = 4 * np.sqrt(usual * (1 - usual) / sure.sum())
+        assert right.sum() / sure.sum() <= usual + spare
 
 
 def test_without_diversity_the_attacker_and_the_verifier_agree(table: tuple[af.Table, str]) -> None:
@@ -113,7 +125,7 @@ def test_without_diversity_the_attacker_and_the_verifier_agree(table: tuple[af.T
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         release = af.anonymize(people, "greedy", K).release(seed=SEED)
-    sure, right = replayed(people, release, column)
+    sure, right, _ = replayed(people, release, column)
     assert sure.sum() > 50
     assert (sure == right).all()
     claim = {"p-sensitivity": {"p": 2, "column": column}}
