@@ -42,6 +42,8 @@ class Subject:
     guarantee : str or None
     patterns : object
         What a pattern-guided method was given.
+    fallback : object
+        Likewise, for rows that no pattern can take.
     """
 
     rows: int
@@ -52,6 +54,7 @@ class Subject:
     k: int | None = None
     guarantee: str | None = None
     patterns: Any = None
+    fallback: Any = None
 
 
 def subject_of(subject: Any) -> Subject:
@@ -85,7 +88,9 @@ def subject_of(subject: Any) -> Subject:
         matches = getattr(subject, "matches", None)
         parameters = getattr(subject, "parameters", None) or {}
         options = parameters.get("options") if isinstance(parameters, dict) else None
-        patterns = parameters.get("patterns") or (options or {}).get("patterns")
+        patterns, fallback = (
+            parameters.get(name) or (options or {}).get(name) for name in ("patterns", "fallback")
+        )
         return Subject(
             generalization.n,
             generalization,
@@ -95,6 +100,7 @@ def subject_of(subject: Any) -> Subject:
             k,
             guarantee,
             patterns,
+            fallback,
         )
     frame = getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):
@@ -126,7 +132,7 @@ class Evidence:
     certified : bool
         Whether the listing is a certificate for a release.
     k : int or None
-    patterns : object
+    patterns, fallback : object
     extra : bool
         Whether the certificate says that rows cover more than it lists, for the sake of diversity.
     guarantee : str or None
@@ -143,6 +149,7 @@ class Evidence:
     certified: bool
     k: int | None
     patterns: Any = None
+    fallback: Any = None
     extra: bool = False
     guarantee: str | None = None
 
@@ -264,7 +271,13 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     # a k-concealed release has no matches that could be listed: its certificate says k and criterion only
     certified = certificate is not None and bool(getattr(certificate, "complete", True))
     listing = Listing.of(certificate, subject.rows) if certified else subject.listing
-    common = {"listing": listing, "certified": certified, "k": k, "patterns": subject.patterns}
+    common = {
+        "listing": listing,
+        "certified": certified,
+        "k": k,
+        "patterns": subject.patterns,
+        "fallback": subject.fallback,
+    }
     common["extra"] = bool(getattr(certificate, "extra_covers", False))
     common["guarantee"] = subject.guarantee or getattr(certificate, "criterion", None)
     if subject.generalization is not None:

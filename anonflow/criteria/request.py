@@ -22,7 +22,7 @@ CRITERIA: dict[str, tuple[str, ...]] = {
     "k-concealment": (),
     "k-regular": (),
     "boundary": (),
-    "pattern": ("patterns",),
+    "pattern": ("patterns", "fallback"),
     "p-sensitivity": ("p", "column", "per"),
     "l-diversity": ("l", "column", "per"),
     "entropy-l-diversity": ("l", "column", "per"),

@@ -142,7 +142,7 @@ def _check(evidence: Evidence, asked: Asked) -> list[Finding]:
     if asked.name in DIVERSITY:
         return diversity(evidence, asked.name, asked.parameters)
     if asked.name == "pattern":
-        return [pattern(evidence, asked.parameters.get("patterns"))]
+        return [pattern(evidence, asked.parameters.get("patterns"), asked.parameters.get("fallback"))]
     return [_CHECKS[asked.name](evidence)]
 
 

@@ -56,6 +56,42 @@ TABLE_3 = {
 TABLE_6 = {k: 12_960 if k <= 5 else 25_920 if k <= 10 else 51_840 if k == 100 else 38_880 for k in TABLE_3}
 
 
+# k: suppressions of the heuristic and of the integer program
+TABLE_7 = {
+    2: (4_112, 2_932),
+    3: (6_564, 5_216),
+    4: (8_252, 7_024),
+    5: (8_952, 8_065),
+    6: (9_821, 9_012),
+    7: (10_339, 9_751),
+    8: (10_878, 10_254),
+    9: (11_486, 11_051),
+    10: (11_678, 11_462),
+    25: (13_722, 13_722),
+    50: (14_314, 14_314),
+    75: (14_730, 14_730),
+    100: (14_730, 14_730),
+}
+
+
+# k: suppressions of the integer program
+TABLE_8 = {
+    2: 29_056,
+    3: 43_887,
+    4: 54_162,
+    5: 61_701,
+    6: 68_278,
+    7: 74_160,
+    8: 79_109,
+    9: 84_065,
+    10: 88_026,
+    25: 125_233,
+    50: 161_083,
+    75: 185_870,
+    100: 197_421,
+}
+
+
 @cache
 def nursery() -> Table:
     frame = datasets.nursery().iloc[:, :8]
@@ -78,10 +114,12 @@ def table(frame: pd.DataFrame) -> Table:
     return Table(frame, {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame.columns})
 
 
-def best(rows: list[tuple[str, ...]], k: int, patterns: list[str], weights: list[int]) -> int:
-    """The least cost of all ways to give each row a pattern or to suppress it."""
-    least = len(rows) * sum(weights)
-    for chosen in product([None, *patterns], repeat=len(rows)):
+def best(
+    rows: list[tuple[str, ...]], k: int, patterns: list[str], weights: list[int], strict: bool = False
+) -> int | None:
+    """The least cost of all ways to give each row a pattern or to suppress it; strict: a pattern, if there is a way."""
+    least = None
+    for chosen in product(patterns if strict else [None, *patterns], repeat=len(rows)):
         kept = [
             None if p is None else (p, tuple(c for c, mark in zip(row, p, strict=True) if mark == "0"))
             for row, p in zip(rows, chosen, strict=True)
@@ -91,7 +129,7 @@ def best(rows: list[tuple[str, ...]], k: int, patterns: list[str], weights: list
                 sum(w for w, mark in zip(weights, p or "1" * len(weights), strict=True) if mark == "1")
                 for p in chosen
             )
-            least = min(least, cost)
+            least = cost if least is None else min(least, cost)
     return least
 
 
@@ -104,6 +142,12 @@ def nursery_to_suppress() -> af.Table:
 @cache
 def adult_to_suppress() -> af.Table:
     frame = datasets.adult().drop(columns="fnlwgt")
+    return af.Table(frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in frame})
+
+
+@cache
+def cmc_to_suppress() -> af.Table:
+    frame = datasets.cmc()
     return af.Table(frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in frame})
 
 

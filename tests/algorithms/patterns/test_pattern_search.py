@@ -33,7 +33,7 @@ def tried(made: Table, k: int, patterns: Any, compiled: bool) -> tuple[int, int,
     _, used = place(records, masks, k)
     choices = choices_of(records, masks, costs, int(whole.sum()), k)
     before = int(np.where(used >= 0, np.append(costs, 0)[used], whole.sum()).sum())
-    amount = searched(choices, used, compiled)
+    amount = searched(choices, choices.amount_of(used), compiled)
     return before, choices.cost_of(amount), amount, choices
 
 
