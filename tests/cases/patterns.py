@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from typing import Any
@@ -151,13 +152,28 @@ def cmc_to_suppress() -> af.Table:
     return af.Table(frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in frame})
 
 
+@cache
+def adult_2_to_suppress() -> af.Table:
+    frame = adult_2()
+    return af.Table(frame, {name: {"role": "quasi-identifier", "kind": "suppression"} for name in frame})
+
+
+def every_row_follows(patterns: dict[str, Any], columns: Sequence[str]) -> list[Any]:
+    """The problem of the integer program: hiding everything is a pattern, and needs k rows as any other."""
+    return [{**patterns, "fallback": "strict"}, list(columns)]
+
+
 def scenario(name: str) -> tuple[Table, Any]:
     if name == "cmc":
         return table(datasets.cmc()), {"at-most": 2, "fallback": "all"}
+    return table(adult_2()), SCENARIO
+
+
+def adult_2() -> pd.DataFrame:
     frame = datasets.adult()[
         [
             "age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country",
             "salary-class",
         ]
     ]  # fmt: skip
-    return table(frame.set_axis(list(ADULT_2), axis=1)), SCENARIO
+    return frame.set_axis(list(ADULT_2), axis=1)

@@ -19,7 +19,17 @@ from anonflow.algorithms.patterns.enumeration import row_assignment
 from anonflow.algorithms.patterns.integer_program import _in_time
 from anonflow.algorithms.patterns.row_choices import choices_of
 from anonflow.errors import InfeasibleError, ParameterError
-from tests.cases.patterns import ADULT_2, TABLE_6, TABLE_7, TABLE_8, best, nursery, scenario, table
+from tests.cases.patterns import (
+    ADULT_2,
+    TABLE_6,
+    TABLE_7,
+    TABLE_8,
+    best,
+    every_row_follows,
+    nursery,
+    scenario,
+    table,
+)
 
 
 @settings(deadline=None, max_examples=60)
@@ -94,7 +104,7 @@ def test_no_solution_is_better_where_every_row_follows_a_pattern(
     for way in ways:
         if optimum is None:
             with pytest.raises(
-                InfeasibleError, match="agree with fewer than k|there is no way for every row"
+                InfeasibleError, match=r"agree with fewer than k|there is no way for every row"
             ):
                 af.anonymize(made, "pattern-guided-optimal", k=k, **said, **way)
             continue
@@ -177,7 +187,7 @@ def test_cmc_is_solved(k: int, data_folder: object) -> None:
 def test_adult_2_with_its_four_constraints_table_8(k: int, data_folder: object) -> None:
     """Where every row follows a pattern, the optimum is the printed one: that of k = 3 needs a third hidden row."""
     made, predicates = scenario("adult-2")
-    patterns = [{**predicates, "fallback": "strict"}, list(ADULT_2)]
+    patterns = every_row_follows(predicates, ADULT_2)
     said: dict[str, Any] = {"k": k, "patterns": patterns, "time_limit": 600}
     anon = af.anonymize(made, "pattern-guided-optimal", **said)
     facts = anon.facts
