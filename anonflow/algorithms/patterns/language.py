@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "FALLBACKS",
     "fallback_of",
     "mask_costs",
     "pattern_costs",

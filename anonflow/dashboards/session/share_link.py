@@ -24,7 +24,7 @@ _WORDS = frozenset(
     {
         *REGISTRY, *(option for one in REGISTRY.values() for option in one.options), *CRITERIA, *MEASURES, *measure_names(),
         *ROLES, *KINDS, *(rule for rules in MISSING_RULES.values() for rule in rules), "guarantee", "lexicographic",
-        "input", "random", "auto", "train", "test", "all", "width", "at-most", "at-least", "fallback", "none",
+        "input", "random", "auto", "train", "test", "all", "width", "at-most", "at-least", "fallback", "none", "strict",
         "anonymize.k", "anonymize.algorithm", "anonymize.loss", "partition.size", "partition.budget", "order", "size",
         "budget", "algorithm", "k", "loss", "boundaries", "options", "criterion", "p", "l", "c", "t", "w", "risk",
         "role", "kind", "weight", "missing", "boundary", "max-width", "max-set", "n", "q", "sd", "seed", "part", "complete", "dataset",
