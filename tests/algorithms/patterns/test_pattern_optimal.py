@@ -183,16 +183,17 @@ def test_cmc_is_solved(k: int, data_folder: object) -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("k", [2, 3, 10, 100])
+@pytest.mark.parametrize("k", [2, 3, 25, 100])
 def test_adult_2_with_its_four_constraints_table_8(k: int, data_folder: object) -> None:
-    """Where every row follows a pattern, the optimum is the printed one: that of k = 3 needs a third hidden row."""
+    """Every row follows a pattern. The printed optimum is within a relative gap of 0.0001, its solver's default."""
     made, predicates = scenario("adult-2")
     patterns = every_row_follows(predicates, ADULT_2)
     said: dict[str, Any] = {"k": k, "patterns": patterns, "time_limit": 600}
     anon = af.anonymize(made, "pattern-guided-optimal", **said)
     facts = anon.facts
-    assert facts["cost"] == facts["suppressed_entries"] == TABLE_8[k]
-    assert facts["lower_bound"] >= facts["cost"] - 1
+    assert (1 - 1e-4) * TABLE_8[k] <= facts["cost"] <= TABLE_8[k]
+    assert facts["cost"] == facts["suppressed_entries"]
+    assert facts["proven"] is True
     assert facts["lower_bound"] <= facts["cost"] <= facts["local_search"] <= facts["heuristic"]
     assert facts["gap"] == pytest.approx(1 - facts["lower_bound"] / facts["cost"])
     assert af.verify(made, anon, ["covers", "k-anonymity", "pattern"], k=k)
