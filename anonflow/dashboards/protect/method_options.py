@@ -9,7 +9,7 @@ from anonflow.algorithms.registry import REGISTRY
 
 __all__ = ["NOT_ASKED", "Option", "options_of"]
 
-NOT_ASKED = ("patterns", "weights", "threads")
+NOT_ASKED = ("patterns", "weights", "fallback", "threads")
 """Options that have a page of their own, or concern the machine."""
 
 
@@ -102,6 +102,10 @@ _TOLD: dict[str, tuple[str, str]] = {
         "Local search",
         "Rows move between classes while that hides fewer entries: never worse, slower.",
     ),
+    "pattern-guided.orders": (
+        "Orders tried",
+        "Of patterns that hide equally many columns; the result that hides the fewest entries is kept.",
+    ),
     "pattern-guided-optimal.time_limit": _LIMIT,
     "pattern-guided-optimal.exact": ("Proof by", "Integer program; or an enumeration, for small tables."),
 }
@@ -122,6 +126,7 @@ _LEAST: dict[str, float] = {
     "k-concealment.q": 1, "two-phase.first": 1, "two-phase.candidates": 1, "two-phase.block": 2,
     "two-phase.passes": 0, "two-phase.t": 1, "two-phase.p": 0, "two-phase.restarts": 0,
     "optimal.time_limit": 0.0, "optimal.gap": 0.0, "pattern-guided-optimal.time_limit": 0.0,
+    "pattern-guided.orders": 1,
 }  # fmt: skip
 
 
