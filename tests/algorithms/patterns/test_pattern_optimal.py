@@ -17,6 +17,7 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.patterns.enumeration import row_assignment
 from anonflow.algorithms.patterns.integer_program import _in_time
+from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.algorithms.patterns.row_choices import choices_of
 from anonflow.errors import InfeasibleError, ParameterError
 from tests.cases.patterns import (
@@ -148,6 +149,30 @@ def test_the_enumeration_needs_no_room_for_each_row_type() -> None:
     assert amount is not None
     assert choices.cost_of(amount) == 2000
     assert peak < 40_000_000
+
+
+def test_rows_that_no_instance_joins_are_parts_of_their_own() -> None:
+    """Eight values of a QI that is never hidden: eight programs, the sum of whose optima is the optimum."""
+    rng = np.random.default_rng(5)
+    cells = {"own": np.repeat(list("abcdefgh"), 9), **{name: rng.choice(list("xyz"), 72) for name in "pqr"}}
+    frame = pd.DataFrame(cells)
+    said: dict[str, Any] = {"k": 3, "patterns": {"never": ["own"]}}
+    whole = af.anonymize(table(frame), "pattern-guided-optimal", **said).facts
+    costs = []
+    for _, part in frame.groupby("own"):
+        made = table(part.reset_index(drop=True))
+        alone = af.anonymize(made, "pattern-guided-optimal", **said).facts
+        assert alone["proven"] is True
+        costs.append(alone["cost"])
+    assert whole["proven"] is True
+    assert whole["cost"] == sum(costs)
+    records = table(frame).records
+    masks = pattern_masks(records.domains, said["patterns"])
+    parts = choices_of(records, masks, np.bitwise_count(masks).astype(np.int64), None, 3).components()
+    own = records.codes[:, 0]
+    types = np.unique(records.codes, axis=0)
+    assert len(np.unique(parts)) == len(np.unique(own)) == 8
+    assert len(parts) == len(types)
 
 
 @pytest.mark.parametrize("m", [3, 4, 5])
