@@ -19,11 +19,15 @@ from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import (
     ADULT_NUMBERS,
+    SCENARIO,
+    SCENARIO_IN_ORDER,
     MEASURES,
     TABLE_1,
     TABLE_3,
     TABLE_6,
     TABLE_7,
+    TABLE_8,
+    adult_2_to_suppress,
     cmc_to_suppress,
     nursery,
     table,
@@ -182,6 +186,17 @@ def test_cmc_table_7(k: int, data_folder: object) -> None:
     for patterns in ({"at-most": 2}, {"at-most": 2, "fallback": "all"}):
         anon = af.anonymize(cmc_to_suppress(), "pattern-guided", k=k, patterns=patterns)
         assert anon.facts["suppressed_entries"] == TABLE_7[k][0]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("k", TABLE_8)
+def test_adult_2_table_8(k: int, data_folder: object) -> None:
+    """A list in the order that gives the printed numbers; it has the patterns of the four constraints."""
+    made = adult_2_to_suppress()
+    anon = af.anonymize(made, "pattern-guided", k=k, patterns=SCENARIO_IN_ORDER)
+    assert anon.facts["suppressed_entries"] == TABLE_8[k][0]
+    listed, meant = (pattern_masks(made.domains, said) for said in (SCENARIO_IN_ORDER, SCENARIO))
+    assert set(listed.tolist()) == set(meant.tolist())
 
 
 def test_equally_dear_patterns_keep_their_order() -> None:
