@@ -19,9 +19,9 @@ from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import (
     ADULT_NUMBERS,
+    MEASURES,
     SCENARIO,
     SCENARIO_IN_ORDER,
-    MEASURES,
     TABLE_1,
     TABLE_3,
     TABLE_6,
