@@ -6,6 +6,7 @@ import re
 import traceback
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import NamedTuple
 
 __all__ = [
     "AnonflowError",
@@ -22,6 +23,21 @@ __all__ = [
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
+class Problem(NamedTuple):
+    """One thing that is wrong, and what it is about.
+
+    Attributes
+    ----------
+    path : tuple of str and int
+        Keys of mappings and positions in lists, from the outside in, in what was read.
+    text : str
+        A line, without the place.
+    """
+
+    path: tuple[str | int, ...]
+    text: str
+
+
 class AnonflowError(Exception):
     """The base of every error that anonflow raises on purpose.
 
@@ -31,20 +47,25 @@ class AnonflowError(Exception):
         What is wrong, where, and what to do, in one line.
     problems : sequence of str, optional
         All problems, one line each, where several were found at once.
+    found : sequence of Problem, optional
+        The same problems, each with the path to what it is about, where that is known.
 
     Attributes
     ----------
     problems : tuple of str
         The problems; the message alone when there is only one.
+    found : tuple of Problem
+        Empty where no paths are known.
     exit_status : int
         What a shell command ends with when this error reaches it.
     """
 
     exit_status = 3
 
-    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, problems: Sequence[str] = (), found: Sequence[Problem] = ()) -> None:
         message, *each = (_CONTROLS.sub(" ", text) for text in (message, *problems))
-        super().__init__(message, tuple(each))
+        self.found = tuple(Problem(path, _CONTROLS.sub(" ", text)) for path, text in found)
+        super().__init__(message, tuple(each), self.found)
         self.message = message
         self.problems: tuple[str, ...] = tuple(each) or (message,)
 
@@ -54,7 +75,7 @@ class AnonflowError(Exception):
         return "\n".join([self.message, *(f"  {problem}" for problem in self.problems)])
 
     @classmethod
-    def collected(cls, what: str, problems: Sequence[str]) -> AnonflowError:
+    def collected(cls, what: str, problems: Sequence[str], found: Sequence[Problem] = ()) -> AnonflowError:
         """One error for all `problems`; a single one is its own message.
 
         Raises
@@ -65,8 +86,8 @@ class AnonflowError(Exception):
         if not problems:
             raise ValueError("an error needs at least one problem")
         if len(problems) == 1:
-            return cls(problems[0])
-        return cls(f"{what}: {len(problems)} problems", problems)
+            return cls(problems[0], found=found)
+        return cls(f"{what}: {len(problems)} problems", problems, found)
 
 
 class SchemaError(AnonflowError):

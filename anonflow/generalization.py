@@ -314,7 +314,9 @@ class Generalization:
         return cells
 
     @classmethod
-    def parse(cls, frame: pd.DataFrame, domains: Sequence[Domain]) -> Generalization:
+    def parse(
+        cls, frame: pd.DataFrame, domains: Sequence[Domain], *, canonical: bool = False
+    ) -> Generalization:
         """Read published text back.
 
         Parameters
@@ -322,6 +324,9 @@ class Generalization:
         frame : pandas.DataFrame, n rows
             Has the QI columns of `domains` as :meth:`decode` writes them; plain numbers are read as text.
         domains : sequence of Domain
+        canonical : bool, optional
+            Whether to refuse what is written in another way than it is published, as verifiers do: a second spelling
+            of the same tells rows apart. Printed tables have ranges that go beyond what is observed.
 
         Returns
         -------
@@ -352,14 +357,20 @@ class Generalization:
             bad = np.zeros(len(texts), bool)
             if domain.shape == "range":
                 runs = np.zeros((2, len(texts)), np.int32)
-                for u, text in enumerate(texts):
-                    cell = _cell(text, domain, width)
+                cells = [_cell(text, domain, width) for text in texts]
+                for u, cell in enumerate(cells):
                     run = None if cell is None else domain.read_run(cell)
                     bad[u] = run is None
                     runs[:, u] = run or (domain.size, -1)
+                if canonical:
+                    bad |= _odd_runs(domain, cells, runs)
                 lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
             else:
                 words, bad = domain.read_sets(texts)
+                if canonical:
+                    read = np.flatnonzero(~bad)
+                    plain = domain.set_texts(words[:, read])
+                    bad[read] = [texts[u] not in (WHOLE, text) for u, text in zip(read, plain, strict=True)]
                 bits[word_of[a] : word_of[a] + domain.words] = words[:, at]
             if bad.any() and not domain.position:
                 count = int(bad[at].sum())
@@ -370,6 +381,17 @@ class Generalization:
         if problems:
             raise DataError.collected("the published table cannot be read", problems)
         return cls(domains, lo, hi, bits)
+
+
+def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> np.ndarray:
+    """Cells that cover something but are not written as it is published: a second spelling tells rows apart."""
+    odd = np.array([cell is not None and cell != WHOLE for cell in cells], bool)
+    covering = odd & (runs[0] <= runs[1])
+    for u, text in zip(np.flatnonzero(covering).tolist(), domain.run_texts(*runs[:, covering]), strict=True):
+        odd[u] = cells[u] != text
+    for u in np.flatnonzero(odd).tolist():
+        odd[u] = not domain.is_within(str(cells[u]))
+    return odd
 
 
 def _cell(text: str, domain: Domain, width: dict[str, int]) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from anonflow.table.records import Records, equal_columns
 
 __all__ = [
     "ORDERS",
+    "Cuts",
     "boundary_classes",
     "bounded",
     "cut",
+    "cut_classes",
     "cuts",
     "divided",
     "first_to_last",
@@ -32,7 +34,7 @@ ORDERS = ("lexicographic", "input", "random")
 def lexicographic_order(records: Records) -> np.ndarray:
     """Positions of the records in lexicographic order, QIs with fewer distinct values first.
 
-    Few values first means that large changes between neighbours are rare (paper 1, section 5). Equal records
+    Few values first means that large changes between neighbours are rare (Doka 2015, section 5). Equal records
     keep their order; QIs with equally many values keep the schema's.
 
     Parameters
@@ -85,7 +87,7 @@ def boundary_classes(records: Records) -> np.ndarray:
 
     Each value of a bounded quasi-identifier (QI) is generalized as far as its boundary lets it; records that
     are then equal on every bounded QI are one class. Records of two classes have no generalization in common
-    that keeps both boundaries (paper 3, Property 1), those of one class have.
+    that keeps both boundaries (Miller 2008, Property 1), those of one class have.
 
     Parameters
     ----------
@@ -99,7 +101,7 @@ def boundary_classes(records: Records) -> np.ndarray:
 
     Notes
     -----
-    Paper 3, Definition 9. A record without a number, which only the whole domain covers, breaks no boundary
+    Miller 2008, Definition 9. A record without a number, which only the whole domain covers, breaks no boundary
     and forms a class with the others that have none.
     """
     rows = []
@@ -149,6 +151,40 @@ def ordered(
     return positions
 
 
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """Where an order of the records is cut: partitions that are worked out when they are asked for.
+
+    What is held does not grow with the number of partitions.
+
+    Attributes
+    ----------
+    starts, counts : numpy.ndarray, shape (c,), int64
+        The runs of records that may be cut, in order: each boundary class of at least k records, or all records.
+    runs : numpy.ndarray, shape (c,), int64
+        How many partitions each is cut into.
+    size : int or None
+        Records in a partition; None is a whole run of them.
+    """
+
+    starts: np.ndarray
+    counts: np.ndarray
+    runs: np.ndarray
+    size: int | None
+
+    def __len__(self) -> int:
+        return int(self.runs.sum())
+
+    def __iter__(self) -> Iterator[slice]:
+        for start, count, runs in zip(
+            *(part.tolist() for part in (self.starts, self.counts, self.runs)), strict=True
+        ):
+            size = self.size or count
+            for begin in range(start, start + (runs - 1) * size, size):
+                yield slice(begin, begin + size)
+            yield slice(start + (runs - 1) * size, start + count)
+
+
 def cut(n: int, size: int | None, k: int) -> list[slice]:
     """Cut ``range(n)`` into runs of `size`; a last one of fewer than k joins its neighbour.
 
@@ -172,16 +208,51 @@ def cut(n: int, size: int | None, k: int) -> list[slice]:
     InfeasibleError
         If there are fewer than k records.
     """
+    return list(cut_classes(np.array([n], np.int64), (), size, k))
+
+
+def cut_classes(sizes: np.ndarray, names: Sequence[str], size: int | None, k: int) -> Cuts:
+    """Cut an order in which one boundary class stands after the other.
+
+    Parameters
+    ----------
+    sizes : numpy.ndarray, shape (c,), int64
+        Records of each class, in the order; one class without boundaries.
+    names : sequence of str
+        The bounded columns.
+    size : int or None
+        Records in a partition; None is a whole class.
+    k : int
+
+    Returns
+    -------
+    Cuts
+        Runs of at least k records, as :func:`cuts` gives them. O(c) memory.
+
+    Raises
+    ------
+    ParameterError
+        If `size` is smaller than k.
+    InfeasibleError
+        If there are fewer than k records, or no class has k of them.
+    """
+    n = int(sizes.sum())
     if n < k:
         raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
-    if size is None or size >= n:
-        return [slice(0, n)]
-    if size < k:
+    if size is not None and size < k:
         raise ParameterError(f"partition size {size} is smaller than k = {k}; use at least {k}")
-    starts = list(range(0, n, size))
-    if n - starts[-1] < k:
-        starts.pop()
-    return [slice(start, stop) for start, stop in zip(starts, [*starts[1:], n], strict=True)]
+    large = sizes >= k
+    if not large.any():
+        raise InfeasibleError(
+            f"within the boundaries of {', '.join(repr(name) for name in names)} no record has k = {k} like it "
+            f"(at most {sizes.max()}); lower k, allow wider generalizations, or do without boundaries"
+        )
+    starts, counts = (np.cumsum(sizes) - sizes)[large], sizes[large]
+    runs = np.ones(len(counts), np.int64)
+    if size is not None:
+        runs = -(-counts // size)
+        runs -= (runs > 1) & (counts - (runs - 1) * size < k)
+    return Cuts(starts, counts, runs, size)
 
 
 def plan(
@@ -234,7 +305,7 @@ def cuts(records: Records, size: int | None, k: int) -> list[slice]:
     -------
     list of slice
         Runs of at least k records. What lies between them are the classes of fewer than k records, which no
-        generalization within the boundaries can hide (paper 3, Property 6): they have to be suppressed.
+        generalization within the boundaries can hide (Miller 2008, Property 6): they have to be suppressed.
 
     Raises
     ------
@@ -243,24 +314,9 @@ def cuts(records: Records, size: int | None, k: int) -> list[slice]:
     InfeasibleError
         If there are fewer than k records, or no class has k of them.
     """
-    whole = cut(records.n, size, k)
     names = bounded(records)
-    if not names:
-        return whole
-    sizes = np.bincount(boundary_classes(records))
-    starts = np.cumsum(sizes) - sizes
-    runs = [
-        slice(int(start) + run.start, int(start) + run.stop)
-        for start, count in zip(starts, sizes.tolist(), strict=True)
-        if count >= k
-        for run in cut(count, size, k)
-    ]
-    if not runs:
-        raise InfeasibleError(
-            f"within the boundaries of {', '.join(repr(name) for name in names)} no record has k = {k} like it "
-            f"(at most {sizes.max()}); lower k, allow wider generalizations, or do without boundaries"
-        )
-    return runs
+    sizes = np.bincount(boundary_classes(records)) if names else np.array([records.n], np.int64)
+    return list(cut_classes(sizes, names, size, k))
 
 
 def divided(
@@ -287,7 +343,7 @@ def divided(
     parts : list of numpy.ndarray, int64
         Positions, each part of at least k records of one class; without boundaries those of :func:`plan`.
     left : numpy.ndarray, int64
-        Ascending positions of the records of classes of fewer than k (paper 3's OUT), to be suppressed: the
+        Ascending positions of the records of classes of fewer than k (Miller 2008's OUT), to be suppressed: the
         fewest with which the others can be generalized within the boundaries (Properties 5 and 6).
 
     Raises

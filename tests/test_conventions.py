@@ -363,3 +363,19 @@ def test_version_is_said_once() -> None:
     assert said[1] == anonflow.__version__
     assert find_spec("anonflow") is not None
     assert (PACKAGE / "py.typed").exists()
+
+
+def test_papers_are_named_by_author_and_year() -> None:
+    """And what the code cites of our own pages is there."""
+    numbered = re.compile(r"\b[Pp]apers?\s+[1-5]\b|\b[Ss]pecifications(?:\.md)?,\s+section")
+    cited = re.compile(r"docs/reference/departures\.md,\s+([\w][\w -]*?)(?=[.;:)\n]|,)")
+    text = (ROOT / "docs" / "reference" / "departures.md").read_text(encoding="utf-8")
+    headings = set(re.findall(r"^## (.+)$", text, re.M))
+    wrong = []
+    for path in sorted([*(ROOT / "anonflow").rglob("*.py"), *(ROOT / "docs").rglob("*.md")]):
+        page = path.read_text(encoding="utf-8")
+        wrong += [f"{path.name}: {found}" for found in numbered.findall(page)]
+        wrong += [
+            f"{path.name}: no heading {found!r}" for found in cited.findall(page) if found not in headings
+        ]
+    assert wrong == []

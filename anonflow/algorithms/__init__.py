@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anonflow.algorithms.anonymize import Anonymization, anonymize
 from anonflow.algorithms.diversity.diversify import diversify
+from anonflow.algorithms.diversity.minimality import minimality_excess
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.language import pattern_grid
 from anonflow.algorithms.registry import REGISTRY, algorithms
@@ -24,6 +25,7 @@ __all__ = [
     "algorithms",
     "anonymize",
     "diversify",
+    "minimality_excess",
     "pattern_grid",
 ]
 

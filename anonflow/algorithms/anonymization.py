@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm
+from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import information_loss, measure_named
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from anonflow.release import Release
 
 __all__ = ["Anonymization"]
-
-_COVER_K = ("k-anonymity", "(k,1)", "(k,k)", "k-regular")
-"""Guarantees under which every generalized record covers at least k originals."""
 
 
 class Anonymization:
@@ -46,6 +45,8 @@ class Anonymization:
         What the method said about its partitions, by name.
     parameters : dict
         What it was called with: loss, partition size and the method's own options.
+    partitions : tuple of numpy.ndarray, int64, or None
+        Table positions of the records of each partition; records in none are suppressed. None where it is not known.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Anonymization:
         suppressed: np.ndarray,
         facts: Mapping[str, Any],
         parameters: Mapping[str, Any],
+        partitions: Sequence[np.ndarray] | None = None,
     ) -> None:
         self.table = table
         self.algorithm = algorithm
@@ -70,6 +72,7 @@ class Anonymization:
         self.suppressed = suppressed
         self.facts = dict(facts)
         self.parameters = dict(parameters)
+        self.partitions = None if partitions is None else tuple(partitions)
         self._bounds: dict[tuple[str, float], float | None] = {}
 
     @property
@@ -147,7 +150,7 @@ class Anonymization:
     @property
     def is_bounded(self) -> bool:
         """Whether every generalized record covers at least k originals, so that :meth:`lower_bound` holds."""
-        if self.guarantee in _COVER_K:
+        if self.guarantee in CRITERIA and CRITERIA[self.guarantee].covers_k:
             return True
         return covers_at_least(self.table.records, self.generalization, self.k)
 
@@ -158,10 +161,11 @@ class Anonymization:
         -------
         str
             Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where
-            there is no bound.
+            there is no bound. Of a diversified result also what diverse ``k-member`` loses, and what is promised.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
-        return _sentence(own, self.loss(own), self.lower_bound(own))
+        told = [self.facts[name] for name in ("compared", "promise") if name in self.facts]
+        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own)), *told])
 
     def assignments(self) -> np.ndarray:
         """The matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.
@@ -177,28 +181,57 @@ class Anonymization:
             raise ParameterError(f"{self.algorithm.name} makes no matches to take apart; greedy does")
         return assignments(self.matches)
 
-    def release(self, seed: int | None = None) -> Release:
+    def again(self, seed: int | bytes | str | None = None) -> Anonymization:
+        """The same method with the same parameters on the same table, with another seed.
+
+        Parameters
+        ----------
+        seed : bytes, str or int, optional
+
+        Raises
+        ------
+        InfeasibleError
+            If this time there is no solution.
+        """
+        from anonflow.algorithms.anonymize import anonymize
+
+        settings = {name: value for name, value in self.parameters.items() if name != "budget"}
+        return anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)
+
+    def release(
+        self, seed: int | bytes | str | None = None, *, owner: str | PathLike[str] | None = None
+    ) -> Release:
         """Draw one assignment, shuffle, and build what is published.
 
         Parameters
         ----------
-        seed : int, optional
-            A secret of at least 128 bits makes the same release again; the operating system's randomness
-            without it.
+        seed : bytes, str or int, optional
+            A secret makes the same release of the same table again: at least 16 bytes, at least 32 hexadecimal
+            digits, or an integer of as many bits; the operating system's randomness without it.
+        owner : path, optional
+            The owner's folder: keyed marks of the people are kept there, so that a later release of the same or
+            overlapping people warns, in whatever process. Without it only a second release of this object does.
 
         Raises
         ------
         ParameterError
-            If the seed is no non-negative integer.
+            If the seed is none that can be used.
+        DataError
+            If the owner's folder cannot be used.
 
         Warns
         -----
-        UserWarning
-            If a published column is nearly unique or monotone, or a release was drawn before.
+        SeedWarning
+            If the seed is an integer below 2^64: it is found again by trying.
+        ReleaseWarning
+            If published columns are nearly unique, monotone or follow from quasi-identifiers, or a release was drawn
+            before; if people of this table are in an earlier release that the owner's folder knows.
         """
-        from anonflow.release import publish
+        from anonflow.release import publish, publish_once
 
-        return publish(self, seed=seed)
+        if owner is None:
+            return publish(self, seed=seed)
+        return publish_once(self, owner, seed)
 
     def __repr__(self) -> str:
         hidden = int(self.suppressed.sum())
@@ -213,7 +246,16 @@ class Anonymization:
     def _repr_html_(self) -> str:
         from anonflow.algorithms.view import anonymization_view
 
-        return anonymization_view(self)
+        numbers = [
+            ("k", self.k),
+            ("records", f"{self.n:,}"),
+            ("guarantee", self.guarantee),
+            ("information loss (GCP)", f"{self.loss('ncp'):.4f}"),
+            ("suppressed", f"{int(self.suppressed.sum()):,}"),
+        ]
+        return anonymization_view(
+            self.algorithm.name, numbers, self.table, self.generalization, self.suppressed, self
+        )
 
 
 def _sentence(measure: str, loss: float, bound: float | None) -> str:

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
-from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
-from anonflow.algorithms.budget import check_budget, fitting_size
-from anonflow.algorithms.freeform.reciprocal import even_size
+from anonflow.algorithms.assembly import gathered, left_out
+from anonflow.algorithms.budget import AUTO, Effort, Fitted, check_budget, fitting_effort, fitting_size
 from anonflow.algorithms.limits.enforce import run_within_limits
-from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
 from anonflow.partition import bounded, divided, limited, unbounded
-from anonflow.table import Records, Table
+from anonflow.release.randomness import warn_of_small_seed
+from anonflow.table import Domain, Records, Table
 
-__all__ = ["Anonymization", "anonymize", "assemble", "check_k", "partition_rng", "solve", "within"]
+__all__ = [
+    "Anonymization",
+    "anonymize",
+    "assemble",
+    "beyond_which",
+    "check_k",
+    "check_size",
+    "nothing_left",
+    "partition_rng",
+    "solve",
+    "within",
+]
 
 STEP = 0
 """The part of a seed's stream that algorithms use (the draw uses another)."""
@@ -38,10 +48,11 @@ def anonymize(
     partition_size: int | str | None = None,
     order: str = "lexicographic",
     loss: str = "ncp",
-    seed: int | None = None,
+    seed: int | bytes | str | None = None,
     workers: int | None = None,
     boundaries: bool = True,
     budget: float | None = None,
+    watch: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Anonymization:
     """Generalize a table so that nobody in it can be singled out among fewer than k.
@@ -56,14 +67,15 @@ def anonymize(
         At least 2, at most n.
     partition_size : int or "auto", optional
         Records in a partition, each worked on alone; the whole table without it. ``"auto"`` takes the largest
-        with which the method is expected to keep the `budget` (paper 1, section 8.1); ``parameters`` says which,
+        with which the method is expected to keep the `budget` (Doka 2015, section 8.1); ``parameters`` says which,
         and the same number makes the same result again.
     order : {"lexicographic", "input", "random"}
         What partitions are cut along.
     loss : str
         The information loss to keep low.
-    seed : int, optional
-        For methods that use randomness; the same seed gives the same bits whatever the workers.
+    seed : bytes, str or int, optional
+        For methods that use randomness; the same seed gives the same bits whatever the workers. Of methods whose
+        secrecy rests on it (k-concealment) it is a secret as that of a release, 128 bits.
     workers : int, optional
         Threads; as many as there are processors without it.
     boundaries : bool, optional
@@ -71,8 +83,13 @@ def anonymize(
         generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
         ``boundary`` counts how many do.
     budget : float, optional
-        Seconds, with ``partition_size="auto"``: the method is timed on a few partitions of this table
-        (:func:`anonflow.algorithms.budget.fitting_size`). ``facts["fits_budget"]`` is whether it is kept.
+        Seconds. With ``partition_size="auto"`` the method is timed on a few partitions of this table
+        (:func:`anonflow.algorithms.budget.fitting_size`); else the method's effort (`kicks` of ``two-phase``) is what
+        is chosen (:func:`anonflow.algorithms.budget.fitting_effort`), and ``parameters`` says it: the same number
+        makes the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept.
+    watch : callable, optional
+        Called with a :class:`anonflow.algorithms.method.Progress` between the rounds of a method that works in rounds,
+        in the thread of the partition. What it raises ends the run: nothing is kept.
     **options
         The method's own options.
 
@@ -89,7 +106,7 @@ def anonymize(
 
     Notes
     -----
-    Boundaries: paper 3, section 4, for every method. The records are divided into the classes of the maximum
+    Boundaries: Miller 2008, section 4, for every method. The records are divided into the classes of the maximum
     allowed microdata, and partitions are cut inside a class. That loses nothing: a match lies on a cycle of
     the generalization graph, along which all boundaries are equal. Classes of fewer than k records are
     suppressed; ``facts["beyond_boundaries"]`` is how many records that are.
@@ -100,21 +117,29 @@ def anonymize(
     method.check_options(options)
     k = check_k(k, table.n)
     measure = measure_named(loss)
-    seconds = check_budget(partition_size, budget)
+    seconds = check_budget(partition_size, budget, method.effort)
     threads = _threads(workers)
     entropy = checked_seed(seed)
+    if method.rests_on_seed(options):
+        warn_of_small_seed(seed)
     records = within(table.records, method, boundaries)
-    found = None
-    if seconds is None:
-        size = _partition_size(partition_size)
+    found: Fitted | Effort | None = None
+    if partition_size != AUTO:
+        size = check_size(partition_size)
+        if seconds is not None:
+            found = fitting_effort(
+                method, records, k, seconds, workers, size=size, loss=measure, options=options
+            )
+            options = {**options, found.option: found.value}
     else:
+        assert seconds is not None, "check_budget has seen to it"
         found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
         size = found.size
-    size = even_size(size, k, options.get("reciprocal"))
+    size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
     def one(at: int) -> Outcome:
-        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options)
+        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options, watch)
 
     threads = min(len(index), threads)
     if threads == 1:
@@ -140,6 +165,7 @@ def solve(
     loss: str,
     rng: np.random.Generator,
     options: Mapping[str, Any],
+    watch: Callable[[Progress], None] | None = None,
 ) -> Outcome:
     """Run a method on one partition: what every driver calls, here and on a cluster.
 
@@ -152,7 +178,7 @@ def solve(
     AnonflowError
         If the result is wrong, by a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
-    outcome = run_within_limits(method, Partition(records, loss, rng), k, options)
+    outcome = run_within_limits(method, Partition(records, loss, rng, watch=watch), k, options)
     check_outcome(method, records, k, loss, options, outcome)
     return outcome
 
@@ -192,35 +218,43 @@ def assemble(
     InfeasibleError
         If the table has boundaries or limits and every record is suppressed.
     """
-    n = table.n
-    facts = gathered_facts([outcome.facts for outcome in outcomes])
+    partitions = tuple(index)
     if left is not None and len(left):
         outcomes = [*outcomes, left_out(table.records.take(left), outcomes)]
         index = [*index, left]
-        facts["beyond_boundaries"] = len(left)
-    suppressed = np.zeros(n, bool)
-    for at, outcome in zip(index, outcomes, strict=True):
-        suppressed[at] = outcome.suppressed
-    narrow = [table.domains[a].column for a in limited(table.records)]
-    names = dict.fromkeys([*bounded(table.records), *narrow])
-    if suppressed.all() and parameters.get("boundaries", True) and names:
-        raise InfeasibleError(
-            f"{method.name}: nothing can be published within the boundaries of "
-            f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
-        )
-    joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
-    # the table's own domains: a method that ran without boundaries is still measured against them
-    generalization = Generalization(table.domains, joined.lo, joined.hi, joined.bits)
+    whole = gathered(table.domains, outcomes, index, table.n)
+    if left is not None and len(left):
+        whole.facts["beyond_boundaries"] = len(left)
+    names = beyond_which(table.domains, parameters.get("boundaries", True))
+    if names and whole.suppressed.all():
+        raise nothing_left(method, names)
     return Anonymization(
         table,
         method,
         k,
-        generalization.with_suppressed(suppressed),
-        matches=gathered_matches(index, outcomes, n),
-        classes=gathered_classes(index, outcomes, suppressed),
-        suppressed=suppressed,
-        facts=facts,
+        whole.generalization,
+        matches=whole.matches,
+        classes=whole.classes,
+        suppressed=whole.suppressed,
+        facts=whole.facts,
         parameters=parameters,
+        partitions=partitions,
+    )
+
+
+def beyond_which(domains: Sequence[Domain], boundaries: bool) -> tuple[str, ...]:
+    """The columns whose boundaries or limits a method keeps: for them it may suppress records."""
+    if not boundaries:
+        return ()
+    records = Records(tuple(domains), np.empty((0, len(domains)), np.int32))
+    return tuple(dict.fromkeys([*bounded(records), *(domains[a].column for a in limited(records))]))
+
+
+def nothing_left(method: Algorithm, names: Sequence[str]) -> InfeasibleError:
+    """What is said where every record is suppressed, for the boundaries of some columns."""
+    return InfeasibleError(
+        f"{method.name}: nothing can be published within the boundaries of "
+        f"{', '.join(map(repr, names))}; allow wider generalizations, lower k, or do without boundaries"
     )
 
 
@@ -236,8 +270,10 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
         raise ParameterError("boundaries is True or False")
     if boundaries:
         return records
-    if method.name == "greedy-cka":
-        raise ParameterError("greedy-cka keeps boundaries; without them it is k-member")
+    if method.without_boundaries is not None:
+        raise ParameterError(
+            f"{method.name} keeps boundaries; without them it is {method.without_boundaries}"
+        )
     return unbounded(records)
 
 
@@ -272,6 +308,23 @@ def check_k(k: int, n: int) -> int:
     return int(k)
 
 
+def check_size(size: Any) -> int | None:
+    """A usable partition size; None for the whole table.
+
+    Raises
+    ------
+    ParameterError
+        If it is no integer of at least 1, nor None.
+    """
+    if size is None:
+        return None
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ParameterError(
+            "partition_size must be a whole number of at least k, or None for the whole table"
+        )
+    return int(size)
+
+
 def _threads(workers: int | None) -> int:
     if workers is None:
         return os.cpu_count() or 1
@@ -280,13 +333,3 @@ def _threads(workers: int | None) -> int:
             "workers must be a whole number of at least 1, or None for one for each processor"
         )
     return int(workers)
-
-
-def _partition_size(size: Any) -> int | None:
-    if size is None:
-        return None
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-        raise ParameterError(
-            "partition_size must be a whole number of at least k, or None for the whole table"
-        )
-    return int(size)

@@ -1,4 +1,4 @@
-"""The outcomes of several partitions put together: matches, classes, facts."""
+"""The outcomes of several partitions put together: generalized records, matches, classes, facts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,43 @@ import numpy as np
 
 from anonflow.algorithms.method import Outcome
 from anonflow.generalization import Generalization
+from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 
-__all__ = ["gathered_classes", "gathered_facts", "gathered_matches", "left_out"]
+__all__ = ["gathered", "gathered_classes", "gathered_facts", "gathered_matches", "left_out"]
+
+
+def gathered(
+    domains: Sequence[Domain], outcomes: Sequence[Outcome], index: Sequence[np.ndarray], n: int
+) -> Outcome:
+    """The outcomes of partitions as one.
+
+    Parameters
+    ----------
+    domains : sequence of Domain
+        The table's own: a method that ran without boundaries is still measured against them.
+    outcomes : sequence of Outcome
+        At least one.
+    index : sequence of numpy.ndarray, integer
+        Where each partition's records are among the n; together each place once.
+    n : int
+
+    Returns
+    -------
+    Outcome
+        O(n (q + k)) time and memory. Suppressed records cover everything, and share one class.
+    """
+    suppressed = np.zeros(n, bool)
+    for at, outcome in zip(index, outcomes, strict=True):
+        suppressed[at] = outcome.suppressed
+    made = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
+    return Outcome(
+        Generalization(tuple(domains), made.lo, made.hi, made.bits).with_suppressed(suppressed),
+        matches=gathered_matches(index, outcomes, n),
+        classes=gathered_classes(index, outcomes, suppressed),
+        suppressed=suppressed,
+        facts=gathered_facts([outcome.facts for outcome in outcomes]),
+    )
 
 
 def left_out(records: Records, outcomes: Sequence[Outcome]) -> Outcome:

@@ -1,6 +1,6 @@
 """The largest partitions that a budget of seconds allows, found by timing the method on a few of the very table's.
 
-Quality grows with partitions, and so does time: at equal budgets methods can be compared (paper 1, section 8.1).
+Quality grows with partitions, and so does time: at equal budgets methods can be compared (Doka 2015, section 8.1).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.partition import cuts, ordered
 from anonflow.table.records import Records
 
-__all__ = ["AUTO", "Fitted", "check_budget", "fitting_size"]
+__all__ = ["AUTO", "Effort", "Fitted", "check_budget", "fitting_effort", "fitting_size"]
 
 AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget."""
@@ -90,8 +90,47 @@ class Fitted:
         }
 
 
-def check_budget(size: Any, budget: Any) -> float | None:
+@dataclass(frozen=True)
+class Effort:
+    """A value of a method's option of effort that fits a budget, and what it was found by.
+
+    Attributes
+    ----------
+    option : str
+    value : int
+        0 or more.
+    budget : float
+        Seconds.
+    expected : float
+        Seconds that the table is expected to take with it, pilots included.
+    pilots : tuple of (int, int, float)
+        Records, the option's value, and seconds on one thread.
+    """
+
+    option: str
+    value: int
+    budget: float
+    expected: float
+    pilots: tuple[tuple[int, int, float], ...]
+
+    def facts(self) -> dict[str, Any]:
+        """The choice as plain data."""
+        return {
+            "fits_budget": self.expected <= self.budget,
+            "expected_seconds": round(self.expected, 3),
+            "pilots": [[size, value, round(seconds, 6)] for size, value, seconds in self.pilots],
+        }
+
+
+def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | None:
     """The budget that goes with a partition size: seconds for ``auto``, none for any other.
+
+    Parameters
+    ----------
+    size : int, str or None
+    budget : float or None
+    effort : str, optional
+        The method's option of effort: with it a budget goes with every size.
 
     Raises
     ------
@@ -101,10 +140,11 @@ def check_budget(size: Any, budget: Any) -> float | None:
     if size != AUTO or not isinstance(size, str):
         if isinstance(size, str):
             raise ParameterError("partition_size is a whole number, None for the whole table, or 'auto'")
-        if budget is not None:
+        if budget is not None and effort is None:
             raise ParameterError("a budget goes with partition_size='auto'; leave one of the two out")
-        return None
-    if budget is None:
+        if budget is None:
+            return None
+    elif budget is None:
         raise ParameterError("partition_size='auto' needs a budget in seconds, such as budget=5.0")
     number = isinstance(budget, int | float | np.integer | np.floating) and not isinstance(budget, bool)
     if not number or not 0 < budget < math.inf:
@@ -164,9 +204,9 @@ def fitting_size(
     """
     n = records.n
     workers = workers or os.cpu_count() or 1
-    limit = options.get("time_limit", method.options.get("time_limit"))
-    if isinstance(limit, int | float):
-        options = {**options, "time_limit": min(limit, budget / 8)}
+    for name, option in method.options.items():
+        if option.time_limit:
+            options = {**options, name: min(options.get(name, option.default), budget / 8)}
     positions = ordered(records, "input" if order == "random" else order, boundaries=True)
 
     def run(part: Records) -> object:
@@ -216,6 +256,89 @@ def fitting_size(
     fit = [at for at, seconds in expected.items() if seconds <= left]
     chosen = max(fit) if fit else min(expected, key=lambda at: (expected[at], at))
     return Fitted(chosen, budget, expected[chosen] + spent, tuple(pilots))
+
+
+def fitting_effort(
+    method: Algorithm,
+    records: Records,
+    k: int,
+    budget: float,
+    workers: int | None,
+    *,
+    size: int | None,
+    loss: str,
+    options: Mapping[str, Any],
+) -> Effort:
+    """The greatest effort with which a method is expected to keep a budget.
+
+    Parameters
+    ----------
+    method : Algorithm
+        With an option of effort.
+    records : Records
+        n records, as the method sees them.
+    k : int
+        At most n.
+    budget : float
+        Seconds for all of the table, pilots included. Compiling is not: it happens once on a machine.
+    workers : int, optional
+        Threads that the table is worked on by; as many as there are processors without it.
+    size : int, optional
+        Records in a partition; n without it.
+    loss : str
+    options : mapping
+        The method's own but for that of effort; a number of `threads` is set to 1.
+
+    Raises
+    ------
+    ParameterError
+        If the method refuses an option, or its effort is among them.
+    InfeasibleError
+        If no partition can be cut within the boundaries.
+
+    Notes
+    -----
+    Two pilots, on one sixteenth of a partition, 1,024 records at least: without effort, and with an effort of 2. Time
+    is taken to grow in proportion to the records and to the effort, and to be shared by as many threads as there are
+    workers, for a partition of n records n / 2,048 at most.
+    """
+    option = method.effort
+    assert option is not None, "the caller has seen to it"
+    if option in options:
+        raise ParameterError(
+            f"{method.name}: {option} and a budget exclude each other; leave one of the two out"
+        )
+    n = records.n
+    whole = min(size or n, n)
+    workers = workers or os.cpu_count() or 1
+    begin = time.perf_counter()
+    positions = ordered(records, "lexicographic", boundaries=True)
+    wanted = max(k, min(whole, max(1024, whole // 16)))
+    runs = cuts(records, wanted, k)
+    longest = max(runs, key=lambda run: run.stop - run.start)
+    part = records.take(positions[longest])
+    alone = {"threads": 1} if "threads" in method.options else {}
+
+    def timed(some: Records, value: int) -> float:
+        start = time.perf_counter()
+        _all(
+            lambda one: method.run(
+                Partition(one, loss, np.random.default_rng(0)), k, **{**options, **alone, option: value}
+            ),
+            [some],
+        )
+        return max(time.perf_counter() - start, 1e-9)
+
+    timed(part.take(np.arange(min(part.n, max(k, 2 * SMALLEST + 1)))), 1)  # compiles
+    begin = max(begin, time.perf_counter())
+    least = timed(part, 0)
+    most = timed(part, 2)
+    spent = time.perf_counter() - begin
+    share = n / part.n / min(workers, max(-(-n // whole), whole // 2048, 1))
+    base, each = least * share, max(most - least, 1e-9) / 2 * share
+    value = max(0, int((MARGIN * (budget - spent) - base) / each))
+    pilots = ((part.n, 0, least), (part.n, 2, most))
+    return Effort(option, value, budget, spent + base + value * each, pilots)
 
 
 def _all(run: Callable[[Records], object], parts: list[Records]) -> None:

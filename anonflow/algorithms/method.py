@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,14 +9,33 @@ from typing import Any
 
 import numpy as np
 
+from anonflow.drawing.method_mark import Mark
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.state import Plan
 from anonflow.loss import plan
+from anonflow.option import Option, options_of
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["Algorithm", "Outcome", "Partition"]
+__all__ = ["Algorithm", "Outcome", "Partition", "Progress"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a method that works in rounds has come with a partition.
+
+    Attributes
+    ----------
+    done, of : int
+        Rounds done, and rounds at most.
+    loss : float
+        Sum over the partition's records of the loss that the method lowers, as it is now.
+    """
+
+    done: int
+    of: int
+    loss: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +52,16 @@ class Partition:
         The partition's own generator; algorithms use no other randomness.
     sensitive : numpy.ndarray, shape (P,), int64, or None
         Codes of the sensitive column, for methods that look at it.
+    watch : callable, optional
+        Called with a :class:`Progress` between the rounds of a method that works in rounds. What it raises ends the
+        method: nothing of it is kept.
     """
 
     records: Records
     loss: str
     rng: np.random.Generator
     sensitive: np.ndarray | None = None
+    watch: Callable[[Progress], None] | None = None
 
     @property
     def n(self) -> int:
@@ -100,13 +122,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A published method.
+    """A published method, and all that anything else knows of it.
 
     Attributes
     ----------
     name : str
     run : callable
-        ``run(partition, k, **options) -> Outcome``; options are keyword-only.
+        ``run(partition, k, **options) -> Outcome``; options are keyword-only, and declared there
+        (:mod:`anonflow.option`).
     family : str
         ``freeform``, ``k-concealment``, ``clustering``, ``recoding`` or ``pattern``.
     paper : str
@@ -117,6 +140,16 @@ class Algorithm:
         Time for n records, or for partitions of P.
     summary : str
         When to choose it, in one line.
+    colour, shape : str, optional
+        How it is drawn: ``#rrggbb`` and a name of ``drawing.method_mark.SHAPES``; a look by its name without them.
+    small : bool, optional
+        Whether it is for small tables or partitions only.
+    hides : bool, optional
+        Whether a value is published as it is or hidden, never in between (patterns).
+    without_boundaries : str, optional
+        The method that this one is where boundaries are not kept; then it refuses to do without them.
+    effort : str, optional
+        The option, a whole number, with which its time grows in proportion: a budget of seconds is turned into it.
     """
 
     name: str
@@ -126,24 +159,66 @@ class Algorithm:
     guarantee: str
     complexity: str
     summary: str
+    colour: str = ""
+    shape: str = ""
+    small: bool = False
+    hides: bool = False
+    without_boundaries: str | None = None
+    effort: str | None = None
 
     @property
-    def options(self) -> Mapping[str, Any]:
-        """The method's own options and their defaults."""
-        parameters = inspect.signature(self.run).parameters.values()
-        return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    def options(self) -> Mapping[str, Option]:
+        """The method's own options by name, as its function declares them."""
+        return options_of(self.run)
+
+    @property
+    def look(self) -> Mark:
+        """Its colour and shape."""
+        return Mark(self.colour, self.shape) if self.colour and self.shape else Mark.by_name(self.name)
+
+    def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
+        """Whether whoever finds the seed again learns the rows: records are published with their own values."""
+        return bool({**self.options, **options}.get("randomized", False))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options that the method does not have.
+        """Refuse options that the method does not have, and values that they may not be.
 
         Raises
         ------
         ParameterError
-            Naming the option and the nearest known one.
+            Naming the option, and the nearest known one or what it must be.
         """
-        unknown = [name for name in options if name not in self.options]
-        if unknown:
-            known = tuple(self.options) or ("none",)
-            raise ParameterError(
-                f"{self.name}: unknown option {unknown[0]!r}{did_you_mean(unknown[0], known)}"
-            )
+        for name, value in options.items():
+            if name not in self.options:
+                known = tuple(self.options) or ("none",)
+                raise ParameterError(f"{self.name}: unknown option {name!r}{did_you_mean(name, known)}")
+            problem = self.options[name].problem(value)
+            if problem is not None:
+                raise ParameterError(f"{self.name}: {name} {problem}")
+
+    def symmetric(self, options: Mapping[str, Any]) -> bool:
+        """Whether with these options matches are reciprocal."""
+        return any(
+            option.symmetric and options.get(name, option.default) is True
+            for name, option in self.options.items()
+        )
+
+    def partition_size(self, size: int | None, k: int, options: Mapping[str, Any]) -> int | None:
+        """The partition size to cut with: an even one where an odd partition would need k + 1 matches.
+
+        Parameters
+        ----------
+        size : int or None
+            At least k.
+        k : int
+        options : mapping
+
+        Returns
+        -------
+        int or None
+            With a table of an even number of records no partition is odd, with another one exactly one is (within
+            boundaries: at most one in each boundary class).
+        """
+        if size is not None and k % 2 == 0 and size % 2 == 1 and size > k and self.symmetric(options):
+            return size - 1
+        return size

@@ -20,13 +20,14 @@ from anonflow.algorithms.freeform.two_phase import TWO_PHASE
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.patterns.greedy import PATTERN_GUIDED
 from anonflow.algorithms.patterns.optimal import PATTERN_GUIDED_OPTIMAL
+from anonflow.drawing.method_mark import Mark
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["REGISTRY", "algorithm_named", "algorithms"]
+__all__ = ["REGISTRY", "algorithm_named", "algorithms", "look_of"]
 
 REGISTRY: dict[str, Algorithm] = {
     algorithm.name: algorithm
@@ -63,6 +64,11 @@ def algorithm_named(name: str) -> Algorithm:
     if name not in REGISTRY:
         raise ParameterError(f"unknown algorithm {name!r}{did_you_mean(name, tuple(REGISTRY))}")
     return REGISTRY[name]
+
+
+def look_of(name: str) -> Mark:
+    """How a method is drawn; also one that is not, or no longer, in the registry."""
+    return REGISTRY[name].look if name in REGISTRY else Mark.by_name(name)
 
 
 def algorithms() -> pd.DataFrame:

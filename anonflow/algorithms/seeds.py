@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import os
 
-import numpy as np
-
-from anonflow.errors import ParameterError
+from anonflow.release.randomness import checked_secret
 
 __all__ = ["checked_seed", "derived_seed"]
 
 
-def checked_seed(seed: int | None) -> int:
+def checked_seed(seed: int | bytes | str | None) -> int:
     """A run's seed as a number; 128 bits of the operating system's without one.
+
+    Parameters
+    ----------
+    seed : int, bytes or str, optional
+        At least 16 bytes, at least 32 hexadecimal digits, or a whole number.
 
     Raises
     ------
     ParameterError
-        If it is no whole number of at least 0.
+        If it is none of them, or too short.
     """
     if seed is None:
         return int.from_bytes(os.urandom(16), "big")
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError("a seed must be a whole number of at least 0")
-    return int(seed)
+    secret = checked_secret(seed)
+    return int.from_bytes(b"\x01" + secret, "big") if isinstance(secret, bytes) else secret
 
 
 def derived_seed(seed: int, step: str) -> int:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from markupsafe import Markup
 
 from anonflow.drawing import facts, grid, heading, note, plots, view
+from anonflow.generalization import Generalization
 from anonflow.loss import cell_costs
+from anonflow.table import Table
 
-if TYPE_CHECKING:
-    from anonflow.algorithms.anonymization import Anonymization
-
-__all__ = ["anonymization_view", "sizes_of"]
+__all__ = ["MatchesOrClasses", "anonymization_view", "sizes_of"]
 
 ROWS = 4
 """Records that are shown before and after."""
 
 
-def sizes_of(made: Anonymization) -> tuple[tuple[int, int], ...]:
+class MatchesOrClasses(Protocol):
+    """What a method made: matches, or classes, or neither."""
+
+    @property
+    def matches(self) -> np.ndarray | None:
+        """Shape (n, k), int32."""
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Shape (n,), int64."""
+
+
+def sizes_of(made: MatchesOrClasses) -> tuple[tuple[int, int], ...]:
     """How many generalized records (second) match, or share a class with, how many originals (first).
 
     Empty for methods that have neither matches nor classes.
@@ -34,20 +46,32 @@ def sizes_of(made: Anonymization) -> tuple[tuple[int, int], ...]:
     return tuple(zip(values.tolist(), counts.tolist(), strict=True))
 
 
-def anonymization_view(made: Anonymization) -> str:
-    """The anonymization as HTML: what it cost, column by column, and a few records before and after.
+def anonymization_view(
+    method: str,
+    numbers: Sequence[tuple[str, Any]],
+    table: Table,
+    generalization: Generalization,
+    suppressed: np.ndarray,
+    made: MatchesOrClasses,
+) -> str:
+    """An anonymization as HTML: what it cost, column by column, and a few records before and after.
 
+    Parameters
+    ----------
+    method : str
+    numbers : sequence of (str, object)
+        What is said first.
+    table : Table
+        n records.
+    generalization : Generalization
+    suppressed : numpy.ndarray, shape (n,), bool
+    made : MatchesOrClasses
+
+    Notes
+    -----
     O(n q) time.
     """
-    table = made.table
-    numbers = [
-        ("k", made.k),
-        ("records", f"{made.n:,}"),
-        ("guarantee", made.guarantee),
-        ("information loss (GCP)", f"{made.loss('ncp'):.4f}"),
-        ("suppressed", f"{int(made.suppressed.sum()):,}"),
-    ]
-    costs = cell_costs(made.generalization, "ncp").mean(axis=1)
+    costs = cell_costs(generalization, "ncp").mean(axis=1)
     names = table.qi_columns
     losses = [
         float(np.mean([costs[a] for a, domain in enumerate(table.domains) if domain.column == name]))
@@ -57,14 +81,14 @@ def anonymization_view(made: Anonymization) -> str:
         facts(numbers),
         heading("Information loss by column"),
         plots.bars(names, losses, "Information loss by column"),
-        *_sizes(made),
+        *_sizes(made, table.n),
         heading("Records and what they become"),
-        _changes(made),
+        _changes(table, generalization, suppressed),
     ]
-    return view(f"Anonymization by {made.algorithm.name}", *parts, owner=True)
+    return view(f"Anonymization by {method}", *parts, owner=True)
 
 
-def _sizes(made: Anonymization) -> list[Markup]:
+def _sizes(made: MatchesOrClasses, n: int) -> list[Markup]:
     sizes = sizes_of(made)
     if not sizes:
         return [
@@ -72,25 +96,25 @@ def _sizes(made: Anonymization) -> list[Markup]:
         ]
     kind = "Matches of each generalized record" if made.matches is not None else "Class sizes"
     if len(sizes) == 1:
-        return [heading(kind), note(f"Each of the {made.n:,} records has {sizes[0][0]:,}.")]
+        return [heading(kind), note(f"Each of the {n:,} records has {sizes[0][0]:,}.")]
     return [
         heading(kind),
         plots.columns(sizes, kind, "matches" if made.matches is not None else "records in the class"),
     ]
 
 
-def _changes(made: Anonymization) -> Markup:
-    few = np.arange(min(ROWS, made.n))
-    before = made.table.frame.iloc[few]
-    after = made.generalization.take(few).decode(suppressed=made.suppressed[few])
+def _changes(table: Table, generalization: Generalization, suppressed: np.ndarray) -> Markup:
+    few = np.arange(min(ROWS, table.n))
+    before = table.frame.iloc[few]
+    after = generalization.take(few).decode(suppressed=suppressed[few])
     rows = []
     for at in few.tolist():
         cells = []
-        for name in made.table.qi_columns:
+        for name in table.qi_columns:
             old, new = str(before[name].iloc[at]), str(after[name].iloc[at])
             cells.append(new if old == new else Markup("<i>{}</i>{}").format(_cut(old), _cut(new)))
         rows.append([at, *cells])
-    return grid(["", *made.table.qi_columns], rows)
+    return grid(["", *table.qi_columns], rows)
 
 
 def _cut(text: str) -> str:

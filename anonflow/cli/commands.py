@@ -262,12 +262,15 @@ def verify(
         typer.echo(answer.to_json())
     else:
         rows = [
-            [one.criterion, "holds" if one.holds else "FAILS", str(one.failed), one.detail] for one in answer
+            [one.criterion, one.verdict, "-" if one.holds is None else str(one.failed), one.detail]
+            for one in answer
         ]
         typer.echo(shown(["criterion", "verdict", "records failing", "how"], rows, right=[2]))
     for one in answer:
         if not one.holds:
             typer.echo(f"anonflow: {one.sentence()}", err=True)
+    for remark in answer.remarks:
+        typer.echo(f"anonflow: {remark}", err=True)
     return 0 if answer else 1
 
 
@@ -320,8 +323,9 @@ def compare(
     from anonflow import engine
     from anonflow.algorithms.budget import AUTO, check_budget
     from anonflow.algorithms.registry import algorithm_named
-    from anonflow.engine.owner.folder import check_target, write_whole
+    from anonflow.engine.owner.folder import check_target
     from anonflow.engine.report.report import comparison
+    from anonflow.whole_file import write_whole
 
     try:
         ks = list(dict.fromkeys(int(one) for one in k.split(",")))
@@ -352,12 +356,30 @@ def compare(
 
 @app.command()
 def algorithms(
+    name: Annotated[str | None, typer.Argument(help="A method, to list its options.", metavar="NAME")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> int:
-    """List the methods."""
-    from anonflow.algorithms.registry import REGISTRY
+    """List the methods, or the options of one."""
+    from anonflow.algorithms.registry import REGISTRY, algorithm_named
     from anonflow.cli.show import table
 
+    if name is not None:
+        told = [
+            {
+                "option": option.name,
+                "value": option.value_words(),
+                "default": option.default,
+                "meaning": option.sentence,
+            }
+            for option in algorithm_named(name).options.values()
+        ]
+        if as_json:
+            typer.echo(json.dumps(told, indent=2))
+        elif told:
+            typer.echo(table(list(told[0]), [[str(cell) for cell in row.values()] for row in told]))
+        else:
+            typer.echo(f"{name} has no options")
+        return 0
     fields = ("name", "family", "guarantee", "complexity", "paper", "summary")
     rows = [[str(getattr(method, field)) for field in fields] for method in REGISTRY.values()]
     if as_json:

@@ -58,7 +58,7 @@ def dashboard(
         from dataclasses import replace
 
         from anonflow.dashboards.server.accounts import add_account
-        from anonflow.dashboards.server.server import Server, Settings
+        from anonflow.dashboards.server.server import Server, ServerSettings
         from anonflow.dashboards.session.limits import HOSTED, MEGABYTE, Limits
     except ModuleNotFoundError as error:
         raise ParameterError(
@@ -70,7 +70,7 @@ def dashboard(
         add_account(users, add_user, _password(add_user))
         typer.echo(f"{add_user} may sign in; restart the server if it runs", err=True)
         return 0
-    settings = Settings(
+    settings = ServerSettings(
         start=file,
         address=address,
         port=port,

@@ -4,14 +4,15 @@ from anonflow.criteria.claim import Listing
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.evidence import Evidence, collect, subject_of
 from anonflow.criteria.graph import Bipartite, consistency_graph
-from anonflow.criteria.request import CRITERIA, Asked
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.request import CriterionRequest
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.criteria.verify import criteria_names, verify
 
 __all__ = [
     "CRITERIA",
-    "Asked",
     "Bipartite",
+    "CriterionRequest",
     "Evidence",
     "Finding",
     "Listing",

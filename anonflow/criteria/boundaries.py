@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from anonflow.criteria.covers import match_rows
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
+from anonflow.option import Option
 from anonflow.table import Domain
 
-__all__ = ["boundary", "pattern", "read_patterns"]
+__all__ = ["BOUNDARY", "PATTERN", "boundary", "pattern", "read_patterns"]
 
 _HIDDEN = frozenset("*1☆")
 _SHOWN = frozenset("0-_.□")
@@ -23,10 +25,10 @@ _SHOWN = frozenset("0-_.□")
 def boundary(evidence: Evidence) -> Finding:
     """Whether no value is generalized beyond its boundary, and no row beyond its limits.
 
-    Of an anonymization, row i is compared with original i: a violation is one cell (paper 3, Definition 5).
+    Of an anonymization, row i is compared with original i: a violation is one cell (Miller 2008, Definition 5).
     Of a release, a perfect matching must exist along edges that break no boundary and whose other columns
     are equal; with a certificate, along edges that it lists. ``max-width`` and ``max-set`` are limits of the
-    rows themselves. Suppressed rows, ``*`` throughout, break nothing (paper 3, section 4).
+    rows themselves. Suppressed rows, ``*`` throughout, break nothing (Miller 2008, section 4).
 
     Raises
     ------
@@ -204,7 +206,12 @@ def _meets(
     return good
 
 
-def pattern(evidence: Evidence, patterns: Any, fallback: Any = None) -> Finding:
+def pattern(
+    evidence: Evidence,
+    *,
+    patterns: Annotated[Any, Option("Patterns")] = None,
+    fallback: Annotated[Literal["none", "all", "strict"] | None, Option("Rows that no pattern fits")] = None,
+) -> Finding:
     """Whether every cell is a value or ``*``, and the ``*`` of every row are one of the patterns.
 
     Rows that are ``*`` throughout are suppressed ones. They follow a pattern where one hides everything and
@@ -214,11 +221,12 @@ def pattern(evidence: Evidence, patterns: Any, fallback: Any = None) -> Finding:
     Parameters
     ----------
     evidence : Evidence
-    patterns : object
-        As a method was given them; those that the evidence knows of where None.
+    patterns : "all", mapping or sequence, optional
+        The patterns, as the method takes them; what the method was given without it.
     fallback : {"none", "all", "strict"}, optional
-        What was to become of rows that no pattern can take, unless predicates say it. ``all``: to hide
-        everything is a pattern.
+        What was to become of rows that no pattern can take, unless predicates say it.
+
+        ``all``: to hide everything is a pattern.
 
     Raises
     ------
@@ -285,3 +293,19 @@ def pattern(evidence: Evidence, patterns: Any, fallback: Any = None) -> Finding:
         if strict:
             failing |= unlisted
     return Finding.of("pattern", failing, "published", "; ".join(parts))
+
+
+BOUNDARY = Criterion(
+    name="boundary",
+    check=boundary,
+    sentence="No value is generalized beyond its boundary, and no row beyond its limits.",
+    adds_up=False,
+    also={"constrained-k-anonymity": {}},
+)
+
+PATTERN = Criterion(
+    name="pattern",
+    check=pattern,
+    sentence="Every cell is a value or *, and the * of every row are one of the patterns.",
+    adds_up=False,
+)

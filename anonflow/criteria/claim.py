@@ -93,6 +93,29 @@ class Listing:
         """The published row of each entry, shape (E,), int32."""
         return np.repeat(np.arange(self.rows, dtype=np.int32), self.degrees)
 
+    def complete_components(self, n: int) -> np.ndarray | None:
+        """The component of each row, shape (n,), int64, if in all of them every row lists every original.
+
+        No draw changes which values the rows of such a component show. None if another component is among them.
+
+        Parameters
+        ----------
+        n : int
+            Number of originals.
+        """
+        if self.rows != n or self.strangers(n).any():
+            return None
+        degree = self.degrees
+        if not n or not degree.all():
+            return None
+        least = np.minimum.reduceat(self.end, self.start[:-1]).astype(np.int64)
+        # complete: all originals of a row are in rows with that row's least original, as many as it lists
+        label = np.full(n, -1, np.int64)
+        label[self.end] = least[self.row]
+        rows = np.bincount(least, minlength=n)
+        same = (label[self.end] == least[self.row]).all() and (degree == rows[least]).all()
+        return np.unique(least, return_inverse=True)[1].astype(np.int64) if same else None
+
     def _degree(self) -> int:
         """The degree of all rows, or -1."""
         d = int(self.degrees[0]) if self.rows else 0

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
 
-__all__ = ["class_sizes", "k_anonymity"]
+__all__ = ["K_ANONYMITY", "class_sizes", "k_anonymity"]
 
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
@@ -32,3 +33,13 @@ def k_anonymity(evidence: Evidence) -> Finding:
     failing = (sizes < k) & ~evidence.exempt
     detail = f"the smallest class has {int(kept.min())} rows" if len(kept) else "every row is * throughout"
     return Finding.of("k-anonymity", failing, "published", detail, {"k": k})
+
+
+K_ANONYMITY = Criterion(
+    name="k-anonymity",
+    check=k_anonymity,
+    sentence="Every published row reads the same on the quasi-identifiers as at least k - 1 others.",
+    promise="Every published row has the same quasi-identifiers as at least k - 1 others.",
+    covers_k=True,
+    also={"k-anonymous": {}},
+)

@@ -5,11 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.criteria.covers import perfect_flow
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.max_flow import cyclic_edges
 from anonflow.criteria.verification import Finding
 
-__all__ = ["concealment", "covered_by_k", "covers_k", "match_edges", "two_sided"]
+__all__ = [
+    "COVERED_BY_K",
+    "COVERS_K",
+    "K_CONCEALMENT",
+    "TWO_SIDED",
+    "concealment",
+    "covered_by_k",
+    "covers_k",
+    "match_edges",
+    "two_sided",
+]
 
 
 def match_edges(evidence: Evidence) -> np.ndarray | None:
@@ -27,7 +38,7 @@ def match_edges(evidence: Evidence) -> np.ndarray | None:
 
     Notes
     -----
-    Definition 6 and Algorithm 4 of paper 4. With copies merged, an edge stands for all pairs of copies, and
+    Definition 6 and Algorithm 4 of Tassa 2012. With copies merged, an edge stands for all pairs of copies, and
     by symmetry all of them are matches or none.
     """
     flow = perfect_flow(evidence)
@@ -39,7 +50,7 @@ def match_edges(evidence: Evidence) -> np.ndarray | None:
 
 
 def covered_by_k(evidence: Evidence) -> Finding:
-    """(1,k): every original is covered by at least k published rows (paper 4, Definition 4).
+    """(1,k): every original is covered by at least k published rows (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -52,7 +63,7 @@ def covered_by_k(evidence: Evidence) -> Finding:
 
 
 def covers_k(evidence: Evidence) -> Finding:
-    """(k,1): every published row covers at least k originals (paper 4, Definition 4).
+    """(k,1): every published row covers at least k originals (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -69,7 +80,7 @@ def covers_k(evidence: Evidence) -> Finding:
 
 
 def two_sided(evidence: Evidence) -> Finding:
-    """(k,k): both (1,k) and (k,1) (paper 4, Definition 4).
+    """(k,k): both (1,k) and (k,1) (Tassa 2012, Definition 4).
 
     Raises
     ------
@@ -91,7 +102,7 @@ def two_sided(evidence: Evidence) -> Finding:
 
 
 def concealment(evidence: Evidence) -> Finding:
-    """k-concealment: every original has at least k matches (paper 4, Definition 6).
+    """k-concealment: every original has at least k matches (Tassa 2012, Definition 6).
 
     A match is a published row on an edge of a perfect matching. Where fewer than k rows are ``*`` throughout,
     it is enough that all originals have k matches among the other rows, but for those suppressed records (of
@@ -135,3 +146,48 @@ def _originals(criterion: str, evidence: Evidence, edges: np.ndarray, k: int, wh
             if failing.sum() <= allowed:
                 failing[:] = False
     return Finding.of(criterion, failing, "original", detail, {"k": k})
+
+
+_NO_MATCHES = (
+    "Covering is not matching: who knows that everybody is in the table can rule out rows that lie on no complete "
+    "matching, and may be left with one. Publish k-concealment or a k-regular release instead."
+)
+
+COVERED_BY_K = Criterion(
+    name="(1,k)",
+    check=covered_by_k,
+    sentence="Every original is covered by at least k published rows.",
+    promise="Every original is covered by at least k published rows.",
+    warning=_NO_MATCHES,
+    also={"(1,k)-anonymity": {}},
+)
+
+COVERS_K = Criterion(
+    name="(k,1)",
+    check=covers_k,
+    sentence="Every published row covers at least k originals.",
+    promise="Every published row covers at least k originals.",
+    warning=_NO_MATCHES,
+    covers_k=True,
+    also={"(k,1)-anonymity": {}},
+)
+
+TWO_SIDED = Criterion(
+    name="(k,k)",
+    check=two_sided,
+    sentence="Both (1,k) and (k,1).",
+    promise="Every original is covered by at least k published rows, and every published row covers at least k originals.",
+    warning=_NO_MATCHES,
+    covers_k=True,
+    also={"(k,k)-anonymity": {}},
+)
+
+K_CONCEALMENT = Criterion(
+    name="k-concealment",
+    check=concealment,
+    sentence="Every original has at least k matches: rows on a perfect matching of who covers whom.",
+    promise="Every original could be matched with at least k published rows in some complete matching; how likely "
+    "each of them is, is not promised.",
+    warning="The matches of a k-concealed record are not equally likely. Who runs the method with other seeds, in "
+    "polynomial time, named the right row for 0.34 of the people at k = 5, where 1/k is 0.20.",
+)

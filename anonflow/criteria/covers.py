@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonflow.criteria.claim import Listing
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
-from anonflow.criteria.graph import Bipartite, Merged, merge, runs
+from anonflow.criteria.graph import Bipartite, DistinctRows, merge, runs
 from anonflow.criteria.max_flow import largest_flow, matched_all
 from anonflow.criteria.verification import Finding
 
-__all__ = ["Matching", "covers", "match_rows", "perfect_flow"]
+__all__ = ["COVERS", "Matching", "covers", "match_rows", "perfect_flow"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
 
 
 def _with_equal_rest(
-    evidence: Evidence, originals: Merged, published: Merged
+    evidence: Evidence, originals: DistinctRows, published: DistinctRows
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Edges between distinct (record, other columns) on both sides, and each one's edge of the graph.
 
@@ -192,3 +193,10 @@ def perfect_flow(evidence: Evidence) -> np.ndarray | None:
     unlimited = np.full(graph.edges, evidence.n, np.int64)
     flow = largest_flow(graph.originals.count, graph.published.count, graph.end, graph.box, unlimited)
     return flow.edge if flow.value == evidence.n else None
+
+
+COVERS = Criterion(
+    name="covers",
+    check=covers,
+    sentence="Every generalized record covers its own original.",
+)

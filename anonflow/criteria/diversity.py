@@ -5,20 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from anonflow.criteria.claim import Listing
 from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.concealment import match_edges
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence, joint_codes
 from anonflow.criteria.verification import Finding
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.option import Option
 from anonflow.table.domain import WHOLE
 
-__all__ = ["Spread", "diversity", "earth_mover", "spread"]
+__all__ = [
+    "ENTROPY_L_DIVERSITY",
+    "L_DIVERSITY",
+    "P_SENSITIVITY",
+    "RECURSIVE_L_DIVERSITY",
+    "T_CLOSENESS",
+    "Spread",
+    "diversity",
+    "earth_mover",
+    "judged",
+    "spread",
+]
 
 _SLACK = 1e-12
 """Rounding of entropies and distances that is let pass."""
@@ -43,6 +57,10 @@ class Spread:
         The values. Never to be printed.
     overall : numpy.ndarray, shape (V,), int64
         Occurrences in the whole table.
+    read_off : {"lists", "classes", "equal rows", "covers"}
+        How it is known which rows belong together: by the lists or the classes of a certificate, as rows that read the
+        same, or as rows that cover an original on a perfect matching. The last two say nothing of what running
+        the method again tells.
     """
 
     counts: csr_array
@@ -50,6 +68,7 @@ class Spread:
     side: str
     texts: tuple[str, ...]
     overall: np.ndarray
+    read_off: str = "classes"
 
     @property
     def sizes(self) -> np.ndarray:
@@ -86,8 +105,7 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
 
     Notes
     -----
-    specifications.md, section 6: Machanavajjhala et al. 2006 (l-diversity), Truta and Vinay 2006
-    (p-sensitivity), Li et al. 2007 (t-closeness).
+    Machanavajjhala 2006 (l-diversity), Truta 2006 (p-sensitivity), Li 2007 (t-closeness): docs/reference/departures.md, Diversity.
     """
     column = parameters.get("column")
     if column is not None and column not in evidence.table.other_columns:
@@ -100,13 +118,15 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     findings = []
     for each in columns:
         shown = spread(evidence, str(each), parameters.get("per"))
-        good, detail = _judged(shown, name, parameters)
+        good, detail = judged(shown, name, parameters)
         failing = np.zeros(evidence.n, bool)
         member = shown.members >= 0
         failing[member] = ~good[shown.members[member]]
         asked = {**parameters, "column": str(each)}
         where = "classes" if shown.side == "published" else "matches"
         detail = f"column {each!r}, values on the rows of {where}: {detail}"
+        if not failing.any():
+            detail += _worth(shown, evidence)
         if failing.any() and where == "classes" and not parameters.get("per") and evidence.guarantee is None:
             detail += "; of a freeform release ask for per=matches"
         findings.append(Finding.of(name, failing, shown.side, detail, asked))
@@ -127,22 +147,30 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     Returns
     -------
     Spread
-        Matches are the rows that list an original in the certificate, else (and where the certificate says that rows
-        were widened beyond its lists) all rows on an edge of a perfect matching. Exempt rows show nothing.
+        Matches are the rows that list an original in the certificate (a release carries its own), else all rows on an
+        edge of a perfect matching. Exempt rows show nothing.
 
     Raises
     ------
     ParameterError
-        If an anonymization's matches are meant: values are on rows only after the draw.
+        If an anonymization's matches are meant, and a draw would change what they show.
     DataError
         If the release lacks the column, or the consistency graph is too large.
+
+    Notes
+    -----
+    The criteria and the attacker `homogeneity` both count here. Who runs the method again tells matches from rows that
+    merely cover, so values are counted on the lists wherever they are known.
     """
     per = per or _usual(evidence)
     drawn = evidence.frame is not None
+    fixed = None
     if not drawn and evidence.listing is not None:
-        raise ParameterError(
-            "the diversity of a k-regular result is a property of its release: draw it first"
-        )
+        fixed = evidence.listing.complete_components(evidence.n)
+        if fixed is None:
+            raise ParameterError(
+                "the diversity of a k-regular result is a property of its release: draw it first"
+            )
     if evidence.frame is not None and column not in evidence.frame.columns:
         raise DataError(f"column {column!r}: missing from the release")
     originals = evidence.table.frame[column]
@@ -151,18 +179,17 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     seen = ~evidence.exempt
     values = len(texts)
     overall = np.bincount(original, minlength=values).astype(np.int64)
-    if per == "class":
-        labels = evidence.classes
+    known = tuple(texts), overall
+    if per == "class" or fixed is not None:
+        certified = fixed if fixed is not None else evidence.drawn_classes
+        labels = evidence.classes if certified is None else certified
         members = np.where(seen, labels, -1)
         counts = _table(labels[seen], shown[seen], (int(labels.max()) + 1, values))
-        return Spread(counts, members, "published", tuple(texts), overall)
-    if evidence.certified and evidence.listing is not None and not evidence.extra:
-        listing = evidence.listing
-        keep = seen[listing.row]
-        inside = (listing.end >= 0) & (listing.end < evidence.n)
-        keep &= inside
-        counts = _table(listing.end[keep], shown[listing.row[keep]], (evidence.n, values))
-        return Spread(counts, np.arange(evidence.n), "original", tuple(texts), overall)
+        return Spread(counts, members, "published", *known, "equal rows" if certified is None else "classes")
+    if evidence.lists is not None:
+        return Spread(
+            _on_lists(evidence.lists, shown, seen, values), np.arange(evidence.n), "original", *known, "lists"
+        )
     graph = evidence.graph
     matches = match_edges(evidence)
     if matches is None:
@@ -171,7 +198,26 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     edges = (np.ones(int(matches.sum()), np.int64), (graph.end[matches], graph.box[matches]))
     per_box = _table(graph.published.label[seen], shown[seen], (v, values))
     counts = csr_array(csr_array(edges, shape=(u, v)) @ per_box)
-    return Spread(counts, graph.originals.label, "original", tuple(texts), overall)
+    return Spread(counts, graph.originals.label, "original", *known, "covers")
+
+
+def _on_lists(lists: Listing, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
+    """How often each value is on the rows that list an original, shape (n, V)."""
+    n = len(shown)
+    keep = seen[lists.row] & (lists.end >= 0) & (lists.end < n)
+    return _table(lists.end[keep], shown[lists.row[keep]], (n, values))
+
+
+def _worth(shown: Spread, evidence: Evidence) -> str:
+    """Against whom a criterion holds that was read off the published rows alone."""
+    if shown.read_off == "covers":
+        return f"; {_NO_RERUN}"
+    if shown.read_off == "equal rows" and evidence.guarantee is None and evidence.frame is not None:
+        return f"; of a method that draws along matches it {_NO_RERUN}"
+    return ""
+
+
+_NO_RERUN = "holds only against attackers who cannot rerun the method"
 
 
 def _usual(evidence: Evidence) -> str:
@@ -190,8 +236,23 @@ def _table(group: np.ndarray, value: np.ndarray, shape: tuple[int, int]) -> csr_
     return csr_array((count.astype(np.int64), (key // shape[1], key % shape[1])), shape=shape)
 
 
-def _judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-    """Which groups are diverse enough; empty groups show nothing and are."""
+def judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.ndarray, str]:
+    """Which groups are diverse enough, shape (g,), bool, and what is to be said of them.
+
+    Parameters
+    ----------
+    shown : Spread
+        Groups without rows show nothing, and are diverse.
+    name : str
+        One of the criteria of :func:`diversity`.
+    parameters : mapping
+        What it needs.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`earth_mover`.
+    """
     sizes = shown.sizes
     full = sizes > 0
     counts = shown.counts.tocsr()[np.flatnonzero(full)]
@@ -331,3 +392,108 @@ def _along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndar
     height = np.asarray(tree.height, float) / max(int(tree.height[0]), 1)
     cost: np.ndarray = (height * np.minimum(surplus, want)).sum(axis=1)
     return cost
+
+
+Column = Annotated[str | None, Option("Sensitive column")]
+Per = Annotated[Literal["class", "matches"] | None, Option("Rows that belong together")]
+
+
+def _given(**parameters: Any) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if value is not None}
+
+
+def p_sensitivity(
+    evidence: Evidence,
+    *,
+    p: Annotated[float, Option("p: distinct values", least=1)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the number of distinct values."""
+    return diversity(evidence, "p-sensitivity", _given(p=p, column=column, per=per))
+
+
+def l_diversity(
+    evidence: Evidence,
+    *,
+    l: Annotated[float, Option("l", least=1, step=0.5)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the share of the most frequent value."""
+    return diversity(evidence, "l-diversity", _given(l=l, column=column, per=per))
+
+
+def entropy_l_diversity(
+    evidence: Evidence,
+    *,
+    l: Annotated[float, Option("l", least=1, step=0.5)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the entropy of the values."""
+    return diversity(evidence, "entropy-l-diversity", _given(l=l, column=column, per=per))
+
+
+def recursive_l_diversity(
+    evidence: Evidence,
+    *,
+    l: Annotated[float, Option("l", least=1, whole=True)],
+    c: Annotated[float, Option("c", least=0, step=0.5)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the most frequent value against the rare ones."""
+    return diversity(evidence, "recursive-l-diversity", _given(l=l, c=c, column=column, per=per))
+
+
+def t_closeness(
+    evidence: Evidence,
+    *,
+    t: Annotated[float, Option("t: distance", least=0, step=0.05)],
+    column: Column = None,
+    per: Per = None,
+    distance: Annotated[Literal["numeric", "equal", "hierarchy"] | None, Option("Distance of values")] = None,
+    hierarchy: Any = None,
+) -> list[Finding]:
+    """:func:`diversity` by the distance from the whole table."""
+    parameters = _given(t=t, column=column, per=per, distance=distance, hierarchy=hierarchy)
+    return diversity(evidence, "t-closeness", parameters)
+
+
+P_SENSITIVITY = Criterion(
+    name="p-sensitivity",
+    check=p_sensitivity,
+    sentence="The rows that may be a person's show at least p different values.",
+    adds_up=False,
+    also={"distinct-l-diversity": {"l": "p"}},
+)
+
+L_DIVERSITY = Criterion(
+    name="l-diversity",
+    check=l_diversity,
+    sentence="No value is on more than one in l of the rows that may be a person's.",
+    adds_up=False,
+    also={"frequency-l-diversity": {}},
+)
+
+ENTROPY_L_DIVERSITY = Criterion(
+    name="entropy-l-diversity",
+    check=entropy_l_diversity,
+    sentence="The values on these rows are as mixed as l equally frequent ones.",
+    adds_up=False,
+)
+
+RECURSIVE_L_DIVERSITY = Criterion(
+    name="recursive-l-diversity",
+    check=recursive_l_diversity,
+    sentence="The most frequent value is rarer than c times the l-th and rarer ones together.",
+    adds_up=False,
+)
+
+T_CLOSENESS = Criterion(
+    name="t-closeness",
+    check=t_closeness,
+    sentence="The values on these rows are distributed as in the whole table, within a distance of t.",
+    adds_up=False,
+)

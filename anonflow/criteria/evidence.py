@@ -15,7 +15,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table, equal_columns
 from anonflow.table.domain import WHOLE
-from anonflow.table.marks import cell_text
+from anonflow.table.marks import coded_texts, joint_codes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,8 @@ class Subject:
         What a pattern-guided method was given.
     fallback : object
         Likewise, for rows that no pattern can take.
+    certificate : Certificate or None
+        The owner's, that a release in memory carries.
     """
 
     rows: int
@@ -55,6 +57,7 @@ class Subject:
     guarantee: str | None = None
     patterns: Any = None
     fallback: Any = None
+    certificate: Any = None
 
 
 def subject_of(subject: Any) -> Subject:
@@ -75,9 +78,9 @@ def subject_of(subject: Any) -> Subject:
     import pandas as pd
 
     if isinstance(subject, str | PathLike):
-        from anonflow.table.read import read_frame
+        from anonflow.table.spreadsheets import read_published
 
-        subject = read_frame(subject)
+        subject = read_published(subject)
     if isinstance(subject, pd.DataFrame):
         return Subject(len(subject), None, subject)
     certificate = getattr(subject, "certificate", None)
@@ -104,7 +107,7 @@ def subject_of(subject: Any) -> Subject:
         )
     frame = getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):
-        return Subject(len(frame), None, frame, k=k, guarantee=guarantee)
+        return Subject(len(frame), None, frame, k=k, guarantee=guarantee, certificate=certificate)
     raise ParameterError(
         f"cannot verify a {type(subject).__name__}; give an anonymization, a release, its frame or its file"
     )
@@ -133,10 +136,10 @@ class Evidence:
         Whether the listing is a certificate for a release.
     k : int or None
     patterns, fallback : object
-    extra : bool
-        Whether the certificate says that rows cover more than it lists, for the sake of diversity.
     guarantee : str or None
         The criterion that the method promises, where that is known.
+    certificate : Certificate, matrix of matches, or None
+        What the rows were drawn along: the certificate that was given, else the one that the release carries.
     """
 
     table: Table
@@ -150,8 +153,8 @@ class Evidence:
     k: int | None
     patterns: Any = None
     fallback: Any = None
-    extra: bool = False
     guarantee: str | None = None
+    certificate: Any = None
 
     @property
     def n(self) -> int:
@@ -171,6 +174,24 @@ class Evidence:
         return self.k
 
     @cached_property
+    def lists(self) -> Listing | None:
+        """The originals that each row was drawn from, by the certificate; None without one that lists them."""
+        if self.certified or self.certificate is None:
+            return self.listing if self.certified else None
+        return Listing.of(self.certificate, self.n)
+
+    @cached_property
+    def drawn_classes(self) -> np.ndarray | None:
+        """The class that each row was drawn in, by the certificate, shape (n,); None without one, or without classes.
+
+        Two classes may read the same: who runs the method again tells them apart.
+        """
+        label = getattr(self.certificate, "row_list", None)
+        if label is None or self.guarantee is None or "k-anonymity" not in self.guarantee:
+            return None
+        return np.unique(label, return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
     def exempt(self) -> np.ndarray:
         """Blank rows that need no company: all of them where they are fewer than k, else none."""
         blanks = int(self.blank.sum())
@@ -185,7 +206,9 @@ class Evidence:
         """Labels of published rows whose quasi-identifiers read the same, shape (n,), int64."""
         if self.frame is None:
             return self.published.classes()
-        return equal_columns([_codes(self.frame[name], {}, False) for name in self.table.qi_columns], self.n)
+        return equal_columns(
+            [coded_texts(self.frame[name], {}, False) for name in self.table.qi_columns], self.n
+        )
 
     @cached_property
     def others(self) -> tuple[str, ...]:
@@ -271,6 +294,9 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     # a k-concealed release has no matches that could be listed: its certificate says k and criterion only
     certified = certificate is not None and bool(getattr(certificate, "complete", True))
     listing = Listing.of(certificate, subject.rows) if certified else subject.listing
+    drawn = certificate if certificate is not None else subject.certificate
+    if len(getattr(drawn, "row_list", range(subject.rows))) != subject.rows:
+        drawn = None  # of another release
     common = {
         "listing": listing,
         "certified": certified,
@@ -278,7 +304,7 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
         "patterns": subject.patterns,
         "fallback": subject.fallback,
     }
-    common["extra"] = bool(getattr(certificate, "extra_covers", False))
+    common["certificate"] = drawn if getattr(drawn, "complete", True) else None
     common["guarantee"] = subject.guarantee or getattr(certificate, "criterion", None)
     if subject.generalization is not None:
         suppressed = subject.suppressed
@@ -289,7 +315,7 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     frame = subject.frame
     assert frame is not None
     _check_columns(table, frame)
-    published = Generalization.parse(frame, table.domains)
+    published = Generalization.parse(frame, table.domains, canonical=True)
     suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
     return Evidence(table, table.records, published, False, frame, suppressed, **common)
 
@@ -301,39 +327,6 @@ def _stars(cells: pd.Series) -> np.ndarray:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     return (cells == WHOLE).to_numpy(dtype=bool, na_value=False)
-
-
-def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
-    """Codes of the values of a column, the same for originals and published rows.
-
-    Numbers are compared as numbers also where one of the two is text, as in a CSV file.
-
-    Returns
-    -------
-    texts : dict
-        Text -> code.
-    original, shown : numpy.ndarray, int64
-    """
-    import pandas as pd
-
-    numeric = any(
-        pd.api.types.is_numeric_dtype(c.dtype) and not pd.api.types.is_bool_dtype(c.dtype)
-        for c in (original, shown)
-    )
-    texts: dict[str, int] = {}
-    sides = [_codes(cells, texts, numeric) for cells in (original, shown)]
-    return texts, sides[0], sides[1]
-
-
-def _codes(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
-    """The code of each cell's text; texts that are not known yet are added."""
-    import pandas as pd
-
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(cells.cat.categories.dtype)
-    at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
-    return np.array(codes, np.int64)[at]
 
 
 def _check_columns(table: Table, frame: pd.DataFrame) -> None:

@@ -17,7 +17,7 @@ from anonflow.generalization import Generalization
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
-__all__ = ["EDGE_LIMIT", "Bipartite", "Merged", "consistency_graph", "covered_pairs", "merge", "runs"]
+__all__ = ["EDGE_LIMIT", "Bipartite", "DistinctRows", "consistency_graph", "covered_pairs", "merge", "runs"]
 
 EDGE_LIMIT = 250_000_000
 """More edges than this are refused: 32-bit places of edges and a few GiB would not do."""
@@ -32,7 +32,7 @@ _ALL = ~np.uint64(0)
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class DistinctRows:
     """Equal rows of something, merged.
 
     Attributes
@@ -86,7 +86,7 @@ class Bipartite:
 
     Attributes
     ----------
-    originals, published : Merged
+    originals, published : DistinctRows
         u distinct originals and v distinct generalized records.
     start : numpy.ndarray, shape (v + 1,), int64
         The edges of generalized record b are ``end[start[b]:start[b + 1]]``.
@@ -94,8 +94,8 @@ class Bipartite:
         The distinct original of each edge, ascending within a generalized record.
     """
 
-    originals: Merged
-    published: Merged
+    originals: DistinctRows
+    published: DistinctRows
     start: np.ndarray
     end: np.ndarray
 
@@ -128,7 +128,7 @@ class Bipartite:
         return of_original.astype(np.int64), of_box.astype(np.int64)
 
 
-def merge(rows: list[np.ndarray], n: int) -> Merged:
+def merge(rows: list[np.ndarray], n: int) -> DistinctRows:
     """Merge the equal columns of a matrix given by its rows, in lexicographic order, O(rows n log n).
 
     Parameters
@@ -138,7 +138,7 @@ def merge(rows: list[np.ndarray], n: int) -> Merged:
     """
     label = equal_columns(rows, n)
     _, first, count = np.unique(label, return_index=True, return_counts=True)
-    return Merged(label, first.astype(np.int64), count.astype(np.int64))
+    return DistinctRows(label, first.astype(np.int64), count.astype(np.int64))
 
 
 def consistency_graph(
@@ -168,7 +168,7 @@ def consistency_graph(
 
     Notes
     -----
-    Definition 1 and section 4.2 of paper 4 (k-concealment).
+    Definition 1 and section 4.2 of Tassa 2012 (k-concealment).
     """
     few_first = sorted(range(records.q), key=lambda a: records.domains[a].size)
     originals = merge([records.codes[:, a] for a in few_first], records.n)

@@ -10,11 +10,11 @@ from scipy.sparse.csgraph import connected_components, maximum_bipartite_matchin
 
 from anonflow.errors import DataError
 
-__all__ = ["Flow", "cyclic_edges", "largest_flow", "matched_all"]
+__all__ = ["MaxFlow", "cyclic_edges", "largest_flow", "matched_all"]
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class MaxFlow:
     """A maximum flow.
 
     Attributes
@@ -48,7 +48,7 @@ def largest_flow(
     right: np.ndarray,
     capacity: np.ndarray,
     need: int = 1,
-) -> Flow:
+) -> MaxFlow:
     """A maximum flow from the left to the right side, by Dinic's algorithm (scipy).
 
     Parameters
@@ -63,7 +63,7 @@ def largest_flow(
 
     Returns
     -------
-    Flow
+    MaxFlow
         Where there are very many edges, a random share of them is tried first: what fits through it fits.
 
     Raises
@@ -75,14 +75,14 @@ def largest_flow(
     if max(int(supply.sum()), int(demand.sum())) >= 2**31:
         raise DataError("the table is too large for one flow; verify it with the owner's certificate")
     if not len(left):
-        return Flow(0, np.zeros(0, np.int64), supply.astype(np.int64), demand.astype(np.int64))
+        return MaxFlow(0, np.zeros(0, np.int64), supply.astype(np.int64), demand.astype(np.int64))
     if len(left) > _MANY:
         kept = _thinned(u, v, left, right, _KEPT + 4 * need)
         tried = _dinic(supply, demand, left[kept], right[kept], capacity[kept])
         if tried.value == min(int(supply.sum()), int(demand.sum())):
             edge = np.zeros(len(left), np.int64)
             edge[kept] = tried.edge
-            return Flow(tried.value, edge, tried.unsent, tried.unmet)
+            return MaxFlow(tried.value, edge, tried.unsent, tried.unmet)
     return _dinic(supply, demand, left, right, capacity)
 
 
@@ -95,7 +95,7 @@ def _thinned(u: int, v: int, left: np.ndarray, right: np.ndarray, kept: int) -> 
 
 def _dinic(
     supply: np.ndarray, demand: np.ndarray, left: np.ndarray, right: np.ndarray, capacity: np.ndarray
-) -> Flow:
+) -> MaxFlow:
     u, v = len(supply), len(demand)
     source, sink = u + v, u + v + 1
     tail = np.concatenate([left, u + np.arange(v), np.full(u, source)])
@@ -114,7 +114,7 @@ def _dinic(
     edge = flow.data[inner][place].astype(np.int64)
     sent = np.bincount(left, edge, u).astype(np.int64)
     met = np.bincount(right, edge, v).astype(np.int64)
-    return Flow(int(result.flow_value), edge, supply - sent, demand - met)
+    return MaxFlow(int(result.flow_value), edge, supply - sent, demand - met)
 
 
 def matched_all(left: np.ndarray, right: np.ndarray, n: int) -> bool:
@@ -150,7 +150,7 @@ def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.n
     Notes
     -----
     Every edge leads from left to right and the used ones back as well; exchanging along a directed cycle
-    gives another perfect matching, and every one is reached so (paper 4, Proposition 10 and Algorithm 4).
+    gives another perfect matching, and every one is reached so (Tassa 2012, Proposition 10 and Algorithm 4).
     """
     tail = np.concatenate([left, u + right[used].astype(np.int64)])
     head = np.concatenate([u + right.astype(np.int64), left[used]])

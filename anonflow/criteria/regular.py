@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.criteria.claim import Listing
+from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.max_flow import largest_flow
 from anonflow.criteria.verification import Finding
 
-__all__ = ["k_regular", "regular_by_flow", "regular_by_listing"]
+__all__ = ["K_REGULAR", "k_regular", "regular_by_flow", "regular_by_listing"]
 
 
 def k_regular(evidence: Evidence) -> Finding:
@@ -33,7 +34,7 @@ def regular_by_flow(evidence: Evidence) -> Finding:
     """k-regularity from the consistency graph alone.
 
     A k-regular subgraph exists if and only if a flow of n k fits through the graph with capacity one for an
-    edge and k for a record (paper 2, section 3.1, Figure 4). Equal records are merged, exactly: an edge
+    edge and k for a record (Murakami 2018, section 3.1, Figure 4). Equal records are merged, exactly: an edge
     between m and c copies has capacity m c. Rows exempt from company (fewer than k, ``*`` throughout) take
     up to k from one original: whatever assignment is drawn, no other row is anybody's with probability
     above 1/k.
@@ -118,3 +119,16 @@ def _irregular(evidence: Evidence, listing: Listing, k: int) -> np.ndarray:
         elif few:
             bad |= alone & ~evidence.blank
     return bad
+
+
+K_REGULAR = Criterion(
+    name="k-regular",
+    check=k_regular,
+    sentence="The graph of who covers whom contains k perfect matchings without a common edge.",
+    promise="Every published row has k originals that could be its own, and the one that is was drawn so that each "
+    "has probability exactly 1/k, for whoever knows the quasi-identifiers of everybody in the table.",
+    warning="Who knows for certain which rows belong to some people can rule out choices for others: "
+    "heterogeneous generalization loses more by this than classes of equal rows do.",
+    covers_k=True,
+    also={"k-regularity": {}},
+)

@@ -3,58 +3,31 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import ParameterError
+from anonflow.option import NEEDED
 
-__all__ = ["CRITERIA", "DIVERSITY", "Asked", "read_criteria"]
+__all__ = ["DIVERSITY", "CriterionRequest", "read_criteria"]
 
-CRITERIA: dict[str, tuple[str, ...]] = {
-    "covers": (),
-    "k-anonymity": (),
-    "(1,k)": (),
-    "(k,1)": (),
-    "(k,k)": (),
-    "k-concealment": (),
-    "k-regular": (),
-    "boundary": (),
-    "pattern": ("patterns", "fallback"),
-    "p-sensitivity": ("p", "column", "per"),
-    "l-diversity": ("l", "column", "per"),
-    "entropy-l-diversity": ("l", "column", "per"),
-    "recursive-l-diversity": ("l", "c", "column", "per"),
-    "t-closeness": ("t", "column", "per", "distance", "hierarchy"),
-}
-"""The criteria and the parameters each takes besides k; a bare number stands for the first."""
+DIVERSITY = tuple(name for name, criterion in CRITERIA.items() if criterion.of_a_column)
 
-DIVERSITY = tuple(name for name, parameters in CRITERIA.items() if "column" in parameters)
-
-_OTHER_NAMES = {
-    "k-anonymous": "k-anonymity",
-    "(1,k)-anonymity": "(1,k)",
-    "(k,1)-anonymity": "(k,1)",
-    "(k,k)-anonymity": "(k,k)",
-    "k-regularity": "k-regular",
-    "distinct-l-diversity": "p-sensitivity",
-    "frequency-l-diversity": "l-diversity",
-    "constrained-k-anonymity": "boundary",
-}
 _CALL = re.compile(r"(?P<name>.+?)\((?P<values>[^()]*=[^()]*)\)")
 
 
 @dataclass(frozen=True)
-class Asked:
+class CriterionRequest:
     """One criterion with its parameters."""
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_criteria(criteria: Any, guarantee: str | None) -> list[Asked]:
+def read_criteria(criteria: Any, guarantee: str | None) -> list[CriterionRequest]:
     """The criteria that a user names, each with its parameters.
 
     Parameters
@@ -67,7 +40,7 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[Asked]:
 
     Returns
     -------
-    list of Asked
+    list of CriterionRequest
         Without repetitions.
 
     Raises
@@ -75,10 +48,10 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[Asked]:
     ParameterError
         If a name or parameter is unknown, or missing, or a guarantee is asked of something that makes none.
     """
-    items = [criteria] if isinstance(criteria, str | Mapping | Asked) else criteria
+    items = [criteria] if isinstance(criteria, str | Mapping | CriterionRequest) else criteria
     if not isinstance(items, Iterable):
         raise ParameterError("criteria are a name or a list of names, such as ['covers', 'k-regular']")
-    asked: list[Asked] = []
+    asked: list[CriterionRequest] = []
     for item in items:
         for one in _read_item(item, guarantee):
             if one not in asked:
@@ -88,8 +61,8 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[Asked]:
     return asked
 
 
-def _read_item(item: Any, guarantee: str | None) -> list[Asked]:
-    if isinstance(item, Asked):
+def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
+    if isinstance(item, CriterionRequest):
         return [_checked(item.name, dict(item.parameters))]
     if isinstance(item, Mapping):
         return [_checked(str(name), _values(str(name), given)) for name, given in item.items()]
@@ -110,16 +83,16 @@ def _read_item(item: Any, guarantee: str | None) -> list[Asked]:
 
 
 def _values(name: str, given: Any) -> dict[str, Any]:
-    if _canonical(name) == "pattern" and isinstance(given, Mapping) and "patterns" not in given:
-        return {"patterns": given}  # predicates, as they are given to the method
+    options = tuple(CRITERIA[_canonical(name)].options.values()) if _canonical(name) in CRITERIA else ()
     if isinstance(given, Mapping):
+        if len(options) == 1 and options[0].kind is None and options[0].name not in given:
+            return {options[0].name: given}  # predicates, as they are given to the method
         return {str(key).replace("-", "_"): value for key, value in given.items()}
-    known = CRITERIA.get(_canonical(name), ())
     if given is None:
         return {}
-    if not known:
+    if not options:
         raise ParameterError(f"criterion {name!r} takes no parameter")
-    return {known[0]: given}
+    return {options[0].name: given}
 
 
 def _value(text: str) -> Any:
@@ -133,33 +106,27 @@ def _value(text: str) -> Any:
 
 def _canonical(name: str) -> str:
     plain = re.sub(r"\s+", "", name) if name.startswith("(") else name
-    return _OTHER_NAMES.get(plain, plain)
+    return next((one.name for one in CRITERIA.values() if plain in one.also), plain)
 
 
-def _checked(name: str, parameters: dict[str, Any]) -> Asked:
+def _checked(name: str, parameters: dict[str, Any]) -> CriterionRequest:
     known_as = _canonical(name)
     if known_as not in CRITERIA:
         near = difflib.get_close_matches(name, CRITERIA, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(CRITERIA)}, guarantee"
         raise ParameterError(f"unknown criterion {name[:40]!r} ({hint})")
-    if name == "distinct-l-diversity" and "l" in parameters:
-        parameters["p"] = parameters.pop("l")
-    allowed = CRITERIA[known_as]
-    for key in parameters:
-        if key not in allowed:
-            takes = f"takes {', '.join(allowed)}" if allowed else "takes no parameter"
+    options = CRITERIA[known_as].options
+    renamed = CRITERIA[known_as].also.get(name, {})
+    parameters = {renamed.get(key, key): value for key, value in parameters.items()}
+    for key, value in parameters.items():
+        if key not in options:
+            takes = f"takes {', '.join(options)}" if options else "takes no parameter"
             raise ParameterError(f"criterion {known_as!r}: unknown parameter {key[:40]!r}; it {takes}")
-    for key, least in (("p", 1), ("l", 1), ("c", 0), ("t", 0)):
-        if key not in allowed:
-            continue
-        value = parameters.get(key)
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not number or value < least:  # type: ignore[operator]
-            raise ParameterError(
-                f"criterion {known_as!r}: needs {key}, a number of at least {least}: {known_as}({key}=...)"
-            )
-    if known_as == "recursive-l-diversity" and int(parameters["l"]) != parameters["l"]:
-        raise ParameterError("criterion 'recursive-l-diversity': l is a whole number")
-    if parameters.get("per") not in (None, "class", "matches"):
-        raise ParameterError(f"criterion {known_as!r}: per is class or matches")
-    return Asked(known_as, parameters)
+        if options[key].default is not NEEDED and (problem := options[key].problem(value)):
+            raise ParameterError(f"criterion {known_as!r}: {key} {problem}")
+    for key in CRITERIA[known_as].needed:
+        problem = options[key].problem(parameters.get(key))
+        if problem is not None:
+            words = problem.removeprefix("must be ")
+            raise ParameterError(f"criterion {known_as!r}: needs {key}, {words}: {known_as}({key}=...)")
+    return CriterionRequest(known_as, parameters)

@@ -27,7 +27,8 @@ class Finding:
     Attributes
     ----------
     criterion : str
-    holds : bool
+    holds : bool or None
+        None where it could not be checked: no answer, and no pass.
     failed : int
         Number of records that fail; 0 where the criterion holds.
     side : {"published", "original", ""}
@@ -41,7 +42,7 @@ class Finding:
     """
 
     criterion: str
-    holds: bool
+    holds: bool | None
     failed: int = 0
     side: str = ""
     positions: tuple[int, ...] = ()
@@ -83,8 +84,15 @@ class Finding:
             dict(parameters or {}),
         )
 
+    @property
+    def verdict(self) -> str:
+        """``holds``, ``FAILS`` or ``not checked``."""
+        return "not checked" if self.holds is None else "holds" if self.holds else "FAILS"
+
     def sentence(self) -> str:
         """The answer in one line."""
+        if self.holds is None:
+            return f"{self.criterion}: not checked ({self.detail})"
         if self.holds:
             return f"{self.criterion}: holds" + (f" ({self.detail})" if self.detail else "")
         where = ""
@@ -107,11 +115,14 @@ class Verification:
     records : int
         Number of originals.
     k : int or None
+    remarks : tuple of str
+        What cannot be told from the data, and what in them looks as if a step was left out: no answers.
     """
 
     findings: tuple[Finding, ...]
     records: int
     k: int | None = None
+    remarks: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.findings) and all(finding.holds for finding in self.findings)
@@ -135,14 +146,17 @@ class Verification:
         Returns
         -------
         pandas.DataFrame
-            Columns criterion, holds, failed, side, positions (text, capped), detail; a row a criterion.
+            Columns criterion, holds (missing where it could not be checked), failed, side, positions (text, capped),
+            detail; a row a criterion.
         """
         import pandas as pd
+
+        holds: Any = [finding.holds for finding in self]
 
         return pd.DataFrame(
             {
                 "criterion": pd.array([finding.criterion for finding in self], dtype="str"),
-                "holds": np.array([finding.holds for finding in self], bool),
+                "holds": pd.array(holds, dtype="boolean") if None in holds else np.array(holds, bool),
                 "failed": np.array([finding.failed for finding in self], np.int64),
                 "side": pd.array([finding.side for finding in self], dtype="str"),
                 "positions": pd.array([" ".join(map(str, f.positions)) for f in self], dtype="str"),
@@ -177,7 +191,13 @@ class Verification:
             }
             for finding in self
         ]
-        return {"holds": bool(self), "records": self.records, "k": self.k, "checks": checks}
+        return {
+            "holds": bool(self),
+            "records": self.records,
+            "k": self.k,
+            "checks": checks,
+            "remarks": list(self.remarks),
+        }
 
     def to_json(self) -> str:
         """The answers as a JSON text."""
@@ -186,7 +206,8 @@ class Verification:
     def __repr__(self) -> str:
         verdict = "all hold" if self else "NOT all hold"
         head = f"Verification of {self.records} records" + (f", k = {self.k}" if self.k else "")
-        return "\n".join([f"{head}: {verdict}", *(f"  {finding.sentence()}" for finding in self)])
+        lines = [f"  {finding.sentence()}" for finding in self]
+        return "\n".join([f"{head}: {verdict}", *lines, *(f"  {remark}" for remark in self.remarks)])
 
     def _repr_html_(self) -> str:
         from anonflow.drawing import grid, view
@@ -198,7 +219,7 @@ class Verification:
         rows = [
             (
                 one.criterion,
-                "✓ holds" if one.holds else "✗ fails",
+                "✓ holds" if one.holds else "not checked" if one.holds is None else "✗ fails",
                 str(one.failed or ""),
                 _where(one),
                 one.detail,

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from anonflow.criteria.boundaries import boundary, pattern
 from anonflow.criteria.claim import Listing
-from anonflow.criteria.classes import k_anonymity
-from anonflow.criteria.concealment import concealment, covered_by_k, covers_k, two_sided
 from anonflow.criteria.covers import covers
-from anonflow.criteria.diversity import diversity
 from anonflow.criteria.evidence import Evidence, Subject, collect, subject_of
-from anonflow.criteria.regular import k_regular
-from anonflow.criteria.request import CRITERIA, DIVERSITY, Asked, read_criteria
+from anonflow.criteria.order import order_remarks
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import ParameterError
 from anonflow.table import Table
@@ -23,16 +19,6 @@ from anonflow.table.marks import row_marks
 
 __all__ = ["criteria_names", "verify"]
 
-_CHECKS: dict[str, Callable[[Evidence], Finding]] = {
-    "covers": covers,
-    "k-anonymity": k_anonymity,
-    "(1,k)": covered_by_k,
-    "(k,1)": covers_k,
-    "(k,k)": two_sided,
-    "k-concealment": concealment,
-    "k-regular": k_regular,
-    "boundary": boundary,
-}
 _STRONGEST_FIRST = ("k-anonymity", "k-regular", "k-concealment")
 
 
@@ -68,12 +54,13 @@ def verify(
     certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
         The owner's claim of which originals each published row matches. Criteria about matches are then
         checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
-        of its own, ``certificate``, names them.
+        of its own, ``certificate``, names them; where that cannot be told, the finding is not checked.
 
     Returns
     -------
     Verification
-        True only if every criterion holds. A release with another number of rows fails all of them.
+        True only if every criterion holds and could be checked. A release with another number of rows fails all of
+        them. Of a file or frame it remarks that a draw cannot be read off it, and what its order looks like.
 
     Raises
     ------
@@ -86,8 +73,8 @@ def verify(
     Notes
     -----
     Releases are checked from the consistency graph of distinct rows: its edges by bitsets in O(v u q / 64),
-    k-regularity by one maximum flow (paper 2, section 3.1), matches by strongly connected components (paper
-    4, Algorithm 4).
+    k-regularity by one maximum flow (Murakami 2018, section 3.1), matches by strongly connected components (Tassa
+    2012, Algorithm 4).
     """
     if not isinstance(table, Table):
         raise ParameterError(f"the original is an anonflow Table, not a {type(table).__name__}")
@@ -105,12 +92,22 @@ def verify(
     if asked is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
-        findings = [finding for each in asked for finding in _check(evidence, each)]
-    if changed is not None and changed.any():
+        findings = [
+            finding for each in asked for finding in CRITERIA[each.name].findings(evidence, each.parameters)
+        ]
+    if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
+        findings.append(Finding("certificate", None, detail=_NO_OTHERS))
+    elif changed is not None and changed.any():
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
-    return Verification(tuple(findings), table.n, k)
+    # a release in memory is known to be drawn
+    remarks = () if getattr(subject, "truth", None) is not None else order_remarks(evidence)
+    return Verification(tuple(findings), table.n, k, remarks)
 
 
+_NO_OTHERS = (
+    "the release lacks columns that the table publishes, so it cannot be told whether its rows are those that the "
+    "certificate was made with, nor which values belong to which row"
+)
 _CHANGED = "not the rows that the certificate was made with: changed, or in another place"
 
 
@@ -138,18 +135,10 @@ def _k(k: Any, given: Subject, certificate: Any) -> int | None:
     return None
 
 
-def _check(evidence: Evidence, asked: Asked) -> list[Finding]:
-    if asked.name in DIVERSITY:
-        return diversity(evidence, asked.name, asked.parameters)
-    if asked.name == "pattern":
-        return [pattern(evidence, asked.parameters.get("patterns"), asked.parameters.get("fallback"))]
-    return [_CHECKS[asked.name](evidence)]
-
-
 def _strongest(evidence: Evidence) -> list[Finding]:
     failed = []
     for name in _STRONGEST_FIRST:
-        finding = _CHECKS[name](evidence)
+        (finding,) = CRITERIA[name].findings(evidence, {})
         if finding.holds:
             return [finding]
         failed.append(finding)

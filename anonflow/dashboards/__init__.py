@@ -3,6 +3,6 @@
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.publication import Publication
-from anonflow.dashboards.session.workspace import Run, Workspace
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 
-__all__ = ["Draft", "Limits", "Publication", "Run", "Workspace"]
+__all__ = ["Draft", "FinishedRun", "Limits", "Publication", "Workspace"]

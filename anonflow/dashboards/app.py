@@ -11,7 +11,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.compare.screen import CompareScreen
-from anonflow.dashboards.components.theme import Bar, Look
+from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
 from anonflow.dashboards.protect.screen import ProtectScreen
@@ -151,7 +151,7 @@ class App(pn.viewable.Viewer):
             self._main,
             self._ways,
             css_classes=self._classes(),
-            design=Look,
+            design=Theme,
             sizing_mode="stretch_width",
             margin=0,
         )
@@ -198,7 +198,7 @@ class App(pn.viewable.Viewer):
         """Show the screen of the step; make it first, if nobody has seen it yet."""
         at = self.step
         if self._screens[at] is None:
-            with pn.config.set(design=Look):
+            with pn.config.set(design=Theme):
                 self._screens[at] = pn.panel(SCREENS[at](workspace=self.workspace))
             self._main.append(self._screens[at])
         for number, screen in enumerate(self._screens):
@@ -248,7 +248,7 @@ def dashboard(table: Table | pd.DataFrame | None = None, *, name: str = "table")
     import pandas as pd
 
     extension(inline=True)
-    with pn.config.set(design=Look):
+    with pn.config.set(design=Theme):
         workspace = Workspace()
         if isinstance(table, Table):
             workspace.open_table(table, name)

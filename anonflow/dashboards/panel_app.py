@@ -1,11 +1,11 @@
-"""The app for ``panel serve``: on one's own machine, without the wall and the caps of ``anonflow dashboard``."""
+"""The app for ``panel serve``: on one's own machine, without the gateway and the caps of ``anonflow dashboard``."""
 
 import panel as pn
 
 from anonflow.dashboards.app import application, extension
-from anonflow.dashboards.components.theme import Look
+from anonflow.dashboards.components.theme import Theme
 
 if pn.state.served:
     extension()
-    pn.config.design = Look
+    pn.config.design = Theme
     application().servable(title="anonflow")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +38,7 @@ from anonflow.datasets.printed import (
 )
 from anonflow.datasets.trees import cmc_hierarchies, nursery_hierarchies
 from anonflow.errors import ParameterError
+from anonflow.option import Option, options_of
 from anonflow.table.schema import did_you_mean
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ __all__ = [
     "cmc",
     "cmc_hierarchies",
     "concealment_examples",
+    "declared",
     "describe",
     "freeform_example",
     "freeform_example_anonymized",
@@ -145,8 +146,23 @@ def options(name: str) -> dict[str, Any]:
     ParameterError
         If the name is unknown.
     """
-    parameters = inspect.signature(_entry(name).make).parameters
-    return {option: parameter.default for option, parameter in parameters.items()}
+    return {option: one.default for option, one in declared(name).items()}
+
+
+def declared(name: str) -> Mapping[str, Option]:
+    """The options of a table, as its function declares them.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
+    """
+    return options_of(_entry(name).make, keyword_only=False)
 
 
 def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
@@ -157,8 +173,8 @@ def schema(name: str, hierarchies: bool = False) -> dict[str, dict[str, Any]]:
     name : str
         One of :func:`names`.
     hierarchies : bool
-        Give categorical quasi-identifiers the hierarchies that go with the table, where there are any: paper
-        4's for ``artificial``, our own for ``nursery`` and ``cmc``, the files of :func:`adult_hierarchies` for ``adult`` (complete records only;
+        Give categorical quasi-identifiers the hierarchies that go with the table, where there are any: Tassa
+        2012's for ``artificial``, our own for ``nursery`` and ``cmc``, the files of :func:`adult_hierarchies` for ``adult`` (complete records only;
         age keeps its numbers).
 
     Returns
@@ -292,15 +308,17 @@ _UCI = "CC BY 4.0"
 
 _ENTRIES = {
     "census_like": _Entry(
-        census_like, 20_000, 9, "generated: the shape of CENSUS (papers 1, 2)", _OURS, _census
+        census_like, 20_000, 9, "generated: the shape of CENSUS (Doka 2015 and Murakami 2018)", _OURS, _census
     ),
     "adult": _Entry(adult, 32_561, 15, "UCI Adult", _UCI, _adult, fetched=True),
     "nursery": _Entry(nursery, 12_960, 8, "UCI Nursery, generated: the full product", _UCI, _nursery),
     "cmc": _Entry(cmc, 1_473, 10, "UCI Contraceptive Method Choice", _UCI, _cmc, fetched=True),
-    "artificial": _Entry(artificial, 5_000, 6, "generated: paper 4, section 9", _OURS, _artificial),
-    "random_normal": _Entry(random_normal, 100_000, 10, "generated: paper 2, section 4", _OURS, _normal),
-    "freeform_example": _Entry(freeform_example, 8, 2, "paper 1, Table 1", _PRINTED, _freeform),
-    "zip_example": _Entry(zip_example, 7, 5, "paper 2, Table 1", _PRINTED, _zip),
-    "location_example": _Entry(location_example, 7, 8, "paper 3, Figure 3", _PRINTED, _location),
-    "patients_example": _Entry(patients_example, 5, 4, "paper 4, Table 1", _PRINTED, _patients),
+    "artificial": _Entry(artificial, 5_000, 6, "generated: Tassa 2012, section 9", _OURS, _artificial),
+    "random_normal": _Entry(
+        random_normal, 100_000, 10, "generated: Murakami 2018, section 4", _OURS, _normal
+    ),
+    "freeform_example": _Entry(freeform_example, 8, 2, "Doka 2015, Table 1", _PRINTED, _freeform),
+    "zip_example": _Entry(zip_example, 7, 5, "Murakami 2018, Table 1", _PRINTED, _zip),
+    "location_example": _Entry(location_example, 7, 8, "Miller 2008, Figure 3", _PRINTED, _location),
+    "patients_example": _Entry(patients_example, 5, 4, "Tassa 2012, Table 1", _PRINTED, _patients),
 }

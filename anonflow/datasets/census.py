@@ -1,4 +1,4 @@
-"""Synthetic people with the shape of the CENSUS table that papers 1 and 2 measure on."""
+"""Synthetic people with the shape of the CENSUS table that Doka 2015 and Murakami 2018 measure on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from anonflow.datasets.generated import draw, generator, text_column
+from anonflow.datasets.generated import Records, Seed, draw, generator, text_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ CARDINALITIES = {
     "Country": 83,
     "Occupation": 51,
 }
-"""Distinct values of each quasi-identifier, as paper 1's Table 2 has them."""
+"""Distinct values of each quasi-identifier, as Doka 2015's Table 2 has them."""
 
 _GENDERS = ["Male", "Female"]
 _MARITAL = [
@@ -153,13 +153,13 @@ _NOT_WORKING = len(_WORKCLASSES) - 1
 _COMPLETE = 20_000
 
 
-def census_like(n: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    """Synthetic people with the attributes of the CENSUS table of papers 1 and 2; nobody in it is real.
+def census_like(n: Records = 20_000, seed: Seed = 0) -> pd.DataFrame:
+    """Synthetic people with the attributes of the CENSUS table of Doka 2015 and Murakami 2018; nobody in it is real.
 
     Parameters
     ----------
     n : int
-        Number of records; 500,000 in papers 1 and 2.
+        Number of records; 500,000 in Doka 2015 and Murakami 2018.
     seed : int
 
     Returns

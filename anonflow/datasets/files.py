@@ -9,12 +9,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from anonflow.datasets.generated import text_column
 from anonflow.errors import DataError, ParameterError
+from anonflow.option import Option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +111,10 @@ _SOURCES: Mapping[str, tuple[_Source, ...]] = {
 }
 
 
-def adult(part: str = "train", complete: bool = False) -> pd.DataFrame:
+def adult(
+    part: Annotated[Literal["train", "test", "all"], Option("part")] = "train",
+    complete: Annotated[bool, Option("only complete rows")] = False,
+) -> pd.DataFrame:
     """UCI Adult: people of the US census of 1994, and whether they earned more than 50,000 dollars.
 
     Parameters
@@ -187,7 +191,7 @@ def cmc() -> pd.DataFrame:
     return _frame(cells, _CMC_NUMBERS)
 
 
-def nursery(classification: bool | None = None) -> pd.DataFrame:
+def nursery(classification: Annotated[bool | None, Option("with the classification")] = None) -> pd.DataFrame:
     """UCI Nursery: every combination of eight attributes of applications to nursery schools.
 
     Parameters

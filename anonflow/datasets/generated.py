@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from anonflow.errors import DataError, ParameterError
+from anonflow.option import Option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,10 @@ __all__ = [
     "write_random_normal",
 ]
 
+Records = Annotated[int, Option("records", least=1)]
+
+Seed = Annotated[int, Option("seed of the generator (no secret)", least=0)]
+
 _ARTIFICIAL = (
     (0.7, 0.3),
     (0.3, 0.3, 0.2, 0.2),
@@ -32,8 +37,8 @@ _ARTIFICIAL = (
 )
 
 
-def artificial(n: int = 5000, seed: int = 0) -> pd.DataFrame:
-    """The artificial table of the k-concealment paper (paper 4, section 9): six independent attributes.
+def artificial(n: Records = 5000, seed: Seed = 0) -> pd.DataFrame:
+    """The artificial table of the k-concealment paper (Tassa 2012, section 9): six independent attributes.
 
     Parameters
     ----------
@@ -61,7 +66,7 @@ def artificial(n: int = 5000, seed: int = 0) -> pd.DataFrame:
 
 
 def artificial_hierarchies() -> dict[str, dict[str, Any]]:
-    """The permissible subsets of :func:`artificial` as nested trees (paper 4, section 9); A5, A6 are unbalanced.
+    """The permissible subsets of :func:`artificial` as nested trees (Tassa 2012, section 9); A5, A6 are unbalanced.
 
     Returns
     -------
@@ -93,8 +98,13 @@ def artificial_hierarchies() -> dict[str, dict[str, Any]]:
     }
 
 
-def random_normal(n: int = 100_000, q: int = 10, sd: float = 1.0, seed: int = 0) -> pd.DataFrame:
-    """Independent normal numbers rounded to integers (paper 2, section 4: "Random_100k" and its siblings).
+def random_normal(
+    n: Records = 100_000,
+    q: Annotated[int, Option("columns", least=1)] = 10,
+    sd: Annotated[float, Option("standard deviation", least=0)] = 1.0,
+    seed: Seed = 0,
+) -> pd.DataFrame:
+    """Independent normal numbers rounded to integers (Murakami 2018, section 4: "Random_100k" and its siblings).
 
     Parameters
     ----------
@@ -187,7 +197,7 @@ def _normal_blocks(n: int, q: int, sd: float, seed: int, rows: int) -> Iterator[
 
 
 def theorem4(m: int) -> pd.DataFrame:
-    """The family on which the pattern-guided heuristic is m - 1 times off (paper 5, proof of Theorem 4).
+    """The family on which the pattern-guided heuristic is m - 1 times off (Bredereck 2013, proof of Theorem 4).
 
     k = m rows of ones, then for each column i another m - 1 rows that are ones but for a symbol in column
     i that stands nowhere else. With k = m and the patterns of :func:`theorem4_patterns` the heuristic

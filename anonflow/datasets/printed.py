@@ -33,11 +33,11 @@ __all__ = [
 ]
 
 
-# --- paper 1 --------------------------------------------------------------------------------------------
+# --- Doka 2015 ------------------------------------------------------------------------------------------
 
 
 def freeform_example() -> pd.DataFrame:
-    """Paper 1, Table 1: eight people t0..t7, age and salary.
+    """Doka 2015, Table 1: eight people t0..t7, age and salary.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def freeform_example() -> pd.DataFrame:
 
 
 def freeform_example_anonymized() -> pd.DataFrame:
-    """Paper 1, Table 1, bottom left: the generalized records t'0..t'7 of :func:`freeform_example`.
+    """Doka 2015, Table 1, bottom left: the generalized records t'0..t'7 of :func:`freeform_example`.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def freeform_example_anonymized() -> pd.DataFrame:
 
 
 def freeform_example_matches() -> np.ndarray:
-    """Paper 1, Table 1, right half: the three originals that each generalized record matches.
+    """Doka 2015, Table 1, right half: the three originals that each generalized record matches.
 
     Returns
     -------
@@ -81,11 +81,11 @@ def freeform_example_matches() -> np.ndarray:
     return np.array(rows, np.int32)
 
 
-# --- paper 2 --------------------------------------------------------------------------------------------
+# --- Murakami 2018 --------------------------------------------------------------------------------------
 
 
 def zip_example() -> pd.DataFrame:
-    """Paper 2, Table 1: seven people with name, zip code, gender, country and the sensitive income.
+    """Murakami 2018, Table 1: seven people with name, zip code, gender, country and the sensitive income.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def zip_example() -> pd.DataFrame:
 
 
 def zip_example_public() -> pd.DataFrame:
-    """Paper 2, Table 2: what an attacker knows, names with quasi-identifiers.
+    """Murakami 2018, Table 2: what an attacker knows, names with quasi-identifiers.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def zip_example_public() -> pd.DataFrame:
 
 
 def zip_example_private() -> pd.DataFrame:
-    """Paper 2, Table 3: quasi-identifiers with incomes, without names.
+    """Murakami 2018, Table 3: quasi-identifiers with incomes, without names.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def zip_example_private() -> pd.DataFrame:
 
 
 def zip_example_global() -> pd.DataFrame:
-    """Paper 2, Table 4: the same positions hidden in every record; 28 asterisks.
+    """Murakami 2018, Table 4: the same positions hidden in every record; 28 asterisks.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def zip_example_global() -> pd.DataFrame:
 
 
 def zip_example_local() -> pd.DataFrame:
-    """Paper 2, Table 5: local recoding, homogeneous classes; 15 asterisks.
+    """Murakami 2018, Table 5: local recoding, homogeneous classes; 15 asterisks.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def zip_example_local() -> pd.DataFrame:
 
 
 def zip_example_heterogeneous(mended: bool = True) -> pd.DataFrame:
-    """Paper 2, Table 6: heterogeneous recoding; 12 asterisks.
+    """Murakami 2018, Table 6: heterogeneous recoding; 12 asterisks.
 
     Parameters
     ----------
@@ -163,11 +163,11 @@ def zip_example_heterogeneous(mended: bool = True) -> pd.DataFrame:
     return _texts(_ZIP, text, _SEVEN)
 
 
-# --- paper 3 --------------------------------------------------------------------------------------------
+# --- Miller 2008 ----------------------------------------------------------------------------------------
 
 
 def location_tree() -> dict[str, Any]:
-    """Paper 3, Figure 2: the hierarchy of locations.
+    """Miller 2008, Figure 2: the hierarchy of locations.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def location_tree() -> dict[str, Any]:
 
 
 def location_boundary() -> tuple[str, ...]:
-    """Paper 3, Figure 2: the maximum allowed generalizations, marked by asterisks there.
+    """Miller 2008, Figure 2: the maximum allowed generalizations, marked by asterisks there.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def location_boundary() -> tuple[str, ...]:
 
 
 def location_example() -> pd.DataFrame:
-    """Paper 3, Figure 3: seven people.
+    """Miller 2008, Figure 3: seven people.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def location_example() -> pd.DataFrame:
 
 
 def location_example_masked(which: str) -> pd.DataFrame:
-    """Paper 3, Figure 4: two 2-anonymous tables for :func:`location_example`.
+    """Miller 2008, Figure 4: two 2-anonymous tables for :func:`location_example`.
 
     Parameters
     ----------
@@ -243,11 +243,11 @@ def location_example_masked(which: str) -> pd.DataFrame:
     return _texts(("Age", "Location", "Sex", "Race"), rows[which], _SEVEN)
 
 
-# --- paper 4 --------------------------------------------------------------------------------------------
+# --- Tassa 2012 -----------------------------------------------------------------------------------------
 
 
 def patients_example() -> pd.DataFrame:
-    """Paper 4, Table 1(a): five patients.
+    """Tassa 2012, Table 1(a): five patients.
 
     Returns
     -------
@@ -263,7 +263,7 @@ def patients_example() -> pd.DataFrame:
 
 
 def patients_trees() -> dict[str, dict[str, Any]]:
-    """The hierarchy that paper 4's Table 1 uses for zip codes: digits hidden from the right.
+    """The hierarchy that Tassa 2012's Table 1 uses for zip codes: digits hidden from the right.
 
     Returns
     -------
@@ -274,7 +274,7 @@ def patients_trees() -> dict[str, dict[str, Any]]:
 
 
 def patients_anonymized() -> pd.DataFrame:
-    """Paper 4, Table 1(b): a 2-anonymization of :func:`patients_example`.
+    """Tassa 2012, Table 1(b): a 2-anonymization of :func:`patients_example`.
 
     Returns
     -------
@@ -285,7 +285,7 @@ def patients_anonymized() -> pd.DataFrame:
 
 
 def patients_concealed() -> pd.DataFrame:
-    """Paper 4, Table 1(c): a 2-concealment of :func:`patients_example`.
+    """Tassa 2012, Table 1(c): a 2-concealment of :func:`patients_example`.
 
     Returns
     -------
@@ -296,7 +296,7 @@ def patients_concealed() -> pd.DataFrame:
 
 
 def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
-    """Paper 4, Appendix A: one generalization for each region of Figure 1.
+    """Tassa 2012, Appendix A: one generalization for each region of Figure 1.
 
     Parameters
     ----------
@@ -328,7 +328,9 @@ def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
     sets are moved on by one row, so that row i lacks the value after i.
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 3:
-        raise ParameterError("k must be a whole number of at least 3 for the examples of paper 4's appendix")
+        raise ParameterError(
+            "k must be a whole number of at least 3 for the examples of Tassa 2012's appendix"
+        )
     one = [str(value) for value in range(1, k + 2)]
     every = set(one)
     first, last = {one[0]}, {one[-1]}

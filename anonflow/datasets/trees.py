@@ -8,7 +8,7 @@ __all__ = ["cmc_hierarchies", "nursery_hierarchies"]
 
 
 def nursery_hierarchies() -> dict[str, dict[str, Any]]:
-    """Neighbouring values of Nursery's ordered attributes taken together; ours, paper 4 does not print its own.
+    """Neighbouring values of Nursery's ordered attributes taken together; ours, Tassa 2012 does not print its own.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def nursery_hierarchies() -> dict[str, dict[str, Any]]:
 
 
 def cmc_hierarchies() -> dict[str, dict[str, Any]]:
-    """Lower and higher halves of CMC's scales of four; ours, paper 4 does not print its own.
+    """Lower and higher halves of CMC's scales of four; ours, Tassa 2012 does not print its own.
 
     Returns
     -------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from markupsafe import Markup
 
 from anonflow.drawing.fragments import shortened
-from anonflow.drawing.marks import SHAPES, mark_of
+from anonflow.drawing.method_mark import SHAPES, Mark
 from anonflow.drawing.plots import WIDTH, frame_of, svg
 
 __all__ = ["risk_and_loss"]
@@ -17,7 +17,11 @@ _RIGHT = 190
 
 
 def risk_and_loss(
-    points: Sequence[tuple[str, str, float, float]], best: Sequence[int], across: str, up: str
+    points: Sequence[tuple[str, str, float, float]],
+    best: Sequence[int],
+    across: str,
+    up: str,
+    looks: Mapping[str, Mark],
 ) -> Markup:
     """Runs as marks, each method with its own colour and shape, and a line through those that none beats.
 
@@ -29,6 +33,8 @@ def risk_and_loss(
         Positions of the points on the frontier, by increasing risk.
     across, up : str
         What the axes are called.
+    looks : mapping of str to Mark
+        The look of each method.
     """
     height = 360
     place, inside = frame_of(
@@ -46,16 +52,15 @@ def risk_and_loss(
         )
     for method, name, x, y in points:
         px, py = place(x, y)
-        inside.append(_mark(method, px, py, f"{name}: {across} {x:.4g}, {up} {y:.4g}"))
+        inside.append(_mark(looks[method], px, py, f"{name}: {across} {x:.4g}, {up} {y:.4g}"))
     for row, method in enumerate(dict.fromkeys(method for method, *_ in points)):
         y = 40 + 22 * row
-        inside.append(_mark(method, WIDTH - _RIGHT + 20, y, method))
+        inside.append(_mark(looks[method], WIDTH - _RIGHT + 20, y, method))
         inside.append(f'<text x="{WIDTH - _RIGHT + 34}" y="{y + 4}">{escape(shortened(method, 20))}</text>')
     return svg(WIDTH, height, f"{up} against {across}, {len(points)} runs", inside)
 
 
-def _mark(method: str, x: float, y: float, title: str) -> str:
-    mark = mark_of(method)
+def _mark(mark: Mark, x: float, y: float, title: str) -> str:
     return (
         f'<path d="{SHAPES[mark.shape]}" transform="translate({x:.1f} {y:.1f})" fill="{mark.colour}">'
         f"<title>{escape(title)}</title></path>"

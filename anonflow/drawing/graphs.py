@@ -33,7 +33,7 @@ def points_and_matches(
         In the units of the columns.
     matches : iterable of sequences of int, length n
         For each generalized record j the originals it matches, itself among them; -1 is none. An arrow goes
-        from i to j where i matches j, as in paper 1, Figure 2(a).
+        from i to j where i matches j, as in Doka 2015, Figure 2(a).
     across, up : str
         What the axes are called.
     boxes : sequence of int

@@ -25,7 +25,7 @@ _GAP = 34
 _LONGEST = 30
 
 
-class Tree(Protocol):
+class DrawnTree(Protocol):
     """What a picture needs of a hierarchy: :class:`anonflow.Hierarchy` has it."""
 
     @property
@@ -64,7 +64,7 @@ class Drawn:
         self.below: list[Drawn] = []
 
 
-def arranged(hierarchy: Tree, rows: int = ROWS, children: int = CHILDREN) -> Drawn:
+def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -> Drawn:
     """Which nodes are shown, and where.
 
     Parameters
@@ -117,7 +117,7 @@ def _place(one: Drawn, row: int) -> int:
     return row
 
 
-def tree(hierarchy: Tree, title: str = "hierarchy", marked: Sequence[str] = ()) -> Fragment:
+def tree(hierarchy: DrawnTree, title: str = "hierarchy", marked: Sequence[str] = ()) -> Fragment:
     """A hierarchy as SVG.
 
     Parameters

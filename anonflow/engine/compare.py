@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow import utility
-from anonflow.algorithms.anonymize import anonymize
-from anonflow.algorithms.budget import check_budget
-from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.verify import verify
-from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.algorithms.seeds import checked_seed
+from anonflow.engine.execution.result import RunReport
+from anonflow.engine.execution.totals import infeasible
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.run import run
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import compiled_here
 from anonflow.table import Table
@@ -57,7 +57,7 @@ def compare(
     options : mapping, optional
         Algorithm -> its own options.
     budget : float, optional
-        Seconds for each run, with ``partition_size="auto"``: methods side by side at equal budgets (paper 1,
+        Seconds for each run, with ``partition_size="auto"``: methods side by side at equal budgets (Doka 2015,
         section 8.1). The column ``partition size`` is then what was chosen.
     bounds : bool, optional
         Whether to say below which GCP no release with the same k can be: a column ``lower-bound``
@@ -66,8 +66,8 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        A row for each run: algorithm, k, records, gcp, usefulness, suppressed, seconds (of the wall clock),
-        checks (passed, of those made: covers and the method's guarantee; or ``infeasible``).
+        A row for each run: algorithm, k, records, gcp, usefulness, suppressed, seconds (that the method took,
+        added up over its partitions, without those of the compiler), checks (passed, of those made: covers and the method's guarantee; or ``infeasible``).
 
     Raises
     ------
@@ -108,8 +108,6 @@ def compared(
     ParameterError
         If a name, a k, the budget or an option is none.
     """
-    import time
-
     if isinstance(algorithms, str) or not algorithms:
         raise ParameterError("compare takes a list of algorithms, such as ['greedy', 'mondrian']")
     if not isinstance(table, Table):
@@ -118,54 +116,40 @@ def compared(
     ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
     if not ks or any(isinstance(one, bool) or not isinstance(one, int | np.integer) or one < 2 for one in ks):
         raise ParameterError("k must be whole numbers of at least 2")
-    ks = [int(one) for one in ks]
-    check_budget(partition_size, budget)
-    given = dict(options or {})
-    for name in (*algorithms, *given):
-        algorithm_named(name)
-    for name in algorithms:
-        algorithm_named(name).check_options(given.get(name, {}))
+    flow = Flow.for_table(
+        table,
+        algorithms,
+        [int(one) for one in ks],
+        partition_size=partition_size,
+        budget=budget,
+        loss=loss,
+        options=options,
+    )
+    secret = checked_seed(seed)
     begin = time.perf_counter()
-    results = []
+    for _ in range(2):
+        compiled = compiled_here()
+        report = _run(flow, table, secret, workers)
+        if compiled_here() == compiled:
+            break  # else the compiler's seconds are among the methods': once more, for theirs alone
     least: dict[int, float | None] = {}
-    for number, (name, size) in enumerate(itertools.product(algorithms, ks)):
-        method = algorithm_named(name)
-        about = (number, f"{name} k={size}", name, method.guarantee, size, table.n)
-        cut = max(partition_size, size) if isinstance(partition_size, int) else partition_size
-        try:
-            for _ in range(2):
-                compiled, start = compiled_here(), time.perf_counter()
-                made = anonymize(
-                    table,
-                    name,
-                    size,
-                    partition_size=cut,
-                    budget=budget,
-                    loss=loss,
-                    seed=seed,
-                    workers=workers,
-                    **given.get(name, {}),
-                )
-                seconds = time.perf_counter() - start
-                if compiled_here() == compiled:
-                    break  # else the compiler's seconds are among them: once more, for the method's alone
-        except InfeasibleError as error:
-            results.append(RunResult(*about, problem=error.message))
-            continue
-        measures: dict[str, Any] = dict(utility.measure(table, made, ["gcp", "usefulness"]))
-        if bounds:
-            if size not in least:
-                least[size] = lower_bound(table.records, size)
-            measures["lower-bound"] = least[size] if made.is_bounded else None
-        results.append(
-            RunResult(
-                *about,
-                measures=measures,
-                suppressed=int(made.suppressed.sum()),
-                seconds=seconds,
-                findings=verify(table, made, ["covers", "guarantee"], size).findings,
-                values={"partition.size": made.parameters["partition_size"]} if budget is not None else {},
-                anonymization=made,
-            )
-        )
-    return RunReport("comparison", tuple(results), seconds=time.perf_counter() - begin)
+    results = []
+    for result in report.results:
+        made = result.anonymization
+        if made is not None:
+            measures = dict(result.measures)
+            if bounds:
+                if result.k not in least:
+                    least[result.k] = lower_bound(table.records, result.k)
+                measures["lower-bound"] = least[result.k] if made.is_bounded else None
+            size = {"partition.size": made.parameters["partition_size"]} if budget is not None else {}
+            result = replace(result, measures=measures, values=size)
+        results.append(result)
+    return replace(report, results=tuple(results), seconds=time.perf_counter() - begin)
+
+
+def _run(flow: Flow, table: Table, seed: int, workers: int | None) -> RunReport:
+    try:
+        return run(flow, seed=seed, workers=workers)
+    except InfeasibleError as error:  # raised where there is one run
+        return RunReport(flow.name, (infeasible(flow.runs[0], error.message, table.n),))

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TypeVar
 
 from anonflow.algorithms.budget import Fitted
+from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
 from anonflow.engine.execution.schedulers import is_scheduler
 from anonflow.engine.flows.fingerprint import Fingerprint
@@ -18,6 +19,7 @@ from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import Keeper
 from anonflow.errors import ParameterError
+from anonflow.release.randomness import GUESSABLE, seed_can_be_guessed
 
 __all__ = ["Session"]
 
@@ -34,7 +36,7 @@ class Session:
     ----------
     flow : Flow
     events : EventStream
-    seed : int or None
+    seed : int, bytes, str or None
     scheduler : str or None
     workers : int or None
     replay : path or None
@@ -72,7 +74,7 @@ class Session:
         flow: Flow,
         events: EventStream,
         *,
-        seed: int | None = None,
+        seed: int | bytes | str | None = None,
         scheduler: str | None = None,
         workers: int | None = None,
         replay: str | PathLike[str] | None = None,
@@ -104,11 +106,14 @@ class Session:
                 raise ParameterError("a replay takes its seed from the owner's folder; leave the seed out")
             seed = record.replayed_seed(flow, OwnerFolder(replay), self.fingerprint)
         earlier = {} if replay is None else record.replayed_sizes(OwnerFolder(replay))
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise ParameterError("a seed must be a whole number of at least 0")
+        guessable = seed is not None and replay is None and seed_can_be_guessed(seed)
+        if seed is not None:
+            seed = checked_seed(seed)
         if isinstance(keep, bool) or not isinstance(keep, int | float) or not keep >= 0:
             raise ParameterError("keep is a number of seconds of at least 0")
         self.warnings: list[str] = []
+        if guessable:
+            self.warn(GUESSABLE)
         # a replay shows that the same comes out again, so it does everything again
         self.keeper = (
             None

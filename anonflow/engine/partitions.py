@@ -1,168 +1,195 @@
-"""The partitions of all runs of a flow: computed as one graph, told as they arrive, combined run by run."""
+"""The partitions of all runs of a flow: solved batch by batch, told as they arrive, added up run by run."""
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-
-from anonflow.algorithms.anonymize import within
-from anonflow.algorithms.registry import algorithm_named
+from anonflow import utility
 from anonflow.engine.context import Session
-from anonflow.engine.execution.combine import combine, infeasible
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, solve_batch
 from anonflow.engine.execution.events import PartitionDone, RunDone, RunStarted, StepDone, StepStarted
-from anonflow.engine.execution.plan import Plan, RunPlan, compile_flow, settings_of, why_not
+from anonflow.engine.execution.plan import STEPS, Plan, RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
-from anonflow.engine.execution.schedulers import stream
-from anonflow.engine.execution.tasks import Failed, PartitionResult
-from anonflow.errors import BUG, AnonflowError, InfeasibleError
-from anonflow.table import Table
+from anonflow.engine.execution.schedulers import Call, Executor, raised
+from anonflow.engine.execution.tasks import Failed
+from anonflow.engine.execution.totals import Totals, infeasible, result_of
+from anonflow.engine.report.report import Described
+from anonflow.engine.storage.storage import Storage
+from anonflow.errors import AnonflowError, InfeasibleError
 
-__all__ = ["compute"]
+__all__ = ["Partitions"]
 
 
-def compute(session: Session, table: Table, plan: Plan) -> list[RunResult]:
-    """Compute the partitions of all runs of a flow, and combine those of each run when its last is there.
+class Partitions:
+    """The work on all partitions of a flow.
 
     Parameters
     ----------
     session : Session
-    table : Table
+    storage : Storage
+    executor : Executor
     plan : Plan
-        Its orders and cuts.
+    table : Described
 
-    Returns
-    -------
-    list of RunResult
-        In the order of the flow's runs.
+    Attributes
+    ----------
+    totals : dict
+        Run -> what its batches add up to.
 
-    Raises
-    ------
-    Cancelled
-        If the run was cancelled.
-    AnonflowError
-        If a partition broke, or the cluster was lost.
+    Notes
+    -----
+    Nothing here knows where rows lie, and nothing here grows with the number of partitions.
     """
-    graph, leaves = compile_flow(session.flow, plan, table.records, session.seed)
-    plans = {one.run.number: one for one in plan.runs}
-    waiting = {number: len(one.cuts) for number, one in plans.items()}
-    arrived: dict[int, dict[int, PartitionResult]] = {number: {} for number in plans}
-    results: dict[int, RunResult] = {}
-    for one in session.flow.runs:
-        if one.number in plans:
-            partitions = waiting[one.number]
-            session.events.emit(RunStarted(run=one.number, name=one.name, partitions=partitions))
-        else:
-            problem = why_not(one, table.records) or ""
-            results[one.number] = _told(session, infeasible(one, problem, table.n))
-    names, found = _find(session, table, plan)
-    begin = time.perf_counter()
-    session.events.emit(StepStarted(step="anonymize", tasks=len(leaves)))
-    combining = 0.0
-    broken: list[AnonflowError] = []
-    left = tuple(key for key, at in leaves.items() if at not in found)
-    earlier = ((at, result) for at, result in found.items())
-    now = ((leaves[key], result) for key, result in _stream(session, graph, left))
-    for (number, partition), result in itertools.chain(earlier, now):
-        if _broke(session, plans[number], partition, result, broken):
-            continue
-        if (number, partition) not in found and session.keeper is not None:
-            session.keeper.add(names[number, partition], result, session.seed)
-        arrived[number][partition] = result
-        session.used(result.memory)
-        _tell_partition(session, plans[number], partition, result, len(arrived[number]))
-        if len(arrived[number]) == waiting[number]:
-            start = time.perf_counter()
-            parts = arrived.pop(number)
-            ordered = [parts[p] for p in range(len(parts))]
-            results[number] = _told(
-                session, combine(session.flow, table, plan, plans[number], ordered, session.seed)
+
+    def __init__(
+        self, session: Session, storage: Storage, executor: Executor, plan: Plan, table: Described
+    ) -> None:
+        self._session = session
+        self._storage = storage
+        self._executor = executor
+        self._plan = plan
+        self._table = table
+        names = dict.fromkeys(("gcp", *session.flow.spec.steps.measure, "usefulness"))
+        known = (*utility.measures_by_record(), *utility.measures_by_class())
+        sample = storage.sample()
+        ready = {
+            k: utility.asked(sample, [name for name in names if name in known], k)
+            for k in dict.fromkeys(one.run.anonymize.k for one in plan.runs)
+        }
+        self.totals = {one.run.number: Totals(one.run, ready[one.run.anonymize.k]) for one in plan.runs}
+        self._shared = Shared(table.domains, {number: totals.ready for number, totals in self.totals.items()})
+        self._by_class = [name for name in names if name in utility.measures_by_class()]
+        self._results: dict[int, RunResult] = {}
+        self._without: dict[int, tuple[int, str]] = {}
+        self._broken: list[AnonflowError] = []
+        self._done = dict.fromkeys(self.totals, 0)
+
+    def compute(self) -> list[RunResult]:
+        """Solve them all.
+
+        Returns
+        -------
+        list of RunResult
+            In the order of the flow's runs.
+
+        Raises
+        ------
+        Cancelled
+            If the run was cancelled.
+        AnonflowError
+            If a partition broke, or the cluster was lost.
+        """
+        session, plan = self._session, self._plan
+        plans = {one.run.number: one for one in plan.runs}
+        for run in session.flow.runs:
+            if run.number in plan.problems:
+                self._tell(infeasible(run, plan.problems[run.number], plan.n))
+            else:
+                partitions = len(plans[run.number].cuts)
+                session.events.emit(RunStarted(run=run.number, name=run.name, partitions=partitions))
+        self._storage.begin(plan)
+        begin = time.perf_counter()
+        session.events.emit(StepStarted(step="anonymize", tasks=plan.partitions))
+        combining = 0.0
+        for call, done in self._executor.stream(self._calls(), self._shared):
+            one, batch = call.key
+            self._take(one, batch, done)
+            if self.totals[one.run.number].rows == plan.n:
+                start = time.perf_counter()
+                self._finish(one, at_once=True)
+                combining += time.perf_counter() - start
+        if self._broken:
+            raise self._broken[0]
+        self._tell_found()
+        seconds = time.perf_counter() - begin
+        session.events.emit(StepDone(step="anonymize", seconds=seconds))
+        start = time.perf_counter()
+        for one in plan.runs:
+            if one.run.number not in self._results:
+                self._finish(one, at_once=False)
+        combining += time.perf_counter() - start
+        session.seconds["anonymize"], session.seconds["combine"] = seconds, combining
+        for step in STEPS:
+            session.seconds[step] = sum(totals.steps.get(step, 0.0) for totals in self.totals.values())
+        return [self._results[run.number] for run in session.flow.runs]
+
+    def _calls(self) -> Iterator[Call]:
+        session = self._session
+        settings = {
+            one.run.number: settings_of(session.flow, one.run, session.seed) for one in self._plan.runs
+        }
+        for one, batch in self._plan.batches():
+            rows = one.order.rows(batch.start, batch.stop)
+            given = (settings[one.run.number], batch, rows, self._storage.place(one, batch))
+            yield Call(solve_batch, given, f"{'-'.join(STEPS)}-{one.run.number}-{batch.number}", (one, batch))
+
+    def _take(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed | Failed) -> None:
+        if isinstance(done, Failed):
+            self._broke(one, str(batch), batch.first, done)
+            return
+        self._session.used(done.memory)
+        self._storage.arrived(one, batch, done)
+        if isinstance(done, BatchFailed):
+            for number, failed in done.failed:
+                self._broke(one, f"partition {number}", number, failed)
+            return
+        self.totals[one.run.number].add(batch, done)
+        of = len(one.cuts)
+        told = zip(done.records.tolist(), done.seconds.tolist(), done.losses.tolist(), strict=True)
+        for number, (records, seconds, loss) in enumerate(told, batch.first):
+            self._done[one.run.number] += 1
+            self._session.events.emit(
+                PartitionDone(
+                    run=one.run.number,
+                    partition=number,
+                    done=self._done[one.run.number],
+                    of=of,
+                    records=records,
+                    seconds=seconds,
+                    loss=loss,
+                )
             )
-            combining += time.perf_counter() - start
-    if broken:
-        raise broken[0]
-    seconds = time.perf_counter() - begin
-    session.seconds["anonymize"], session.seconds["combine"] = seconds - combining, combining
-    session.events.emit(StepDone(step="anonymize", seconds=seconds))
-    return [results[one.number] for one in session.flow.runs]
 
+    def _broke(self, one: RunPlan, where: str, partition: int, failed: Failed) -> None:
+        """A partition broke, by a bug or for want of memory: the others go on, to be kept.
 
-def _stream(session: Session, graph: dict[str, Any], left: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    if left:
-        memory = session.flow.spec.run.memory_bytes
-        yield from stream(graph, left, session.scheduler, session.workers, session.events, memory)
+        Wrong parameters, and the infeasible where there is one run, end the flow at once.
+        """
+        if isinstance(failed.error, InfeasibleError) and len(self._session.flow.runs) > 1:
+            known = self._without.get(one.run.number, (partition, failed.message))
+            self._without[one.run.number] = min(known, (partition, failed.message))
+            return
+        error = raised(failed, f"{where} of run {one.run.name!r}")
+        if error is failed.error:
+            raise error
+        self._broken.append(error)
+        text = f"{where} of run {one.run.name!r}: {failed.message}; the other partitions go on"
+        self._session.events.log(text, "error")
 
+    def _tell_found(self) -> None:
+        found = sum(totals.found for totals in self.totals.values())
+        if found:
+            of = self._plan.partitions
+            self._session.events.log(f"{found} of {of} partitions are there from an earlier run")
 
-def _find(
-    session: Session, table: Table, plan: Plan
-) -> tuple[dict[tuple[int, int], str], dict[tuple[int, int], PartitionResult]]:
-    """What an earlier run left that this one needs."""
-    if session.keeper is None:
-        return {}, {}
-    settings = {one.run.number: settings_of(session.flow, one.run, session.seed) for one in plan.runs}
-    seen = {
-        one.run.number: within(
-            table.records, algorithm_named(one.run.anonymize.algorithm), one.run.anonymize.boundaries
-        )
-        for one in plan.runs
-    }
-    names, found = session.keeper.find(settings, plan, seen)
-    if found:
-        session.events.log(f"{len(found)} of {len(names)} partitions are there from an earlier run")
-    return names, found
+    def _finish(self, one: RunPlan, *, at_once: bool) -> None:
+        """Put a run together; what takes tasks waits until the workers have no other ones."""
+        number = one.run.number
+        if number in self._without:
+            self._tell(infeasible(one.run, self._without[number][1], self._plan.n))
+            return
+        totals = self.totals[number]
+        calls = self._storage.class_calls(one, self._by_class, totals.ready)
+        if len(calls) > 1 and at_once:
+            return
+        if len(calls) == 1:
+            sums = [calls[0].done(totals.ready)]  # here and now, where no worker must be waited for
+        else:
+            sums = self._executor.all(calls, totals.ready)
+        result = result_of(totals, self._table.domains, self._plan.n, sums)
+        self._tell(self._storage.completed(one, totals, result))
 
-
-def _told(session: Session, result: RunResult) -> RunResult:
-    session.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))
-    return result
-
-
-def _broke(
-    session: Session, plan: RunPlan, partition: int, result: PartitionResult, broken: list[AnonflowError]
-) -> bool:
-    """Whether a partition broke, by a bug or for want of memory: the others go on, to be kept.
-
-    Wrong parameters, and the infeasible where there is one run, end the flow at once.
-    """
-    failed = result.matched
-    if not isinstance(failed, Failed):
-        return False
-    error = failed.error
-    if isinstance(error, InfeasibleError) and len(session.flow.runs) > 1:
-        return False
-    if error is not None and type(error) is not AnonflowError:
-        raise error
-    where = f"partition {partition} of run {plan.run.name!r}"
-    if error is None:
-        error = AnonflowError(f"{where}: {failed.message}; {BUG}")
-        error.add_note(failed.trace)
-    else:
-        error = AnonflowError(f"{where}: {error.message}")
-    broken.append(error)
-    session.events.log(f"{where}: {failed.message}; the other partitions go on", "error")
-    return True
-
-
-def _tell_partition(
-    session: Session, plan: RunPlan, partition: int, result: PartitionResult, done: int
-) -> None:
-    if isinstance(result.matched, Failed):
-        return
-    assert result.measured is not None
-    measured = result.measured
-    weights = np.array([d.weight for d in result.matched.outcome.generalization.domains])
-    cells = measured.records * float(weights.sum())
-    session.events.emit(
-        PartitionDone(
-            run=plan.run.number,
-            partition=partition,
-            done=done,
-            of=len(plan.cuts),
-            records=measured.records,
-            seconds=result.matched.seconds,
-            loss=float(measured.costs @ weights / cells) if cells else 0.0,
-        )
-    )
+    def _tell(self, result: RunResult) -> None:
+        self._results[result.number] = result
+        self._session.events.emit(RunDone(run=result.number, ok=result.ok, row=result.row()))

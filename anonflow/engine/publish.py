@@ -5,46 +5,45 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
-from anonflow.engine.execution.combine import with_findings
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
-from anonflow.engine.owner.folder import write_whole
 from anonflow.engine.report.attacks import attacked
-from anonflow.release import Release, publish, write_release
+from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.table import Table
+from anonflow.table.spreadsheets import formula_warning
+from anonflow.whole_file import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from anonflow.criteria.verification import Finding
     from anonflow.engine.report.report import Described
+    from anonflow.engine.storage.storage import Drawn
 
-__all__ = ["Written", "attack", "release_of", "warn_of_earlier", "write_all"]
+__all__ = ["attack", "release_of", "warn_of_earlier", "write_all"]
 
 
-def release_of(
-    session: Session, table: Table, results: list[RunResult]
-) -> tuple[list[RunResult], Release | None]:
-    """Draw the published run's assignment and verify what would be published.
+def release_of(session: Session, table: Table, result: RunResult) -> tuple[Release, tuple[Finding, ...]]:
+    """Draw a run's assignment, and verify what would be published, in memory.
 
     Parameters
     ----------
     session : Session
     table : Table
-    results : list of RunResult
+    result : RunResult
+        With its anonymization.
 
     Returns
     -------
-    results : list of RunResult
-        With what the verifier found.
-    release : Release or None
-        None if nothing is drawn.
+    release : Release
+    findings : tuple of Finding
+        What the verifier found in it.
 
     Raises
     ------
@@ -53,23 +52,26 @@ def release_of(
     VerificationError
         If the matches are not regular.
     """
-    picked = session.flow.published
-    if picked is None or not session.flow.draws(picked):
-        return results, None
-    result = results[picked.number]
     anonymization = result.anonymization
     assert anonymization is not None
-    warn_of_earlier(session)
-    release = session.step("draw", lambda: _draw(session, anonymization), picked.number)
+    release = session.step("draw", lambda: _draw(session, anonymization), result.number)
+    if session.owner is not None and not session.replayed:
+        overlap = Earlier(session.owner.path.parent).overlap(table, release)
+        if overlap:
+            session.warn(overlap.sentence())
+    told = (
+        None if session.flow.table_path is None else formula_warning(release.frame, session.flow.table_path)
+    )
+    if told:
+        session.warn(told)
     promised = result.guarantee if release.certificate is None else release.certificate.criterion
     asked = read_criteria(session.flow.criteria, promised)
     checked = session.step(
         "verify",
         lambda: verify(table, release, asked, result.k, certificate=release.certificate),
-        picked.number,
+        result.number,
     )
-    results[picked.number] = with_findings(result, checked.findings)
-    return results, release
+    return release, checked.findings
 
 
 def warn_of_earlier(session: Session) -> None:
@@ -84,68 +86,29 @@ def warn_of_earlier(session: Session) -> None:
 def _draw(session: Session, anonymization: Anonymization) -> Release:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", SeedWarning)  # the session has said it
         release = publish(anonymization, seed=session.seed)
     for warning in said:
         session.warn(str(warning.message))
     return release
 
 
-def attack(session: Session, table: Table, release: Release, results: list[RunResult]) -> pd.DataFrame | None:
-    """Try the attackers that a flow names against its release.
+def attack(session: Session, table: Table, release: Release, result: RunResult) -> pd.DataFrame | None:
+    """Try the attackers that a flow names against the release of a run.
 
     Raises
     ------
     Cancelled
         If the run was cancelled.
     """
-    assert session.flow.published is not None
-    number = session.flow.published.number
     return session.step(
         "attack",
-        lambda: attacked(session.flow, session.fingerprint, table, release, results[number].k, session.seed),
-        number,
+        lambda: attacked(session.flow, session.fingerprint, table, release, result.k, session.seed),
+        result.number,
     )
 
 
-class Written(Protocol):
-    """A release that can be written, with its certificate."""
-
-    def write_release(self, path: Path) -> None:
-        """Write the published table.
-
-        Raises
-        ------
-        DataError, AnonflowError
-            If it cannot be written.
-        """
-
-    def write_certificate(self, path: Path) -> None:
-        """Write the owner's proof.
-
-        Raises
-        ------
-        DataError, AnonflowError
-            If it cannot be written.
-        """
-
-
-class _InMemory:
-    """A release in memory, to be written."""
-
-    def __init__(self, release: Release) -> None:
-        self.release = release
-
-    def write_release(self, path: Path) -> None:
-        write_release(self.release, path)
-
-    def write_certificate(self, path: Path) -> None:
-        if self.release.certificate is not None:
-            self.release.certificate.save(path)
-
-
-def write_all(
-    session: Session, table: Described, report: RunReport, release: Written | None = None
-) -> RunReport:
+def write_all(session: Session, table: Described, report: RunReport, release: Drawn | None) -> RunReport:
     """Write the owner's things first, then what is published: each file whole, by rename.
 
     Parameters
@@ -153,8 +116,8 @@ def write_all(
     session : Session
     table : Table, or what describes one
     report : RunReport
-    release : object, optional
-        Writes what is published, where the report has no release in memory.
+    release : Drawn or None
+        What is published; None if nothing is drawn.
 
     Returns
     -------
@@ -167,8 +130,6 @@ def write_all(
         If something cannot be written.
     """
     flow, published = session.flow, []
-    if report.release is not None:
-        release = _InMemory(report.release)
     html = None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
@@ -182,6 +143,8 @@ def write_all(
         session.owner.write_seed(session.seed)
         if release is not None:
             session.owner.write_certificate(release)
+        if isinstance(table, Table) and report.release is not None and not session.replayed:
+            Earlier(session.owner.path.parent).keep(table, report.release)
     if flow.table_path is not None and release is not None:
         flow.table_path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(flow.table_path, release.write_release)

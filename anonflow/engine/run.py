@@ -10,21 +10,23 @@ from os import PathLike
 
 from anonflow.engine import publish
 from anonflow.engine.context import Session
-from anonflow.engine.execution.combine import refuse_early
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
 from anonflow.engine.execution.partition_budget import fit_flow, is_fitted, sizes_of
-from anonflow.engine.execution.plan import Plan, first_of_each_method, plan_flow, why_not
+from anonflow.engine.execution.plan import Plan, first_of_each_method, plan_flow
 from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import match
-from anonflow.engine.flows import source
+from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
-from anonflow.engine.large import pieces_of, run_large
 from anonflow.engine.owner.folder import check_target
 from anonflow.engine.owner.resume import DAYS
-from anonflow.engine.partitions import compute
+from anonflow.engine.partitions import Partitions
+from anonflow.engine.report.report import Described
+from anonflow.engine.storage.choice import storage_of
+from anonflow.engine.storage.storage import Drawn, Storage
 from anonflow.kernels import jit
-from anonflow.table import Table
+from anonflow.table import Records
 
 __all__ = ["run"]
 
@@ -32,7 +34,7 @@ __all__ = ["run"]
 def run(
     flow: str | PathLike[str] | Flow,
     *,
-    seed: int | None = None,
+    seed: int | bytes | str | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
     replay: str | PathLike[str] | None = None,
@@ -46,9 +48,9 @@ def run(
     Parameters
     ----------
     flow : path or Flow
-    seed : int, optional
-        A secret of at least 128 random bits that makes the same run again; new ones from the operating
-        system without it. It is kept in the owner's folder.
+    seed : bytes, str or int, optional
+        A secret of at least 128 random bits that makes the same run again: 16 bytes, 32 hexadecimal digits or an
+        integer; new ones from the operating system without it. It is kept in the owner's folder.
     scheduler : str, optional
         ``threads``, ``processes``, or the address of a running Dask scheduler, such as
         ``tcp://10.0.0.5:8786``; what the flow says without it. The result does not depend on it, nor on `workers`.
@@ -113,7 +115,7 @@ def run(
 
 
 class _Runner:
-    """The steps of a run, one after the other."""
+    """The steps of a run, one after the other; where its table lies is the storage's business."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -132,46 +134,55 @@ class _Runner:
         )
         self._check_targets()
         jit.announce(self._announce)
-        if pieces_of(flow) is not None:
-            return run_large(session)
-        table = session.step("load", lambda: source.read(flow, session.fingerprint))
-        session.tell_about(table.unnamed, table.dropped)
-        refuse_early(flow, table)
-        if is_fitted(flow):
-            session.step("fit", lambda: self._fit(table))
-        plan = session.step("cut", lambda: self._plan(table))
-        if self.compiles:
-            session.step("compile", lambda: self._warm_up(table, plan))
-        try:
-            results = compute(session, table, plan)
-        except BaseException:
-            if session.keeper is not None:
-                session.keeper.stopped(session.seed)
-            raise
-        return self._publish(table, results)
+        memory = flow.spec.run.memory_bytes
+        with (
+            storage_of(session) as storage,
+            Executor(session.scheduler, session.workers, session.events, memory) as executor,
+        ):
+            table = session.step("load", lambda: storage.load(executor))
+            session.tell_about(table.unnamed, table.dropped)
+            storage.refuse_early()
+            if is_fitted(flow):
+                session.step("fit", lambda: self._fit(storage.sample()))
+            plan = session.step("cut", lambda: self._plan(storage, table))
+            if self.compiles:
+                session.step("compile", lambda: self._warm_up(table, plan))
+            work = Partitions(session, storage, executor, plan, table)
+            results = work.compute()
+            drawn = self._draw(storage, executor, plan, work, results)
+            return self._publish(table, results, drawn)
 
-    def _publish(self, table: Table, results: list[RunResult]) -> RunReport:
+    def _draw(
+        self, storage: Storage, executor: Executor, plan: Plan, work: Partitions, results: list[RunResult]
+    ) -> Drawn | None:
+        """The release of the run that is published, if every check passed."""
+        session = self.session
+        picked = session.flow.published
+        if picked is None or not session.flow.draws(picked) or not all(result.ok for result in results):
+            return None
+        number = picked.number
+        publish.warn_of_earlier(session)
+        findings, drawn = storage.draw(executor, plan, work.totals[number], results[number])
+        results[number] = with_findings(results[number], findings)
+        return drawn if results[number].ok else None
+
+    def _publish(self, table: Described, results: list[RunResult], drawn: Drawn | None) -> RunReport:
         """Nothing is published, and nothing handed back to publish, unless every check passed."""
         session = self.session
-        release = attacks = None
-        if all(result.ok for result in results):
-            results, release = publish.release_of(session, table, results)
-        if release is not None and all(result.ok for result in results):
-            attacks = publish.attack(session, table, release, results)
         report = RunReport(
             session.flow.name,
             tuple(results),
-            release,
+            None if drawn is None else drawn.release,
             owner=None if session.owner is None else session.owner.path,
-            warnings=tuple(session.warnings),
-            attacks=attacks,
+            attacks=None if drawn is None else drawn.attack(),
         )
+        report = replace(report, warnings=tuple(session.warnings))
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
         session.before_publishing()
         if session.keeper is not None:
             session.keeper.publishing(session.seed)
-        report = session.step("publish", lambda: publish.write_all(session, table, report))
+        report = session.step("publish", lambda: publish.write_all(session, table, report, drawn))
         if session.keeper is not None:
             session.keeper.finished()
         return report
@@ -188,24 +199,21 @@ class _Runner:
         self.compiles = True
         self.session.events.log("compiling kernels: the first run takes some seconds more")
 
-    def _warm_up(self, table: Table, plan: Plan) -> None:
+    def _warm_up(self, table: Described, plan: Plan) -> None:
         """Compile on a few records, so that the seconds of the methods are theirs alone."""
         for settings, one in first_of_each_method(self.session.flow, plan, self.session.seed):
-            few = plan.orders[one.order][: 4 * settings.k]
-            match(settings, table.records.take(few), 0)
+            _, few = one.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
+            match(settings, few, 0)
             self.session.events.check()
 
-    def _plan(self, table: Table) -> Plan:
+    def _plan(self, storage: Storage, table: Described) -> Plan:
         """Orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
-        if len(self.session.flow.runs) == 1:
-            return plan_flow(self.session.flow.runs, table.records, self.session.seed)
-        feasible = [one for one in self.session.flow.runs if why_not(one, table.records) is None]
-        return plan_flow(feasible, table.records, self.session.seed)
+        return plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
 
-    def _fit(self, table: Table) -> None:
+    def _fit(self, records: Records) -> None:
         """Partition sizes that a budget leaves open become numbers; they are kept for a run that takes this up."""
         self.session.flow, self.session.fitted = fit_flow(
-            self.session.flow, table, self.session.workers, self.session.sizes
+            self.session.flow, records, self.session.workers, self.session.sizes
         )
         for number, found in self.session.fitted.items():
             said = f"{self.session.flow.runs[number].name}: {found.sentence()}"

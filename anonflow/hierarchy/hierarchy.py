@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import difflib
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from anonflow.errors import HierarchyError
+from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import sources
 from anonflow.hierarchy.sources import ROOT
 from anonflow.hierarchy.tree import Ints, Tree
 from anonflow.hierarchy.wording import fail, plural, shorten
+from anonflow.whole_file import write_whole
 
 __all__ = ["Hierarchy"]
 
@@ -276,7 +276,7 @@ class Hierarchy(Tree):
 
         Notes
         -----
-        MAGVal of paper 3, Definition 3.
+        MAGVal of Miller 2008, Definition 3.
         """
         if isinstance(labels, (str, Mapping)):
             raise HierarchyError("boundary: write a list of node labels")
@@ -346,10 +346,8 @@ class Hierarchy(Tree):
         Raises
         ------
         HierarchyError
-            If the folder cannot be written to, labels hold what a text file cannot, the delimiter is not
-            one character, or the tree is so deep that the file had more than 200 million cells.
-        OSError
-            If the disk fails while writing.
+            If the file cannot be written, labels hold what a text file cannot, the delimiter is not one character,
+            or the tree is so deep that the file had more than 200 million cells.
         """
         path = Path(path)
         sources.check_delimiter(delimiter, path.name)
@@ -362,23 +360,19 @@ class Hierarchy(Tree):
             )
         # The writer leaves these two bare, and a reader drops them: a line end, a byte order mark.
         quoted = any("\r" in label or label.startswith("\ufeff") for label in self.labels)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
+
+        def rows(part: Path) -> None:
             with part.open("w", encoding="utf-8", newline="") as file:
                 quoting: Any = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
                 writer = csv.writer(file, delimiter=delimiter, lineterminator="\n", quoting=quoting)
                 for leaf in range(self.n_leaves):
                     row = [self.labels[node] for node in self.ancestors(leaf)]
                     writer.writerow([row[0]] * (levels - len(row)) + row)
-            part.replace(path)
-        except (FileNotFoundError, PermissionError, NotADirectoryError, IsADirectoryError) as error:
-            part.unlink(missing_ok=True)
-            raise HierarchyError(
-                f"{path.name}: cannot be written: {error.strerror}; choose another folder"
-            ) from error
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+
+        try:
+            write_whole(path, rows)
+        except AnonflowError as error:
+            raise HierarchyError(error.message) from None
 
 
 def _options(spec: Any) -> dict[str, Any]:

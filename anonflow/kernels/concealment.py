@@ -382,7 +382,8 @@ def best_choice(plan: Plan, origin: State, i: int, k: int, monotone: bool, work:
         chosen[depth] += 1
         if chosen[depth] == i:
             chosen[depth] += 1
-        if chosen[depth] >= n:
+        others = n - 1 - chosen[depth] - (1 if i > chosen[depth] else 0)
+        if chosen[depth] >= n or others < k - 1 - depth:  # too few are left to choose the rest from
             depth -= 1
             continue
         move(work, depth, depth - 1, work)

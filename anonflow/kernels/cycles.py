@@ -1,4 +1,4 @@
-"""Cancelling negative cycles of a k-regular graph, found by labelling (paper 2, section 3.2.2)."""
+"""Cancelling negative cycles of a k-regular graph, found by labelling (Murakami 2018, section 3.2.2)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def cancel_cycles(
 
     Notes
     -----
-    Paper 2's Steps 0 to 6. What it leaves open: lengths are those of the moment a label is taken, so a cycle
+    Murakami 2018's Steps 0 to 6. What it leaves open: lengths are those of the moment a label is taken, so a cycle
     is priced again before it is reversed (``exchange``), and one that does not pay or has a stale arc is only
     forgotten; when labels run out the next root begins; labels downstream of a cycle become infinite.
 

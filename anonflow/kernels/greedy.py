@@ -1,4 +1,4 @@
-"""Assignments chosen greedily, one original after the other (paper 1, section 5, Algorithm 1)."""
+"""Assignments chosen greedily, one original after the other (Doka 2015, section 5, Algorithm 1)."""
 
 from __future__ import annotations
 

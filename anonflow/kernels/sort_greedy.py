@@ -1,4 +1,4 @@
-"""One assignment out of the sorted list of all edges (paper 1, section 6, Algorithm 2)."""
+"""One assignment out of the sorted list of all edges (Doka 2015, section 6, Algorithm 2)."""
 
 from __future__ import annotations
 

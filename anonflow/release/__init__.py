@@ -3,21 +3,25 @@
 from anonflow.release.cells import ranges, shares
 from anonflow.release.certificate import Certificate
 from anonflow.release.draw import assignments, decompose, draw_assignment, draw_permutation, permute_classes
-from anonflow.release.publish import Release, ReleaseWarning, publish
-from anonflow.release.randomness import RandomWords
+from anonflow.release.earlier import Earlier
+from anonflow.release.publish import Release, ReleaseWarning, publish, publish_once
+from anonflow.release.randomness import RandomWords, SeedWarning
 from anonflow.release.tables import read_release, write_release
 
 __all__ = [
     "Certificate",
+    "Earlier",
     "RandomWords",
     "Release",
     "ReleaseWarning",
+    "SeedWarning",
     "assignments",
     "decompose",
     "draw_assignment",
     "draw_permutation",
     "permute_classes",
     "publish",
+    "publish_once",
     "ranges",
     "read_release",
     "shares",

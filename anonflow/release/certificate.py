@@ -16,8 +16,8 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.errors import DataError
-from anonflow.release.files import OWNER_ONLY, write_whole
 from anonflow.table.marks import KEY_LENGTH
+from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 
 __all__ = ["FORMAT", "Certificate", "versions"]
 
@@ -49,8 +49,8 @@ class Certificate:
     versions : dict
         Of Python, numpy and anonflow.
     extra_covers : bool
-        Whether rows were widened beyond their matches for the sake of diversity: what may be an original's is then
-        read off what covers it, not off these lists.
+        Whether rows were widened beyond their matches for the sake of diversity, as older versions did. Nothing is
+        concluded from it: values are counted on the lists.
     row_marks : numpy.ndarray, shape (n,), uint32, or None
         Keyed marks of the published rows (:func:`anonflow.table.row_marks`): a row that was changed, moved, dropped or
         doubled later is told apart even where it still covers its list.
@@ -134,7 +134,12 @@ class Certificate:
         if self.row_marks is not None:
             arrays[_MARKS] = self.row_marks
         text = self._about(self.row_marks is not None)
-        write_whole(path, OWNER_ONLY, lambda stream: np.savez(stream, about=text, **arrays))
+        write_whole(
+            path,
+            streamed(lambda stream: np.savez(stream, about=text, **arrays)),
+            OWNER_ONLY,
+            make_folders=True,
+        )
 
     def save_in_parts(
         self, path: str | PathLike[str], parts: Mapping[str, tuple[int, Iterable[np.ndarray]]]
@@ -166,7 +171,7 @@ class Certificate:
                         for chunk in chunks:
                             member.write(np.ascontiguousarray(chunk, kind).tobytes())
 
-        write_whole(path, OWNER_ONLY, write)
+        write_whole(path, streamed(write), OWNER_ONLY, make_folders=True)
 
     def _about(self, marked: bool) -> np.ndarray:
         about = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import math
 import warnings
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -15,10 +14,19 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.release.certificate import Certificate, versions
+from anonflow.release.columns import covering, told_by_columns
 from anonflow.release.draw import draw_assignment, draw_permutation, permute_classes
-from anonflow.release.randomness import DRAW_STEP, RandomWords
+from anonflow.release.earlier import Earlier
+from anonflow.release.randomness import (
+    DRAW_STEP,
+    RandomWords,
+    checked_secret,
+    seed_of_table,
+    warn_of_small_seed,
+)
 from anonflow.table.domain import WHOLE, number_text
-from anonflow.table.marks import KEY_LENGTH, row_marks
+from anonflow.table.linkage import Candidates
+from anonflow.table.marks import KEY_LENGTH, Content, row_marks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,10 +34,8 @@ if TYPE_CHECKING:
     from anonflow.generalization import Generalization
     from anonflow.table import Table
 
-__all__ = ["Publishable", "Release", "ReleaseWarning", "plain_values", "publish", "telling"]
+__all__ = ["Publishable", "Release", "ReleaseWarning", "plain_values", "publish", "publish_once"]
 
-_OWN_VALUE = 0.5
-_CHANCE = math.log(1000)
 _EXACT = 1 << 53
 
 # Which words the draws of an anonymization were made from: a second one is worth a warning.
@@ -68,7 +74,11 @@ class Release:
         The owner's; None for a release read from a file.
     truth : numpy.ndarray, shape (n,), int64, or None
         For each published row the original whose other columns it carries: the owner's, in memory only, so that
-        attacks can be judged. It is in no file, and not in a pickle.
+        attacks can be judged. It is in no file.
+
+    Notes
+    -----
+    A pickle has the frame only: whoever gets it gets neither the certificate nor the truth.
     """
 
     frame: pd.DataFrame
@@ -84,13 +94,22 @@ class Release:
             If the name ends in neither.
         DataError, AnonflowError
             If the file cannot be written.
+
+        Warns
+        -----
+        ReleaseWarning
+            If cells of a CSV file begin like a formula, and have an apostrophe before them now.
         """
         from anonflow.release.tables import write_release
+        from anonflow.table.spreadsheets import formula_warning
 
         write_release(self, path)
+        told = formula_warning(self.frame, path)
+        if told:
+            warnings.warn(told, ReleaseWarning, stacklevel=2)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "truth": None}
+        return {"frame": self.frame, "certificate": None, "truth": None}
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -99,14 +118,18 @@ class Release:
         return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
 
     def _repr_html_(self) -> str:
-        from anonflow.release.showing import release_view
+        from anonflow.release.view import release_view
 
-        return release_view(self)
+        made = self.certificate
+        if made is None:
+            return release_view(self.frame, ())
+        proof = [("guarantee", made.criterion), ("k", made.k), ("method", made.algorithm)]
+        return release_view(self.frame, proof)
 
 
 def publish(
     anonymization: Publishable,
-    seed: int | bytes | None = None,
+    seed: int | bytes | str | None = None,
     *,
     step: int = DRAW_STEP,
     rehearsal: bool = False,
@@ -117,9 +140,9 @@ def publish(
     ----------
     anonymization : Anonymization
         n generalized records of a table.
-    seed : int or bytes, optional
-        A secret (see :class:`RandomWords`) that makes the same release again; the operating system's
-        randomness without it.
+    seed : int, bytes or str, optional
+        A secret (see :class:`RandomWords`) that makes the same release of the same table again; the operating
+        system's randomness without it.
     step : int
         Separates draws that share a seed.
     rehearsal : bool
@@ -142,9 +165,12 @@ def publish(
 
     Warns
     -----
+    SeedWarning
+        If the seed is an integer below 2^64.
     ReleaseWarning
-        If the method says that this result should not be released; if another column is nearly unique or monotone in the table's order, which undoes the shuffle; or if a
-        release of this anonymization was drawn before with other words: who has both can intersect them.
+        If the method says that this result should not be released; if another column, or several together, are nearly
+        unique, stand in the table's order or follow from quasi-identifiers, which undoes the shuffle; or if a release
+        of this anonymization was drawn before with other words: who has both can intersect them.
 
     Notes
     -----
@@ -152,13 +178,19 @@ def publish(
     """
     import pandas as pd
 
-    words = RandomWords(seed, step)
+    table, n = anonymization.table, anonymization.generalization.n
+    if seed is not None:
+        seed = checked_secret(seed)
+        content = Content.of(table.frame, [str(name) for name in table.frame.columns])
+        words = RandomWords(seed_of_table(seed, content.to_bytes()), step)
+    else:
+        words = RandomWords(None, step)
     if not rehearsal:
+        warn_of_small_seed(seed, stacklevel=3)
         _warn_of_second_draw(anonymization, seed, step)
         weak = (getattr(anonymization, "facts", None) or {}).get("warning")
         if weak:
             warnings.warn(f"{weak}", ReleaseWarning, stacklevel=3)
-    table, n = anonymization.table, anonymization.generalization.n
     suppressed = np.asarray(anonymization.suppressed, bool)
     hidden = 0 < int(suppressed.sum()) < anonymization.k
     origin = _assignment(anonymization, suppressed, words)
@@ -170,16 +202,48 @@ def publish(
             columns[str(name)] = published[name].array
             continue
         cells = table.frame[name]
-        if not rehearsal:
-            _warn_of_telling_column(str(name), cells)
         columns[str(name)] = plain_values(
             cells, origin[order], hidden=suppressed[order] if hidden else None, name=str(name)
         )
+    if not rehearsal:
+        _warn_of_columns(anonymization, suppressed, order, origin[order], hidden)
     frame = pd.DataFrame(columns, index=pd.RangeIndex(n))
     key = words.lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
     marks = row_marks(frame, list(columns), key)
     certificate = replace(_certificate(anonymization, suppressed, order), row_marks=marks, key=key)
     return Release(frame, certificate, origin[order])
+
+
+def publish_once(
+    anonymization: Publishable, owner: str | PathLike[str], seed: int | bytes | str | None = None
+) -> Release:
+    """:func:`publish`, and keep in the owner's folder whom the release is about.
+
+    Parameters
+    ----------
+    anonymization : Anonymization
+    owner : path
+    seed : int, bytes or str, optional
+
+    Raises
+    ------
+    ParameterError, VerificationError
+        As :func:`publish`.
+    DataError, AnonflowError
+        If the folder cannot be read or written to.
+
+    Warns
+    -----
+    ReleaseWarning
+        As :func:`publish`; and if people are in an earlier release from this folder, how many.
+    """
+    release = publish(anonymization, seed)
+    earlier = Earlier(owner)
+    overlap = earlier.overlap(anonymization.table, release)
+    if overlap:
+        warnings.warn(overlap.sentence(), ReleaseWarning, stacklevel=3)
+    earlier.keep(anonymization.table, release)
+    return release
 
 
 def _assignment(source: Publishable, suppressed: np.ndarray, words: RandomWords) -> np.ndarray:
@@ -229,7 +293,6 @@ def _certificate(source: Publishable, suppressed: np.ndarray, order: np.ndarray)
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         flat.astype(np.int32),
         versions(),
-        bool((getattr(source, "facts", None) or {}).get("extra_covers")),
     )
 
 
@@ -338,49 +401,17 @@ def _warn_of_second_draw(source: Publishable, seed: int | bytes | None, step: in
     before.add(mark)
 
 
-def _warn_of_telling_column(name: str, cells: pd.Series) -> None:
-    import pandas as pd
-
-    try:
-        at, distinct = pd.factorize(cells)
-    except TypeError:
-        return  # refused when the column is rebuilt
-    counts = np.bincount(at[at >= 0], minlength=len(distinct))
-    given = at[at >= 0]
-    in_runs = int((given[1:] != given[:-1]).sum()) == len(counts) - 1
-    told = telling(name, counts, in_runs)
-    if told:
-        warnings.warn(told, ReleaseWarning, stacklevel=4)
-
-
-def telling(name: str, counts: np.ndarray, in_runs: bool, share: int = 1) -> str | None:
-    """What a column that is no quasi-identifier tells of who is who, in spite of the shuffle; None if nothing.
-
-    Parameters
-    ----------
-    name : str
-    counts : numpy.ndarray, shape (v,), int64
-        How often each of its values occurs.
-    in_runs : bool
-        Whether every value stands in one run of the table.
-    share : int
-        Of how many values one was looked at.
-    """
-    own = int((counts == 1).sum())
-    if len(counts) > 1 and own >= _OWN_VALUE * counts.sum():
-        return (
-            f"column {name!r} is nearly unique: {'about ' if share > 1 else ''}{own * share} records have a value "
-            "that nobody else has, which undoes the shuffle; leave it out or make it coarser"
-        )
-    if in_runs and len(counts) > 1 and _beyond_chance(counts):
-        return (
-            f"column {name!r} is monotone: its {len(counts) * share} values stand in the table's order, "
-            "which undoes the shuffle; leave it out or put the table in another order"
-        )
-    return None
-
-
-def _beyond_chance(counts: np.ndarray) -> bool:
-    """Whether it is no chance that every value stands in one run."""
-    orders = math.lgamma(int(counts.sum()) + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
-    return orders - math.lgamma(len(counts) + 1) > _CHANCE
+def _warn_of_columns(
+    source: Publishable, suppressed: np.ndarray, order: np.ndarray, shown: np.ndarray, hidden: bool
+) -> None:
+    """Warn of what the other columns tell of the rows as they are published."""
+    if source.matches is not None:
+        candidates = Candidates.of_matches(source.matches[order])
+    elif source.classes is not None:
+        candidates = Candidates.of_classes(np.where(suppressed, -1, source.classes)).take(order)
+    else:
+        candidates = covering(source.table, source.generalization, order)
+    if hidden:  # suppressed records' other columns are not published
+        candidates = candidates.without(suppressed[order])
+    for sentence in told_by_columns(source.table, shown, candidates, source.k):
+        warnings.warn(sentence, ReleaseWarning, stacklevel=4)

@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import warnings
 
 import numpy as np
 
 from anonflow.errors import ParameterError
 
-__all__ = ["DRAW_STEP", "RandomWords"]
+__all__ = [
+    "DRAW_STEP",
+    "GUESSABLE",
+    "RandomWords",
+    "SeedWarning",
+    "checked_secret",
+    "seed_can_be_guessed",
+    "seed_of_table",
+    "warn_of_small_seed",
+]
 
 DRAW_STEP = 1
 """The step of a seed's streams that a draw uses where no flow says otherwise; algorithms use 0."""
 
+_SECRET = 64
+"""Bits below which an integer is no secret: it is found again from what is published."""
+
+GUESSABLE = (
+    "a seed below 2^64 is found again by trying, and with it everybody's row; leave the seed out, or give 128 random "
+    "bits, such as secrets.token_bytes(16)"
+)
+
 _SHORTEST = 16
+_HEX = re.compile(r"[0-9a-fA-F]{32,1024}")
 _LABEL = b"anonflow draw 1"
+
+
+class SeedWarning(UserWarning):
+    """A seed that is small enough to be found by trying: whoever finds it knows everybody's row."""
 
 
 class RandomWords:
@@ -25,10 +49,10 @@ class RandomWords:
 
     Parameters
     ----------
-    seed : int or bytes, optional
-        A secret that makes the same words again: at least 16 bytes, or a non-negative integer. An integer is
-        only as safe as it is hard to guess: what is published needs one of at least 128 random bits. Without
-        a seed the words are the operating system's.
+    seed : int, bytes or str, optional
+        A secret that makes the same words again: at least 16 bytes, at least 32 hexadecimal digits, or a non-negative
+        integer, which text stands for. An integer is only as safe as it is hard to guess: what is published needs one
+        of at least 128 random bits. Without a seed the words are the operating system's.
     step : int
         Separates the draws that share a seed, such as the steps of a flow.
 
@@ -44,7 +68,7 @@ class RandomWords:
     they are asked for.
     """
 
-    def __init__(self, seed: int | bytes | None = None, step: int = DRAW_STEP) -> None:
+    def __init__(self, seed: int | bytes | str | None = None, step: int = DRAW_STEP) -> None:
         if isinstance(step, bool) or not isinstance(step, int | np.integer) or step < 0:
             raise ParameterError("a step must be a whole number of at least 0")
         self._start = None if seed is None else hashlib.shake_256(_LABEL + _field(_seed_bytes(seed)))
@@ -88,11 +112,69 @@ def _field(content: bytes) -> bytes:
     return len(content).to_bytes(8, "big") + content
 
 
-def _seed_bytes(seed: int | bytes) -> bytes:
+def _seed_bytes(seed: int | bytes | str) -> bytes:
+    seed = checked_secret(seed)
+    if isinstance(seed, bytes):
+        return b"b" + seed
+    return b"i" + seed.to_bytes((seed.bit_length() + 7) // 8, "big")
+
+
+def checked_secret(seed: int | bytes | str) -> int | bytes:
+    """A seed as it is used: bytes as they are, hexadecimal text as the integer it stands for, as in a seed file.
+
+    Raises
+    ------
+    ParameterError
+        If it is shorter than 128 bits of bytes or text, or no whole number of at least 0.
+    """
     if isinstance(seed, bytes | bytearray):
         if len(seed) < _SHORTEST:
             raise ParameterError(f"a seed of bytes needs at least {_SHORTEST} of them")
-        return b"b" + bytes(seed)
+        return bytes(seed)
+    if isinstance(seed, str):
+        if not _HEX.fullmatch(seed.strip()):
+            raise ParameterError(
+                "a seed of text needs at least 32 hexadecimal digits; secrets.token_hex(16) makes one"
+            )
+        return int(seed, 16)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError("a seed must be a whole number of at least 0, or at least 16 bytes")
-    return b"i" + int(seed).to_bytes((int(seed).bit_length() + 7) // 8, "big")
+        raise ParameterError(
+            "a seed must be a whole number of at least 0, at least 16 bytes, or at least 32 hexadecimal digits"
+        )
+    return int(seed)
+
+
+def seed_can_be_guessed(seed: int | bytes | str | None) -> bool:
+    """Whether a seed is an integer below 2^64."""
+    return isinstance(seed, int | np.integer) and int(seed) < 1 << _SECRET
+
+
+def warn_of_small_seed(seed: int | bytes | str | None, stacklevel: int = 2) -> None:
+    """Warn if a seed of something that will be published can be guessed.
+
+    Warns
+    -----
+    SeedWarning
+        If it is an integer below 2^64.
+    """
+    if seed_can_be_guessed(seed):
+        warnings.warn(GUESSABLE, SeedWarning, stacklevel=stacklevel + 1)
+
+
+def seed_of_table(seed: int | bytes | str, content: bytes) -> bytes:
+    """The seed of one table's draw: a hash of what the table holds, keyed with the seed.
+
+    Without it the same seed would give two tables the same permutations, and who has one truth the other.
+
+    Parameters
+    ----------
+    seed : int, bytes or str
+    content : bytes
+        Such as :meth:`anonflow.table.marks.Content.to_bytes`.
+
+    Returns
+    -------
+    bytes
+        32, a seed for :class:`RandomWords`.
+    """
+    return hashlib.shake_256(b"anonflow table 1" + _field(_seed_bytes(seed)) + _field(content)).digest(32)

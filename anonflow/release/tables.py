@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from anonflow.errors import DataError, ParameterError
-from anonflow.release.files import PUBLIC, write_whole
 from anonflow.release.publish import Release
 from anonflow.table import Schema
 from anonflow.table.domain import number_text
-from anonflow.table.read import read_frame
+from anonflow.table.spreadsheets import changed_texts, guarded_text, read_published
+from anonflow.whole_file import streamed, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +39,8 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
     release : Release
         Its certificate is not written: that is the owner's.
     path : path
-        ``.csv`` (UTF-8, commas, numbers in their shortest form), ``.parquet`` or ``.pq`` (no pandas metadata,
-        no statistics).
+        ``.csv`` (UTF-8, commas, numbers in their shortest form, an apostrophe before texts that a spreadsheet would
+        execute), ``.parquet`` or ``.pq`` (no pandas metadata, no statistics).
 
     Raises
     ------
@@ -54,9 +54,9 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
     suffix = Path(path).suffix.lower()
     frame = release.frame
     if suffix == _CSV:
-        write_whole(path, PUBLIC, lambda stream: _write_csv(frame, stream))
+        write_whole(path, streamed(lambda stream: _write_csv(frame, stream)), make_folders=True)
     elif suffix in _PARQUET:
-        write_whole(path, PUBLIC, lambda stream: _write_parquet(frame, stream))
+        write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
     else:
         raise ParameterError(
             f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"
@@ -94,9 +94,9 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
             writer.close()
 
     if suffix == _CSV:
-        write_whole(path, PUBLIC, write_csv)
+        write_whole(path, streamed(write_csv), make_folders=True)
     elif suffix in _PARQUET:
-        write_whole(path, PUBLIC, write_parquet)
+        write_whole(path, streamed(write_parquet), make_folders=True)
     else:
         raise ParameterError(
             f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"
@@ -106,7 +106,7 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
 def _write_csv(frame: pd.DataFrame, stream: BinaryIO, header: bool = True) -> None:
     import pandas as pd
 
-    columns = {name: _csv_cells(frame[name]) for name in frame.columns}
+    columns = {guarded_text(str(name)): _csv_cells(frame[name]) for name in frame.columns}
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     pd.DataFrame(columns).to_csv(
         text,
@@ -134,7 +134,7 @@ def _csv_cells(cells: pd.Series) -> pd.Series:
     import pandas as pd
 
     if not pd.api.types.is_float_dtype(cells.dtype):
-        return cells
+        return changed_texts(cells, guarded_text)
     at, distinct = pd.factorize(cells)
     texts = np.array([*(number_text(value) for value in distinct.tolist()), None], object)
     return pd.Series(texts[at], dtype="str")
@@ -156,7 +156,7 @@ def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:
 def read_release(
     path: str | PathLike[str], schema: Schema | Mapping[str, Any] | str | PathLike[str]
 ) -> Release:
-    """Read a published table back; every cell of a CSV file stays text.
+    """Read a published table back; every cell of a CSV file stays text, as it was before it was made safe.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def read_release(
         If the schema has problems.
     """
     schema = Schema.of(schema)
-    frame = read_frame(path)
+    frame = read_published(path)
     published = [name for name, column in schema.columns.items() if column.role != "identifier"]
     names = [str(name) for name in frame.columns]
     problems = [f"column {name!r}: missing from the release" for name in published if name not in names]

@@ -5,7 +5,10 @@ from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import Counter, match_probabilities
 from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
+from anonflow.risk.intersection import Intersection
+from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
+from anonflow.risk.simulator import Simulator
 
 __all__ = [
     "ATTACKERS",
@@ -14,12 +17,15 @@ __all__ = [
     "Counter",
     "Homogeneity",
     "Insider",
+    "Intersection",
     "Journalist",
+    "LinkableColumns",
     "Linker",
     "Marketer",
     "Prosecutor",
     "Replayer",
     "Scene",
+    "Simulator",
     "Success",
     "attack",
     "attackers_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import ParameterError
@@ -10,7 +10,10 @@ from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import MOST, Counter
 from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
+from anonflow.risk.intersection import Intersection
+from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
+from anonflow.risk.simulator import Simulator
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
 
@@ -21,7 +24,20 @@ __all__ = ["ATTACKERS", "COLUMNS", "attack", "attackers_of", "row_of", "usual"]
 
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
-    for kind in (Prosecutor, Journalist, Marketer, Linker, Insider, Replayer, Clerk, Homogeneity, Counter)
+    for kind in (
+        Prosecutor,
+        Journalist,
+        Marketer,
+        Linker,
+        LinkableColumns,
+        Insider,
+        Replayer,
+        Simulator,
+        Clerk,
+        Intersection,
+        Homogeneity,
+        Counter,
+    )
 }
 """Every attacker by its name."""
 
@@ -47,6 +63,7 @@ def attack(
     k: int | None = None,
     certificate: Any = None,
     seed: int | None = None,
+    earlier: Sequence[Any] | None = None,
 ) -> pd.DataFrame:
     """Let attackers loose on a release, and say how often each wins.
 
@@ -65,6 +82,8 @@ def attack(
         What running the method again tells an attacker; a release has its own.
     seed : int, optional
         Of the people who are attacked, where they are drawn.
+    earlier : list of releases, optional
+        Other releases of the same people, as the attacker ``intersection`` takes them: it is tried, too.
 
     Returns
     -------
@@ -92,6 +111,8 @@ def attack(
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
     scene = Scene.of(table, release, k, certificate, seed)
     chosen = usual(scene) if attackers is None else attackers_of(attackers)
+    if earlier is not None:
+        chosen = [*chosen, Intersection(list(earlier))]
     rows = [row_of(one, one.attack(scene)) for one in chosen]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -150,10 +171,13 @@ def _one(asked: Any) -> list[Attacker]:
 
 
 _NEEDS = {
+    "intersection": "needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])",
     "journalist": "needs a population: risk.Journalist(population=frame)",
     "insider": "has the parameters c and targets",
     "homogeneity": "has the parameter column",
+    "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",
+    "simulator": "has the parameters replays, anonymization and seed",
     "replay": "has the parameters guesses and anonymization",
 }
 
@@ -168,6 +192,8 @@ def usual(scene: Scene, publishable: bool = False) -> list[Attacker]:
         Whether to leave out those whose rate is counted against the truth.
     """
     chosen: list[Attacker] = [Prosecutor(), Marketer(), Linker()]
+    if any(name in scene.frame.columns for name in scene.table.other_columns):
+        chosen.append(LinkableColumns())
     if not publishable and (scene.truth is not None or scene.listing is not None):
         chosen.append(Insider(1))
     if not publishable and scene.truth is not None:

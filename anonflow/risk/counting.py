@@ -42,7 +42,7 @@ def match_probabilities(covers: np.ndarray) -> np.ndarray:
     -----
     An edge's share is a quotient of permanents (Ryser's problem, for which no polynomial algorithm is known: what
     k-concealment relies on). Here by dynamic programming over subsets of originals, exact in 64-bit integers:
-    O(2^n n) time and memory. Paper 1's Figure 3 is a graph whose edges have 3/4 and 1/4.
+    O(2^n n) time and memory. Doka 2015's Figure 3 is a graph whose edges have 3/4 and 1/4.
     """
     covers = np.asarray(covers, bool)
     n = len(covers)
@@ -83,7 +83,7 @@ class Counter:
     """Knows everybody's quasi-identifiers, counts all perfect matchings, and picks the likeliest row.
 
     It takes every matching to be equally likely, as it is for who does not know the method. k-concealment
-    promises nothing against it: 2-concealment that is not 2-anonymous is paper 1's Figure 3.
+    promises nothing against it: 2-concealment that is not 2-anonymous is Doka 2015's Figure 3.
     """
 
     name: ClassVar[str] = "counting"

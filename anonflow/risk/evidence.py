@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -46,6 +46,8 @@ class Scene:
     anonymization : Anonymization or None
     rng : numpy.random.Generator
         Chooses samples of people.
+    guarantee : str or None
+        The criterion that the method promises, where that is known.
     """
 
     table: Table
@@ -56,6 +58,7 @@ class Scene:
     path: Path | None = None
     anonymization: Any = None
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    guarantee: str | None = None
 
     @classmethod
     def of(
@@ -101,7 +104,7 @@ class Scene:
             certificate = certificate or subject.certificate
         assert frame is not None
         rng = np.random.default_rng(seed)
-        return cls(table, frame, int(k), truth, certificate, path, anonymization, rng)
+        return cls(table, frame, int(k), truth, certificate, path, anonymization, rng, given.guarantee)
 
     @property
     def n(self) -> int:
@@ -111,7 +114,8 @@ class Scene:
     @cached_property
     def evidence(self) -> Evidence:
         """Originals and published rows over the same domains."""
-        return collect(self.table, subject_of(self.frame), self.k, self.certificate)
+        subject = replace(subject_of(self.frame), guarantee=self.guarantee)
+        return collect(self.table, subject, self.k, self.certificate)
 
     @cached_property
     def graph(self) -> Bipartite:

@@ -35,7 +35,7 @@ class Insider:
 
     Notes
     -----
-    Paper 1, section 2.2: with c true matches known, a reciprocal graph still hides a person among k - c rows, as
+    Doka 2015, section 2.2: with c true matches known, a reciprocal graph still hides a person among k - c rows, as
     equal records do; another graph may hide it among fewer, since what is left need not hold a (k - c)-regular
     graph. The paper's k - c is about rows that carry their own record. Along a drawn assignment, as a release has it,
     a reciprocal graph is not symmetric about the known matches, and fewer rows may be left there, too (measured: 60

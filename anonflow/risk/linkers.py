@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from anonflow.criteria import consistency_graph
+from anonflow.criteria.diversity import judged, spread
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Success, percent
@@ -175,31 +175,30 @@ class Homogeneity:
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
 
     def attack(self, scene: Scene) -> Success:
-        """O(pairs of a person and a row).
+        """O(pairs of a person and a row); counted where the criteria of diversity count.
 
         Raises
         ------
         ParameterError
             If there is no such column, or several to choose from.
+        DataError
+            If the consistency graph is too large.
         """
-        import pandas as pd
-
         column = self._column(scene)
-        codes, _ = pd.factorize(scene.frame[column], use_na_sentinel=False)
-        original, row = scene.pairs
-        counts = csr_array(
-            (np.ones(len(original)), (original, codes[row])), shape=(scene.n, int(codes.max()) + 1)
-        )
-        counts.sum_duplicates()
-        highest = np.maximum.reduceat(counts.data, counts.indptr[:-1])
-        share = highest / counts.sum(axis=1)
-        certain = int((share == 1.0).sum())
-        common = float(np.bincount(codes).max() / len(codes))
+        shown = spread(scene.evidence, column)
+        mixed, _ = judged(shown, "p-sensitivity", {"p": 2})
+        member = shown.members[shown.members >= 0]
+        certain = int((~mixed[member]).sum())
+        common = float(shown.overall.max() / shown.overall.sum())
+        # of whom nothing is published nothing more is known
+        highest = shown.counts.max(axis=1).toarray().ravel()
+        share = np.where(shown.sizes > 0, highest / np.maximum(shown.sizes, 1), common)[member]
+        mean = float((share.sum() + common * (scene.n - len(member))) / scene.n)
+        alone = "" if shown.read_off in ("lists", "classes") else ", as far as the rows alone tell"
         return Success(
-            scene.n, certain / scene.n, float(share.max()), certain, 0.0,
-            f"For {certain:,} of {scene.n:,} people every row that may be theirs has the same {column}; the best "
-            f"guess is right for {percent(float(share.mean()))}, and for {percent(common)} without the "
-            "quasi-identifiers.",
+            scene.n, certain / scene.n, float(share.max(initial=common)), certain, 0.0,
+            f"For {certain:,} of {scene.n:,} people every row that may be theirs has the same {column}{alone}; the "
+            f"best guess is right for {percent(mean)}, and for {percent(common)} without the quasi-identifiers.",
         )  # fmt: skip
 
     def _column(self, scene: Scene) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonflow.errors import AnonflowError, FlowError
+from anonflow.errors import AnonflowError, FlowError, Problem
 from anonflow.strict_yaml.names import shorten, unknown
 
 if TYPE_CHECKING:
@@ -101,19 +101,22 @@ class Problems:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._found: list[tuple[Place, str]] = []
+        self._found: list[tuple[Place, Problem]] = []
 
     def __len__(self) -> int:
         return len(self._found)
 
     def __iter__(self) -> Iterator[str]:
         name = self._document.name
-        for (line, column), text in sorted(self._found, key=lambda problem: problem[0]):
-            yield f"{name}:{line}:{column}: {text}"
+        for (line, column), problem in self._in_order():
+            yield f"{name}:{line}:{column}: {problem.text}"
+
+    def _in_order(self) -> list[tuple[Place, Problem]]:
+        return sorted(self._found, key=lambda each: each[0])
 
     def add(self, path: Sequence[str | int], text: str, *, value: bool = False) -> None:
         """Note a problem of what `path` leads to."""
-        self._found.append((self._document.place(path, value=value), text))
+        self._found.append((self._document.place(path, value=value), Problem(tuple(path), text)))
 
     def add_unknown_keys(self, path: Sequence[str | int], given: Iterable[Any], known: Iterable[str]) -> None:
         """Note every key of the mapping at `path` that is not among `known`."""
@@ -131,7 +134,8 @@ class Problems:
             Of the document's class, if there are problems.
         """
         if self._found:
-            raise self._document.error.collected(self._document.name, _capped(list(self)))
+            found = [problem for _, problem in self._in_order()]
+            raise self._document.error.collected(self._document.name, _capped(list(self)), found)
 
 
 def read(path: str | PathLike[str], error: type[AnonflowError] = FlowError) -> Document:

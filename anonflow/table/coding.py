@@ -14,13 +14,13 @@ import numpy as np
 
 from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import WHOLE, Domain, category_text, number_text
+from anonflow.table.domain import WHOLE, Domain, category_text, missing_cells, number_text
 from anonflow.table.schema import Column
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Coded", "code_column", "column_values", "missing_cells", "numbers_of"]
+__all__ = ["Coded", "code_column", "column_values", "numbers_of"]
 
 _LARGEST = 1 << 63
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -40,11 +40,6 @@ class Coded:
 
     domains: list[Domain]
     codes: list[np.ndarray]
-
-
-def missing_cells(cells: pd.Series) -> np.ndarray:
-    """Which cells of a column have no value, shape (n,), bool."""
-    return cells.isna().to_numpy(dtype=bool)
 
 
 def column_values(cells: pd.Series, name: str) -> tuple[list[str], np.ndarray]:

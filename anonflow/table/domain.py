@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from anonflow.hierarchy import Hierarchy, number_text
 
-__all__ = ["NUMBER", "WHOLE", "Domain", "Kind", "category_text", "number_text", "set_members"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "NUMBER",
+    "WHOLE",
+    "Domain",
+    "Kind",
+    "category_text",
+    "missing_cells",
+    "number_text",
+    "set_members",
+]
 
 Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions"]
 
 WHOLE = "*"
 """What is published for a whole domain."""
 
-NUMBER = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?"
+NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
 """A number as it is published."""
 
 _RANGE = re.compile(rf"({NUMBER})-({NUMBER})")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
 _RESERVED = re.compile(r"[{|}]")
 
 
@@ -229,6 +245,32 @@ class Domain:
             last = int(np.searchsorted(self.points, ends[1], side="right")) - 1
         return (first, last) if first <= last else (self.size, -1)
 
+    def is_within(self, text: str) -> bool:
+        """Whether a text is a range inside the domain, canonically written, with an end that no record has.
+
+        No method here publishes one, but a release made elsewhere may. Every other text has one way to be written,
+        that of :meth:`run_texts`: a second one would tell rows apart.
+        """
+        if self.kind != "numeric" or not self.size:
+            return False
+        if self.dates:
+            low, slash, high = text.partition("/")
+            ends = [low, high] if slash else [low]
+            if not all(_MOMENT.fullmatch(end) for end in ends):
+                return False
+            points = [_days(end) for end in ends]
+        else:
+            found = _RANGE.fullmatch(text)
+            ends = [found[1], found[2]] if found else [text]
+            if not all(re.fullmatch(NUMBER, end) and _is_canonical(end) for end in ends):
+                return False
+            points = [float(end) for end in ends]
+        first, last = points[0], points[-1]
+        if first is None or last is None or (len(ends) > 1 and first >= last):
+            return False
+        strange = any(end not in self._code_of for end in ends)
+        return strange and bool(self.points[0] <= first and last <= self.points[-1])
+
     def read_set(self, text: str) -> list[int] | None:
         """The codes of a published set, or None if the text is no set of known values."""
         if text == WHOLE:
@@ -304,6 +346,11 @@ def category_text(value: str | None) -> str:
     return json.dumps(value, ensure_ascii=False) if odd else value
 
 
+def missing_cells(cells: pd.Series) -> np.ndarray:
+    """Which cells of a column have no value, shape (n,), bool."""
+    return cells.isna().to_numpy(dtype=bool)
+
+
 def set_members(inside: str) -> list[str]:
     """Split the inside of a published set at the bars that are not in a JSON string."""
     if '"' not in inside:
@@ -324,6 +371,16 @@ def set_members(inside: str) -> list[str]:
         if inside[end] != "|":
             return [inside]
         at = end + 1
+
+
+def _is_canonical(text: str) -> bool:
+    """Whether a number is written in its shortest form, and is finite."""
+    number: int | float = float(text)
+    if not math.isfinite(number):
+        return False
+    if text.lstrip("-").isdigit():
+        number = int(text)
+    return number_text(number) == text
 
 
 def _days(text: str) -> float | None:

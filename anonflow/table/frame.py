@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import AnonflowError, DataError, SchemaError
-from anonflow.table.coding import code_column, missing_cells
-from anonflow.table.domain import Domain
+from anonflow.table.coding import code_column
+from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.read import read_frame
 from anonflow.table.records import Records
 from anonflow.table.schema import Schema, did_you_mean
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Table", "check_columns"]
+
+
+COUNTED = 100_000
+"""Unique records are counted for a notebook up to so many: a repr answers at once."""
 
 
 class Table:
@@ -38,6 +42,8 @@ class Table:
         The published columns, in the table's order; identifiers and unnamed columns are gone, as are the
         records that a ``missing: drop`` rule names.
     schema : Schema
+    identifiers : pandas.DataFrame
+        The identifiers of the same records: the owner's, to recognize people in a later table.
     records : Records
         The quasi-identifiers (QIs) as codes, over domains in schema order.
     unpublished : tuple of str
@@ -57,8 +63,23 @@ class Table:
         If a hierarchy cannot be read, or values of the table are none of its leaves.
     """
 
-    def __init__(self, frame: pd.DataFrame, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        schema: Schema | Mapping[str, Any] | str | PathLike[str],
+        *,
+        _records: Records | None = None,
+    ) -> None:
         self.schema = Schema.of(schema)
+        self.dropped = 0
+        self.unpublished: tuple[str, ...] = ()
+        self.unnamed: tuple[str, ...] = ()
+        if (
+            _records is not None
+        ):  # a part of a table: checked, cut down to what is published, and coded before
+            self.frame, self.records = frame, _records
+            self.identifiers = frame.iloc[:, :0]
+            return
         _check_frame(frame, self.schema)
         columns = self.schema.columns
         kept = np.ones(len(frame), bool)
@@ -71,11 +92,11 @@ class Table:
                 "every record has a missing value that the schema drops; say missing: value or suppress"
             )
         published = [n for n in frame.columns if n in columns and columns[n].role != "identifier"]
-        self.unpublished: tuple[str, ...] = tuple(
-            str(name) for name in frame.columns if name not in published
-        )
-        self.unnamed: tuple[str, ...] = tuple(str(name) for name in frame.columns if name not in columns)
+        self.unpublished = tuple(str(name) for name in frame.columns if name not in published)
+        self.unnamed = tuple(str(name) for name in frame.columns if name not in columns)
         self.frame = frame.loc[kept, published] if self.dropped else frame[published]
+        identifying = [n for n in frame.columns if n in columns and columns[n].role == "identifier"]
+        self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
         self.records = self._coded()
 
     @classmethod
@@ -128,13 +149,9 @@ class Table:
         """
         import pandas as pd
 
-        part = object.__new__(cls)
-        part.schema, part.dropped, part.records = schema, 0, records
-        part.unpublished = part.unnamed = ()
         nothing = np.full(records.n, np.nan)
         cells = {name: others.get(name, nothing) for name in columns}
-        part.frame = pd.DataFrame(cells, index=pd.RangeIndex(records.n))
-        return part
+        return cls(pd.DataFrame(cells, index=pd.RangeIndex(records.n)), schema, _records=records)
 
     def _coded(self) -> Records:
         domains: list[Domain] = []
@@ -191,6 +208,16 @@ class Table:
         """Published columns that are no QIs, in the table's order."""
         return tuple(name for name in self.frame.columns if self.schema[name].role != "quasi-identifier")
 
+    @property
+    def unit_columns(self) -> tuple[str, ...]:
+        """What people are recognized by in another table: identifiers, or quasi-identifiers where there are none."""
+        return tuple(str(name) for name in self.identifiers.columns) or self.qi_columns
+
+    @property
+    def units(self) -> pd.DataFrame:
+        """The cells of :attr:`unit_columns`: the owner's, never published."""
+        return self.identifiers if len(self.identifiers.columns) else self.frame[list(self.qi_columns)]
+
     @cached_property
     def sensitive(self) -> tuple[str, ...]:
         """Names of the sensitive columns, in the table's order."""
@@ -209,11 +236,9 @@ class Table:
         IndexError
             If a position does not exist.
         """
-        part = object.__new__(Table)
-        part.schema, part.dropped = self.schema, 0
+        part = Table(self.frame.iloc[index], self.schema, _records=self.records.take(index))
         part.unpublished, part.unnamed = self.unpublished, self.unnamed
-        part.frame = self.frame.iloc[index]
-        part.records = self.records.take(index)
+        part.identifiers = self.identifiers.iloc[index]
         return part
 
     def __len__(self) -> int:
@@ -223,9 +248,27 @@ class Table:
         return f"Table({self.n} records, {len(self.qi_columns)} quasi-identifiers, {len(self.other_columns)} other columns)"
 
     def _repr_html_(self) -> str:
-        from anonflow.table.showing import table_view
+        from anonflow.drawing import share
+        from anonflow.table.uniqueness import Uniqueness
+        from anonflow.table.view import table_view
 
-        return table_view(self)
+        numbers: list[tuple[str, Any]] = [
+            ("records", f"{self.n:,}"),
+            ("quasi-identifiers", len(self.qi_columns)),
+            ("other columns", len(self.other_columns)),
+        ]
+        if self.dropped:
+            numbers.append(("left out for a missing value", f"{self.dropped:,}"))
+        if self.n <= COUNTED:
+            unique = Uniqueness(self.frame, self.qi_columns).unique
+            numbers.append(("unique on the quasi-identifiers", f"{unique:,} ({share(unique, self.n)})"))
+        rows = []
+        for name in map(str, self.frame.columns):
+            column = self.schema[name]
+            sizes = [int((domain.counts > 0).sum()) for domain in self.domains if domain.column == name]
+            distinct = " / ".join(f"{size:,}" for size in sizes)
+            rows.append((name, column.role, column.kind or "", distinct, column.details))
+        return table_view(numbers, rows, self.frame)
 
 
 def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:

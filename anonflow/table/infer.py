@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.table.coding import missing_cells
+from anonflow.table.domain import missing_cells
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,48 @@ from anonflow.hierarchy import number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KEY_LENGTH", "cell_text", "row_marks"]
+__all__ = ["KEY_LENGTH", "Content", "cell_text", "coded_texts", "joint_codes", "row_marks", "unit_marks"]
 
 KEY_LENGTH = 16
 """Characters of a key."""
 
 _NUMERIC = frozenset("0123456789-.+")
+_CONTENT = "anonflow content"
+_TURN = 0x9E3779B97F4A7C15
+_WORD = (1 << 64) - 1
+
+
+@dataclass(frozen=True)
+class Content:
+    """A number for the cells of a table, in their order, whatever pieces it is read in.
+
+    Attributes
+    ----------
+    rows : int
+    total : int
+        ``sum of mark_i * r^i mod 2^64`` over rows i, r odd: what follows n rows is multiplied by r^n.
+    """
+
+    rows: int
+    total: int
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, names: Sequence[str]) -> Content:
+        """That of some columns of a frame; O(n) for each."""
+        n = len(frame)
+        turns = np.full(n, _TURN, np.uint64)
+        turns[:1] = 1
+        marks = _sums(frame, names, _CONTENT) | np.uint64(1)
+        return cls(n, int((marks * np.cumprod(turns, dtype=np.uint64)).sum(dtype=np.uint64)))
+
+    def then(self, other: Content) -> Content:
+        """That of this one's rows and those that follow."""
+        total = (self.total + pow(_TURN, self.rows, 1 << 64) * other.total) & _WORD
+        return Content(self.rows + other.rows, total)
+
+    def to_bytes(self) -> bytes:
+        """16 bytes."""
+        return self.rows.to_bytes(8, "big") + self.total.to_bytes(8, "big")
 
 
 def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
@@ -40,6 +77,16 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
         the column's own: without the key neither a mark nor a second row that has it can be computed; another row
         has it once in 2^32. O(n) for each column.
     """
+    return (_sums(frame, names, key) >> np.uint64(32)).astype(np.uint32)
+
+
+def unit_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
+    """Marks as of :func:`row_marks`, but whole: shape (n,), uint64."""
+    return _sums(frame, names, key)
+
+
+def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
+    """The sums that marks are the upper halves of, shape (n,), uint64."""
     import pandas as pd
 
     marks = np.zeros(len(frame), np.uint64)
@@ -52,7 +99,40 @@ def row_marks(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray
         found = pd.util.hash_array(texts, hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
         marks += found[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)
-    return (marks >> np.uint64(32)).astype(np.uint32)
+    return marks
+
+
+def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+    """Codes of the values of a column, the same for originals and published rows.
+
+    Numbers are compared as numbers also where one of the two is text, as in a CSV file.
+
+    Returns
+    -------
+    texts : dict
+        Text -> code.
+    original, shown : numpy.ndarray, int64
+    """
+    import pandas as pd
+
+    numeric = any(
+        pd.api.types.is_numeric_dtype(c.dtype) and not pd.api.types.is_bool_dtype(c.dtype)
+        for c in (original, shown)
+    )
+    texts: dict[str, int] = {}
+    sides = [coded_texts(cells, texts, numeric) for cells in (original, shown)]
+    return texts, sides[0], sides[1]
+
+
+def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:
+    """The code of each cell's text; texts that are not known yet are added."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    codes = [texts.setdefault(cell_text(value, numeric), len(texts)) for value in distinct]
+    return np.array(codes, np.int64)[at]
 
 
 def cell_text(value: Any, numeric: bool) -> str:

@@ -9,8 +9,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from anonflow.errors import SchemaError
-from anonflow.hierarchy import Hierarchy
+from anonflow.errors import Problem, SchemaError
+from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
 
 if TYPE_CHECKING:
@@ -63,6 +63,31 @@ class Column:
     boundary: tuple[str, ...] | float | None = None
     missing: str | None = None
     limit: float | None = None
+
+    @property
+    def details(self) -> str:
+        """What else is declared, in a few words; labels of a boundary among them."""
+        parts = []
+        if isinstance(self.hierarchy, Hierarchy):
+            tree = self.hierarchy
+            parts.append(f"{tree.n_leaves:,} leaves, height {int(tree.height[0])}")
+        elif isinstance(self.hierarchy, str):
+            parts.append(f"from {self.hierarchy}")
+        elif self.hierarchy is not None:
+            parts.append(f"from {next(iter(self.hierarchy))}")
+        if isinstance(self.boundary, tuple):
+            parts.append("boundary " + ", ".join(self.boundary))
+        elif self.boundary is not None:
+            parts.append(f"boundary: width {number_text(self.boundary)}")
+        if self.limit is not None:
+            parts.append(
+                f"at most {number_text(self.limit)} " + ("wide" if self.kind == "numeric" else "values")
+            )
+        if self.kind is not None and self.missing not in (None, MISSING_RULES[self.kind][0]):
+            parts.append(f"missing: {self.missing}")
+        if self.weight != 1.0:
+            parts.append(f"weight {number_text(self.weight)}")
+        return "; ".join(parts)
 
     def to_mapping(self) -> dict[str, Any]:
         """The column as it is written in a schema.
@@ -120,23 +145,27 @@ class Schema(Mapping[str, Column]):
 
     def __init__(self, columns: Mapping[str, Any], folder: str | PathLike[str] | None = None) -> None:
         self.folder = Path(folder) if folder is not None else Path()
-        problems: list[str] = []
+        problems: list[Problem] = []
         self._columns: dict[str, Column] = {}
         if not isinstance(columns, Mapping):
             raise SchemaError("a schema is a mapping of column names to their roles")
         for name, entry in columns.items():
             if not isinstance(name, str) or not name:
-                problems.append("a column's name is not text; put it in quotes")
+                problems.append(Problem((), "a column's name is not text; put it in quotes"))
             elif isinstance(entry, Column):
                 self._columns[name] = entry
             else:
-                column = _column(name, entry, problems)
+                told = _Told(name)
+                column = _column(told, entry)
+                problems += told.problems
                 if column is not None:
                     self._columns[name] = column
         if not problems and not any(c.role == "quasi-identifier" for c in self._columns.values()):
-            problems.append("no column has the role quasi-identifier; name those that an attacker may know")
+            problems.append(
+                Problem((), "no column has the role quasi-identifier; name those that an attacker may know")
+            )
         if problems:
-            raise SchemaError.collected("the schema cannot be used", problems)
+            raise SchemaError.collected("the schema cannot be used", [text for _, text in problems], problems)
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Schema:
@@ -234,9 +263,9 @@ class Schema(Mapping[str, Column]):
         return "\n".join(["Schema", *lines])
 
     def _repr_html_(self) -> str:
-        from anonflow.table.showing import schema_view
+        from anonflow.table.view import schema_view
 
-        return schema_view(self)
+        return schema_view([(name, c.role, c.kind or "", c.details) for name, c in self._columns.items()])
 
 
 def did_you_mean(name: object, known: Sequence[str]) -> str:
@@ -245,77 +274,89 @@ def did_you_mean(name: object, known: Sequence[str]) -> str:
     return f" (did you mean {near!r}?)" if near else f" (known: {', '.join(known)})"
 
 
-def _column(name: str, entry: Any, problems: list[str]) -> Column | None:
-    """Check one entry; problems are added to the list."""
-    at = f"column {name!r}"
+class _Told:
+    """What is wrong with a column."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.problems: list[Problem] = []
+
+    def add(self, text: str, key: str | None = None) -> None:
+        """Note a problem of the column, or of one of its keys."""
+        path = (self.name,) if key is None else (self.name, key)
+        self.problems.append(Problem(path, f"column {self.name!r}: {text}"))
+
+
+def _column(told: _Told, entry: Any) -> Column | None:
+    """Check one entry."""
+    name = told.name
     if not isinstance(entry, Mapping):
-        problems.append(f"{at}: needs a mapping such as {{role: quasi-identifier, kind: numeric}}")
+        told.add("needs a mapping such as {role: quasi-identifier, kind: numeric}")
         return None
-    before = len(problems)
     role = entry.get("role")
     if role not in ROLES:
-        problems.append(
-            f"{at}: no role; say one of {', '.join(ROLES)}"
+        told.add(
+            f"no role; say one of {', '.join(ROLES)}"
             if role is None
-            else f"{at}: unknown role {_short(role)}{did_you_mean(role, ROLES)}"
+            else f"unknown role {_short(role)}{did_you_mean(role, ROLES)}",
+            "role",
         )
         return None
     if role != "quasi-identifier":
         extra = [str(key) for key in entry if key != "role"]
         if extra:
-            problems.append(f"{at}: {', '.join(map(repr, extra))} only for the role quasi-identifier")
+            told.add(f"{', '.join(map(repr, extra))} only for the role quasi-identifier")
         return Column(name, role)
     for key in entry:
         if key not in ("role", *_QI_KEYS):
-            problems.append(f"{at}: unknown key {_short(key)}{did_you_mean(key, ('role', *_QI_KEYS))}")
+            told.add(f"unknown key {_short(key)}{did_you_mean(key, ('role', *_QI_KEYS))}", str(key))
     kind = entry.get("kind")
     if kind not in KINDS:
-        problems.append(
-            f"{at}: no kind; say one of {', '.join(KINDS)}"
+        told.add(
+            f"no kind; say one of {', '.join(KINDS)}"
             if kind is None
-            else f"{at}: unknown kind {_short(kind)}{did_you_mean(kind, KINDS)}"
+            else f"unknown kind {_short(kind)}{did_you_mean(kind, KINDS)}",
+            "kind",
         )
         return None
     column = Column(
         name,
         role,
         kind,
-        weight=_weight(at, entry, problems),
-        hierarchy=_hierarchy(at, kind, entry, problems),
-        boundary=_boundary(at, kind, entry, problems),
-        missing=_missing(at, kind, entry, problems),
-        limit=_limit(at, kind, entry, problems),
+        weight=_weight(told, entry),
+        hierarchy=_hierarchy(told, kind, entry),
+        boundary=_boundary(told, kind, entry),
+        missing=_missing(told, kind, entry),
+        limit=_limit(told, kind, entry),
     )
-    return column if len(problems) == before else None
+    return None if told.problems else column
 
 
-def _weight(at: str, entry: Mapping[str, Any], problems: list[str]) -> float:
+def _weight(told: _Told, entry: Mapping[str, Any]) -> float:
     weight = entry.get("weight", 1.0)
     if not _is_number(weight) or not 0 < weight < math.inf:
-        problems.append(f"{at}: weight must be a positive number")
+        told.add("weight must be a positive number", "weight")
         return 1.0
     return float(weight)
 
 
 def _hierarchy(
-    at: str, kind: str, entry: Mapping[str, Any], problems: list[str]
+    told: _Told, kind: str, entry: Mapping[str, Any]
 ) -> Hierarchy | str | Mapping[str, Any] | None:
     given = entry.get("hierarchy")
     if kind != "hierarchy":
         if given is not None:
-            problems.append(f"{at}: a hierarchy goes with kind hierarchy, not {kind}")
+            told.add(f"a hierarchy goes with kind hierarchy, not {kind}", "hierarchy")
         return None
     if isinstance(given, PathLike):
         return fspath(given)
     if isinstance(given, Hierarchy | str) or (isinstance(given, Mapping) and given):
         return given
-    problems.append(f"{at}: kind hierarchy needs 'hierarchy': a CSV file, or nested, intervals or positions")
+    told.add("kind hierarchy needs 'hierarchy': a CSV file, or nested, intervals or positions", "hierarchy")
     return None
 
 
-def _boundary(
-    at: str, kind: str, entry: Mapping[str, Any], problems: list[str]
-) -> tuple[str, ...] | float | None:
+def _boundary(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...] | float | None:
     given = entry.get("boundary")
     if given is None:
         return None
@@ -330,30 +371,31 @@ def _boundary(
         width = given["width"]
         if _is_number(width) and 0 < width < math.inf:
             return float(width)
-    problems.append(
-        f"{at}: a boundary is a list of node labels for kind hierarchy, or {{width: w}} with w > 0 for kind numeric"
+    told.add(
+        "a boundary is a list of node labels for kind hierarchy, or {width: w} with w > 0 for kind numeric",
+        "boundary",
     )
     return None
 
 
-def _missing(at: str, kind: str, entry: Mapping[str, Any], problems: list[str]) -> str:
+def _missing(told: _Told, kind: str, entry: Mapping[str, Any]) -> str:
     rules = MISSING_RULES[kind]
     given = entry.get("missing", rules[0])
     if given not in rules:
-        problems.append(f"{at}: 'missing' of kind {kind} is one of {', '.join(rules)}")
+        told.add(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
         return rules[0]
     return str(given)
 
 
-def _limit(at: str, kind: str, entry: Mapping[str, Any], problems: list[str]) -> float | None:
+def _limit(told: _Told, kind: str, entry: Mapping[str, Any]) -> float | None:
     for key, home, least in (("max-width", "numeric", 0.0), ("max-set", "categorical", 1.0)):
         given = entry.get(key)
         if given is None:
             continue
         if kind != home:
-            problems.append(f"{at}: {key} goes with kind {home}, not {kind}")
+            told.add(f"{key} goes with kind {home}, not {kind}", key)
         elif not _is_number(given) or not least <= given < math.inf:
-            problems.append(f"{at}: {key} must be a number of at least {least:g}")
+            told.add(f"{key} must be a number of at least {least:g}", key)
         else:
             return float(given)
     return None

@@ -1,7 +1,9 @@
 """What a release is still good for: usefulness, classes, discernibility, query error, beside information loss."""
 
 from anonflow.utility.measures import (
-    Asked,
+    MEASURES,
+    Measure,
+    MeasureRequest,
     asked,
     class_sums,
     combine,
@@ -10,11 +12,14 @@ from anonflow.utility.measures import (
     measure,
     measure_names,
     measures_by_class,
+    measures_by_record,
     partial,
 )
 
 __all__ = [
-    "Asked",
+    "MEASURES",
+    "Measure",
+    "MeasureRequest",
     "asked",
     "class_sums",
     "combine",
@@ -23,5 +28,6 @@ __all__ = [
     "measure",
     "measure_names",
     "measures_by_class",
+    "measures_by_record",
     "partial",
 ]

@@ -22,7 +22,7 @@ from anonflow.kernels.bounds import (
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, State
 from anonflow.kernels.state import Plan as CostPlan
-from anonflow.loss import MONOTONE, measure_named, plan
+from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.table import Records
 
 __all__ = ["cover_costs", "covers_at_least", "lower_bound", "pair_costs", "record_bounds", "relaxed_costs"]
@@ -72,7 +72,7 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
     than covering its k nearest, so suppression does not get below the bound either.
     """
     own = measure_named(measure)
-    if own not in MONOTONE:
+    if not LOSSES[own].monotone:
         return None
     # the kernels' costs may be a little above the loss, half a grid step for each QI
     return max(0.0, float(record_bounds(records, k, own, effort).mean()) - records.q * GRID)
@@ -102,7 +102,7 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
     numpy.ndarray, shape (n,), float64
         The greatest of these, each of them a bound:
 
-        1. :func:`relaxed_costs`, which is the least cost itself where no QI is a number or a set (paper 2,
+        1. :func:`relaxed_costs`, which is the least cost itself where no QI is a number or a set (Murakami 2018,
            section 4, relaxation 7 to 9);
         2. :func:`pair_costs`, where n^2 q is at most 2e10 (30,162 records of 8 QIs: 7e9);
         3. :func:`cover_costs`, as far as about 2e7 joins go: all the way on tables of some hundred records.
@@ -154,7 +154,7 @@ def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool
 
     Notes
     -----
-    Paper 2, section 4: the degrees of the originals are left out, so each record chooses by itself which of
+    Murakami 2018, section 4: the degrees of the originals are left out, so each record chooses by itself which of
     its cells to hide, as few as k records allow. Generalized: a hierarchy has a level for each node above the
     value. A number or a set has two, the value and "more than this", priced as the cheapest there is with a
     second value; so for these it is a bound only. Where there are too many combinations, hierarchies are
@@ -239,9 +239,9 @@ class _Merged:
     @classmethod
     def of(cls, records: Records, k: int, measure: str) -> _Merged:
         own = measure_named(measure)
-        if own not in MONOTONE:
+        if not LOSSES[own].monotone:
             raise ParameterError(
-                f"no lower bound holds for {own}: it may fall when more is covered; use one of {', '.join(MONOTONE)}"
+                f"no lower bound holds for {own}: it may fall when more is covered; use one of {', '.join(name for name, one in LOSSES.items() if one.monotone)}"
             )
         if records.n < k:
             raise InfeasibleError(f"k = {k} is more than the {records.n} records; lower k")

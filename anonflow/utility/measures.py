@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from anonflow import loss
 from anonflow.criteria.graph import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
+from anonflow.option import Option, options_of
 from anonflow.table import Records, Table, equal_columns
 from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, usefulness
@@ -21,7 +21,9 @@ from anonflow.utility.subject import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
-    "Asked",
+    "MEASURES",
+    "Measure",
+    "MeasureRequest",
     "asked",
     "class_sums",
     "combine",
@@ -30,42 +32,59 @@ __all__ = [
     "measure",
     "measure_names",
     "measures_by_class",
+    "measures_by_record",
     "partial",
 ]
 
 
 @dataclass(frozen=True)
-class _Measure:
+class Measure:
     """One measure: what it needs of the whole table, what a partition adds, and the number in the end.
 
-    ``prepare(records, k, **options)`` gives what ``chunk(prepared, part)`` and ``finish(prepared, chunks)``
-    take; a chunk is small beside its partition, or as large as its matches.
+    Attributes
+    ----------
+    prepare : callable
+        ``prepare(records, k, **options)`` gives what the others take; options are keyword-only, and declared there
+        (:mod:`anonflow.option`).
+    chunk : callable
+        ``chunk(prepared, part)``: small beside its partition, or as large as its matches.
+    finish : callable
+        ``finish(prepared, chunks)``.
+    sentence : str
+        What it is.
+    better : {"lower", "higher", ""}
+        Which of two numbers is better; neither where it judges nothing by itself.
+    adds_up : bool
+        Whether a partition's chunk is a number or two, wherever its rows are.
     """
 
     prepare: Callable[..., Any]
     chunk: Callable[[Any, Part], Any]
     finish: Callable[[Any, list[Any]], float | int]
+    sentence: str
+    better: Literal["lower", "higher", ""] = "lower"
+    adds_up: bool = False
 
     @property
-    def options(self) -> tuple[str, ...]:
-        parameters = inspect.signature(self.prepare).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    def options(self) -> Mapping[str, Option]:
+        """Its options by name."""
+        return options_of(self.prepare)
 
 
 @dataclass(frozen=True)
-class _ClassMeasure(_Measure):
+class _ClassMeasure(Measure):
     """A measure of classes.
 
     ``sums(prepared, chunks)`` is what some classes add, if each of them is in these chunks with all its parts;
     ``of_sums`` makes the number of the sums of all classes.
     """
 
-    sums: Callable[[Any, list[Any]], tuple[float, ...]]
-    of_sums: Callable[[Any, list[tuple[float, ...]]], float | int]
+    sums: Callable[[Any, list[Any]], tuple[float, ...]] = field(kw_only=True)
+    of_sums: Callable[[Any, list[tuple[float, ...]]], float | int] = field(kw_only=True)
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasureRequest:
     """Measures that were asked for, ready for partitions of their table (it can be pickled).
 
     Attributes
@@ -79,7 +98,7 @@ class Asked:
 
 def measure_names() -> tuple[str, ...]:
     """The names of all measures."""
-    return tuple(_MEASURES)
+    return tuple(MEASURES)
 
 
 def measure(
@@ -128,7 +147,7 @@ def measure(
     ``gcp`` (``ncp``), ``lm``, ``entropy`` (``em``), ``height`` (``il``), ``suppressions``
         Information loss, :func:`anonflow.loss.information_loss`.
     ``usefulness``
-        Loukides and Shao (2007), paper 5's Definitions 3 to 5: the mean over classes of the sum over QI columns of
+        Loukides and Shao (2007), Bredereck 2013's Definitions 3 to 5: the mean over classes of the sum over QI columns of
         the attribute diversity of the class's originals: (max - min) / (table's max - min) for a numeric
         attribute, else distinct values / the table's distinct values (not minus one). 0 to q, less is
         better. Option ``numeric``: the columns that count as numeric, those of kind numeric without it.
@@ -154,7 +173,7 @@ def measure(
     ``suppressed``, ``stars``
         Suppressed records; cells published as ``*``, hidden positions of a code one by one.
     ``violations``
-        Constraint violations of paper 3: cells generalized beyond the boundary of their own original's value,
+        Constraint violations of Miller 2008: cells generalized beyond the boundary of their own original's value,
         or wider than ``max-width`` or ``max-set``; one (record, QI) cell counts once, suppressed records not
         at all. Of an anonymization, whose rows know their originals; a release's do not.
     """
@@ -172,7 +191,7 @@ def asked(
     measures: str | Sequence[str | Mapping[str, Any]] | Mapping[str, Any],
     k: int | None = None,
     **options: Any,
-) -> Asked:
+) -> MeasureRequest:
     """Look at the whole table once, for measures of its partitions.
 
     Parameters
@@ -189,28 +208,28 @@ def asked(
     """
     wanted = _wanted(measures)
     for option in options:
-        if not any(option in _MEASURES[name].options for name in wanted):
-            known = tuple(dict.fromkeys(o for name in wanted for o in _MEASURES[name].options)) or ("none",)
+        if not any(option in MEASURES[name].options for name in wanted):
+            known = tuple(dict.fromkeys(o for name in wanted for o in MEASURES[name].options)) or ("none",)
             raise ParameterError(f"unknown option {option!r} of these measures{did_you_mean(option, known)}")
     prepared = {}
     for name, own in wanted.items():
-        one = _MEASURES[name]
+        one = MEASURES[name]
         for option in own:
             if option not in one.options:
                 raise ParameterError(
-                    f"measure {name!r}: unknown option {option!r}{did_you_mean(option, one.options or ('none',))}"
+                    f"measure {name!r}: unknown option {option!r}{did_you_mean(option, tuple(one.options) or ('none',))}"
                 )
         shared = {option: value for option, value in options.items() if option in one.options}
         prepared[name] = one.prepare(records, k, **{**shared, **own})
-    return Asked(prepared)
+    return MeasureRequest(prepared)
 
 
-def partial(ready: Asked, records: Records, subject: Any) -> dict[str, list[Any]]:
+def partial(ready: MeasureRequest, records: Records, subject: Any) -> dict[str, list[Any]]:
     """What a partition adds to each measure.
 
     Parameters
     ----------
-    ready : Asked
+    ready : MeasureRequest
     records : Records
         The partition's P originals.
     subject : Outcome or the like
@@ -229,39 +248,46 @@ def partial(ready: Asked, records: Records, subject: Any) -> dict[str, list[Any]
     return _chunks(ready, part_of(records, subject))
 
 
-def combine(ready: Asked, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
+def combine(ready: MeasureRequest, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
     """Put what several partitions add together, in their order; also of what was combined before."""
     return {name: [one for part in parts for one in part[name]] for name in ready.prepared}
 
 
-def finalize(ready: Asked, combined: dict[str, list[Any]]) -> dict[str, float | int]:
+def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str, float | int]:
     """The measures of the whole table.
 
     Classes of different partitions that are published alike are one: the result is that of :func:`measure` on
     the whole table (sums of floats up to their order).
     """
     return {
-        name: _MEASURES[name].finish(prepared, combined[name]) for name, prepared in ready.prepared.items()
+        name: MEASURES[name].finish(prepared, combined[name]) for name, prepared in ready.prepared.items()
     }
 
 
-def class_sums(ready: Asked, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
+def class_sums(ready: MeasureRequest, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
     """What some classes add to the measures of :func:`measures_by_class`, each of them here with all its parts.
 
     Parameters
     ----------
-    ready : Asked
+    ready : MeasureRequest
     combined : mapping
         As :func:`combine` gives it; measures that are not there are left out.
     """
     return {name: _BY_CLASS[name].sums(ready.prepared[name], chunks) for name, chunks in combined.items()}
 
 
-def finish_sums(ready: Asked, sums: Sequence[Mapping[str, tuple[float, ...]]]) -> dict[str, float | int]:
+def finish_sums(
+    ready: MeasureRequest, sums: Sequence[Mapping[str, tuple[float, ...]]]
+) -> dict[str, float | int]:
     """The measures of the whole table from :func:`class_sums` of all its classes."""
     return {
         name: _BY_CLASS[name].of_sums(ready.prepared[name], [one[name] for one in sums]) for name in sums[0]
     }
+
+
+def measures_by_record() -> tuple[str, ...]:
+    """The names of the measures that add up over records: of a partition they are a number or two."""
+    return tuple(name for name, one in MEASURES.items() if one.adds_up)
 
 
 def measures_by_class() -> tuple[str, ...]:
@@ -269,8 +295,8 @@ def measures_by_class() -> tuple[str, ...]:
     return tuple(_BY_CLASS)
 
 
-def _chunks(ready: Asked, part: Part) -> dict[str, list[Any]]:
-    return {name: [_MEASURES[name].chunk(prepared, part)] for name, prepared in ready.prepared.items()}
+def _chunks(ready: MeasureRequest, part: Part) -> dict[str, list[Any]]:
+    return {name: [MEASURES[name].chunk(prepared, part)] for name, prepared in ready.prepared.items()}
 
 
 def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
@@ -283,7 +309,7 @@ def _wanted(measures: Any) -> dict[str, dict[str, Any]]:
     for one in measures:
         entries = one.items() if isinstance(one, Mapping) else [(one, {})]
         for name, own in entries:
-            if not isinstance(name, str) or name not in _MEASURES:
+            if not isinstance(name, str) or name not in MEASURES:
                 raise ParameterError(f"unknown measure {name!r}{did_you_mean(name, measure_names())}")
             if own is not None and not isinstance(own, Mapping):
                 raise ParameterError(f"measure {name!r}: options are a mapping such as {{option: value}}")
@@ -300,7 +326,7 @@ def _nothing(records: Records, k: int | None) -> None:
     return None
 
 
-def _loss(name: str) -> _Measure:
+def _loss(name: str) -> Measure:
     def chunk(prepared: None, part: Part) -> tuple[float, int]:
         costs = loss.record_costs(part.generalization, name)
         return float(costs.sum()), len(costs)
@@ -309,7 +335,8 @@ def _loss(name: str) -> _Measure:
         n = sum(count for _, count in chunks)
         return sum(total for total, _ in chunks) / n if n else 0.0
 
-    return _Measure(_nothing, chunk, finish)
+    own = loss.LOSSES[loss.measure_named(name)]
+    return Measure(_nothing, chunk, finish, f"Information loss: {own.label}.", adds_up=True)
 
 
 def _stars(prepared: None, part: Part) -> int:
@@ -355,10 +382,13 @@ def _by_class(
     chunk: Callable[[Any, Part], Any],
     sums: Callable[[Any, list[Any]], tuple[float, ...]],
     of_sums: Callable[[Any, list[tuple[float, ...]]], float | int],
-) -> _Measure:
-    return _ClassMeasure(
-        prepare, chunk, lambda prepared, chunks: of_sums(prepared, [sums(prepared, chunks)]), sums, of_sums
-    )
+    sentence: str,
+    better: Literal["lower", "higher", ""] = "lower",
+) -> Measure:
+    def finish(prepared: Any, chunks: list[Any]) -> float | int:
+        return of_sums(prepared, [sums(prepared, chunks)])
+
+    return _ClassMeasure(prepare, chunk, finish, sentence, better, sums=sums, of_sums=of_sums)
 
 
 def _count(prepared: Any, chunks: list[tuple[np.ndarray, np.ndarray]]) -> tuple[int, int, int, int]:
@@ -373,8 +403,12 @@ def _mean_size(prepared: Any, counted: list[tuple[float, ...]]) -> float:
     return sum(one[1] for one in counted) / sum(one[0] for one in counted)
 
 
-def _of_sizes(value: Callable[[Any, list[tuple[float, ...]]], float | int]) -> _Measure:
-    return _by_class(_nothing, _sizes_of, _count, value)
+def _of_sizes(
+    value: Callable[[Any, list[tuple[float, ...]]], float | int],
+    sentence: str,
+    better: Literal["lower", "higher", ""] = "lower",
+) -> Measure:
+    return _by_class(_nothing, _sizes_of, _count, value, sentence, better)
 
 
 def _needed_k(measure: str, k: int | None) -> int:
@@ -424,7 +458,10 @@ def _covered(records: Records, made: Generalization, sizes: np.ndarray) -> int:
 
 
 def _usefulness_prepare(
-    records: Records, k: int | None, *, numeric: Sequence[str] | None = None
+    records: Records,
+    k: int | None,
+    *,
+    numeric: Annotated[Any, Option("Columns that count as numeric")] = None,
 ) -> tuple[usefulness.Attribute, ...]:
     return usefulness.attributes(records, numeric)
 
@@ -433,7 +470,13 @@ def _mean_of_sums(prepared: Any, sums: list[tuple[float, ...]]) -> float:
     return sum(total for total, _ in sums) / sum(count for _, count in sums)
 
 
-def _bound_prepare(records: Records, k: int | None, *, loss: str = "ncp", effort: float = 1.0) -> float:
+def _bound_prepare(
+    records: Records,
+    k: int | None,
+    *,
+    loss: Annotated[str, Option("Information loss")] = "ncp",
+    effort: Annotated[float, Option("Effort", least=0)] = 1.0,
+) -> float:
     bound = bounds.lower_bound(records, _needed_k("lower-bound", k), loss, effort)
     if bound is None:
         raise ParameterError(
@@ -443,28 +486,65 @@ def _bound_prepare(records: Records, k: int | None, *, loss: str = "ncp", effort
 
 
 def _queries_prepare(
-    records: Records, k: int | None, *, queries: int = 200, seed: int = 0
+    records: Records,
+    k: int | None,
+    *,
+    queries: Annotated[int, Option("Number of queries", least=1)] = 200,
+    seed: Annotated[int, Option("Seed of the queries", least=0)] = 0,
 ) -> tuple[counting.Query, ...]:
     return counting.draw_queries(records, queries, seed)
 
 
-_MEASURES = {
-    **{name: _loss(name) for name in ("gcp", "ncp", "lm", "entropy", "em", "height", "il", "suppressions")},
-    "usefulness": _by_class(_usefulness_prepare, usefulness.chunk, usefulness.sums, _mean_of_sums),
-    "row-types": _of_sizes(lambda prepared, counted: sum(one[0] for one in counted)),
-    "average-class-size": _of_sizes(_mean_size),
-    "min-class-size": _of_sizes(lambda prepared, counted: min(one[2] for one in counted)),
-    "max-class-size": _of_sizes(lambda prepared, counted: max(one[3] for one in counted)),
-    "c-avg": _by_class(_c_avg_prepare, _sizes_of, _count, _c_avg),
-    "discernibility": _Measure(_Discernible, _discernibility_chunk, _discernibility),
-    "query-error": _Measure(
-        _queries_prepare, counting.chunk, lambda prepared, chunks: counting.finalize(chunks)
+MEASURES: dict[str, Measure] = {
+    **{name: _loss(name) for name in loss.names()},
+    "usefulness": _by_class(
+        _usefulness_prepare,
+        usefulness.chunk,
+        usefulness.sums,
+        _mean_of_sums,
+        "Mean over the classes of the sum of their columns' diversity: 0 to q.",
     ),
-    "lower-bound": _Measure(_bound_prepare, lambda prepared, part: None, lambda prepared, chunks: prepared),
-    "suppressed": _Measure(_nothing, _suppressed, _sum),
-    "stars": _Measure(_nothing, _stars, _sum),
-    "violations": _Measure(_nothing, _violations, _sum),
+    "row-types": _of_sizes(
+        lambda prepared, counted: sum(one[0] for one in counted), "Number of classes.", "higher"
+    ),
+    "average-class-size": _of_sizes(_mean_size, "Mean size of a class."),
+    "min-class-size": _of_sizes(
+        lambda prepared, counted: min(one[2] for one in counted), "Size of the smallest class.", ""
+    ),
+    "max-class-size": _of_sizes(
+        lambda prepared, counted: max(one[3] for one in counted), "Size of the largest class."
+    ),
+    "c-avg": _by_class(_c_avg_prepare, _sizes_of, _count, _c_avg, "Mean size of a class, divided by k."),
+    "discernibility": Measure(
+        _Discernible,
+        _discernibility_chunk,
+        _discernibility,
+        "Sum over the classes of their size squared; smaller ones than k count with all records.",
+    ),
+    "query-error": Measure(
+        _queries_prepare,
+        counting.chunk,
+        lambda prepared, chunks: counting.finalize(chunks),
+        "Median relative error of random COUNT queries on one to three columns.",
+    ),
+    "lower-bound": Measure(
+        _bound_prepare,
+        lambda prepared, part: None,
+        lambda prepared, chunks: prepared,
+        "What no release of the table with this k can have as its GCP.",
+        "",
+    ),
+    "suppressed": Measure(_nothing, _suppressed, _sum, "Suppressed records.", adds_up=True),
+    "stars": Measure(_nothing, _stars, _sum, "Cells published as *.", adds_up=True),
+    "violations": Measure(
+        _nothing,
+        _violations,
+        _sum,
+        "Cells generalized beyond the boundary of their original's value, or its limit.",
+        adds_up=True,
+    ),
 }
+"""Every measure by name."""
 
-_BY_CLASS = {name: one for name, one in _MEASURES.items() if isinstance(one, _ClassMeasure)}
+_BY_CLASS = {name: one for name, one in MEASURES.items() if isinstance(one, _ClassMeasure)}
 """Those that add up over classes, wherever these were made."""

@@ -1,4 +1,4 @@
-"""Constraint violations: cells generalized beyond what their own original's value allows (paper 3)."""
+"""Constraint violations: cells generalized beyond what their own original's value allows (Miller 2008)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def beyond_cells(records: Records, made: Generalization, suppressed: np.ndarray 
 
     Notes
     -----
-    Paper 3, Definition 5. Suppressed records break nothing; nor does the ``*`` of a record without a number
+    Miller 2008, Definition 5. Suppressed records break nothing; nor does the ``*`` of a record without a number
     break a boundary, as nothing else covers it. O(n q).
     """
     over = np.zeros((records.q, records.n), bool)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anonflow import engine, strict_yaml
+from anonflow import engine
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.engine.execution.combine import infeasible
 from anonflow.engine.execution.events import Log, PartitionDone
 from anonflow.engine.execution.plan import why_not
+from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, ParameterError, unforeseen
 from anonflow.table import Column, Schema, Table
 from anonflow.table.infer import infer_columns
@@ -242,26 +242,9 @@ class Exploration:
         """A flow of one run over the table in memory."""
         table = self.table
         assert table is not None
-        size = {} if self._size is None else {"partition": {"order": "lexicographic", "size": self._size}}
-        # source and columns stand for the table in memory, which is put in their place: its hierarchies have no text
-        document = {
-            "flow": "exploration",
-            "version": 1,
-            "table": {
-                "source": {"dataset": "nursery"},
-                "columns": {
-                    name: {"role": "quasi-identifier", "kind": "suppression"} for name in table.qi_columns
-                },
-            },
-            **size,
-            "steps": [
-                {"anonymize": {"algorithm": method, "k": self._k}},
-                {"verify": ["covers", "guarantee"]},
-                {"measure": ["gcp", "usefulness"]},
-            ],
-        }
-        flow = engine.flow_from(strict_yaml.loads(strict_yaml.dumps(document), name="this comparison"))
-        return replace(flow, schema=table.schema, table=table)
+        return engine.Flow.for_table(
+            table, [method], [self._k], partition_size=self._size, name="exploration"
+        )
 
     # -------------------------------------------------------------------------------------- the runs
 

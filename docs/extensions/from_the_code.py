@@ -42,11 +42,16 @@ def algorithm_table() -> Lines:
 
 
 def algorithm_options() -> Lines:
-    """A section for each method: paper, and options with their defaults."""
+    """A section for each method: paper, its options with what they may be, and what its function says."""
     lines: Lines = []
     for method in REGISTRY.values():
         lines += [f"### `{method.name}`", "", f"{method.summary}.", ""]
         lines += [f"*{method.family}*, guarantees **{method.guarantee}**. {method.paper}.", ""]
+        rows = [
+            [_code(one.name), one.label, one.value_words(), _code(one.default)]
+            for one in method.options.values()
+        ]
+        lines += [*_table(["option", "in the form", "value", "default"], rows), ""] if rows else []
         where = f"{method.run.__module__}.{method.run.__name__}"
         lines += ["```{eval-rst}", f".. autofunction:: {where}", "```", ""]
     return lines
@@ -159,15 +164,23 @@ def column_keys() -> Lines:
 def criterion_table() -> Lines:
     """The criteria and their parameters."""
     rows = [
-        [_code(name), ", ".join(_code(one) for one in takes) or "none besides k"]
-        for name, takes in CRITERIA.items()
+        [_code(name), one.sentence, ", ".join(_code(option) for option in one.options) or "none besides k"]
+        for name, one in CRITERIA.items()
     ]
-    return _table(["criterion", "parameters"], rows)
+    return _table(["criterion", "what holds", "parameters"], rows)
 
 
 def measure_list() -> Lines:
-    """The names that `measure` takes."""
-    return [", ".join(_code(name) for name in utility.measure_names()) + "."]
+    """The names that `measure` takes, what each is, and which of two numbers is better."""
+    same: dict[str, list[str]] = {}
+    for name, one in utility.MEASURES.items():
+        same.setdefault(one.sentence, []).append(name)
+    rows = []
+    for sentence, names in same.items():
+        one = utility.MEASURES[names[0]]
+        options = ", ".join(_code(option) for option in one.options)
+        rows.append([", ".join(map(_code, names)), sentence, one.better or "neither", options])
+    return _table(["measure", "what", "better", "options"], rows)
 
 
 def attacker_table() -> Lines:

@@ -1,4 +1,4 @@
-"""Boundaries: paper 3's properties, each a test, and every method inside them."""
+"""Boundaries: Miller 2008's properties, each a test, and every method inside them."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def cells_beyond_of(table: Table, generalization: Generalization, suppressed: np
 
 
 def test_figure_4_counts_three_cells_against_none() -> None:
-    """Paper 3, Figure 4: MM1 has three violating cells (r3, r4, r7), MM2 none."""
+    """Miller 2008, Figure 4: MM1 has three violating cells (r3, r4, r7), MM2 none."""
     schema = {
         "Age": {"role": "quasi-identifier", "kind": "numeric"},
         "Location": hierarchy(TREE, set(datasets.location_boundary())),

@@ -16,7 +16,7 @@ import anonflow as af
 from anonflow import engine
 from anonflow.algorithms import REGISTRY
 from anonflow.algorithms import budget as module
-from anonflow.algorithms.budget import Fitted, fitting_size
+from anonflow.algorithms.budget import Effort, Fitted, fitting_effort, fitting_size
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.engine.execution import partition_budget
 from anonflow.engine.owner.folder import OwnerFolder
@@ -132,6 +132,60 @@ def test_not_beyond_boundary_classes() -> None:
     anon = af.anonymize(table, "greedy", k=3, partition_size="auto", budget=9.0)
     check_result(anon, 3)
     assert anon.parameters["partition_size"] == 300
+
+
+def fit_effort(
+    monkeypatch: pytest.MonkeyPatch, n: int, budget: float, workers: int = 1, **more: Any
+) -> Effort:
+    """The choice for a method that takes 1 ms for a record and 0.5 ms for each record and unit of effort."""
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+
+    def run(part: Partition, k: int, *, kicks: int = 3, threads: int | None = None) -> Outcome:
+        assert threads == 1
+        clock.now += part.n * (1e-3 + 5e-4 * kicks)
+        return None  # type: ignore[return-value]
+
+    method = Algorithm("timed", run, "freeform", "", "k-regular", "", "", effort="kicks")
+    settings: dict[str, Any] = {"size": None, "options": {}} | more
+    return fitting_effort(method, numbers(n).records, 2, budget, workers, loss="ncp", **settings)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("size", [None, 5_000])
+def test_as_many_kicks_as_fit(monkeypatch: pytest.MonkeyPatch, size: int | None, workers: int) -> None:
+    before = 0
+    for budget in (40.0, 80.0, 160.0):
+        found = fit_effort(monkeypatch, 20_000, budget, workers, size=size)
+        pilots = sum(seconds for _, _, seconds in found.pilots)
+        left = budget - pilots
+        assert 20_000 * (1e-3 + 5e-4 * found.value) / workers <= left
+        assert 20_000 * (1e-3 + 5e-4 * (found.value + 2)) / workers > 0.8 * left
+        assert found.facts()["fits_budget"]
+        assert found.value > before
+        before = found.value
+
+
+def test_no_kicks_where_the_budget_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = fit_effort(monkeypatch, 20_000, 1.0)
+    assert found.value == 0
+    assert found.facts()["fits_budget"] is False
+
+
+def test_a_budget_and_an_effort_exclude_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ParameterError, match="leave one of the two out"):
+        fit_effort(monkeypatch, 100, 1.0, options={"kicks": 2})
+    with pytest.raises(ParameterError, match="partition_size='auto'"):
+        af.anonymize(mixed(30), "greedy", k=3, budget=1.0)
+
+
+def test_the_effort_that_a_budget_chose_is_recorded_and_replayed() -> None:
+    people = mixed(200)
+    anon = af.anonymize(people, "two-phase", k=3, budget=2.0, seed=7)
+    assert anon.parameters["budget"] == 2.0
+    kicks = anon.parameters["kicks"]
+    again = af.anonymize(people, "two-phase", k=3, kicks=kicks, seed=7)
+    assert (anon.matches == again.matches).all()
 
 
 @pytest.mark.parametrize("algorithm", sorted(REGISTRY))

@@ -1,4 +1,4 @@
-"""Paper 3's Adult experiment: 10,000 seeded records, eight QIs, one and two of them with boundaries.
+"""Miller 2008's Adult experiment: 10,000 seeded records, eight QIs, one and two of them with boundaries.
 
 `k-member` without boundaries against `greedy-cka` within them: violations (Table 1), suppressed records (Table 2),
 seconds, and information loss by height, the mean per record and QI. The trees are like Figures 6 and 7.

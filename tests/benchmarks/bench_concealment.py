@@ -1,4 +1,4 @@
-"""k-concealment, agglomerative and forest on the tables of paper 4: Figures 5 to 10 as a table and as plots.
+"""k-concealment, agglomerative and forest on the tables of Tassa 2012: Figures 5 to 10 as a table and as plots.
 
 `ANONFLOW_CONCEALMENT=cmc,nursery` measures some of the tables only: Adult takes half an hour. Plots are written to
 `out/`, one SVG file for each table.
@@ -33,7 +33,7 @@ NAMES = ("artificial", "cmc", "nursery", "adult")
 
 
 def tables(name: str) -> Table:
-    """A table of paper 4, section 9, with its hierarchies."""
+    """A table of Tassa 2012, section 9, with its hierarchies."""
     schema = datasets.schema(name, hierarchies=True)
     if name == "adult":
         frame = datasets.adult("all", complete=True)

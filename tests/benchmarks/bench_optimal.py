@@ -1,6 +1,6 @@
 """Optimal on small samples of Adult, how far other methods are above it, and what lower bounds take.
 
-The samples are of 14 of Adult's complete rows, as in paper 1's section 8.2 (its Figure 7a); without the data they
+The samples are of 14 of Adult's complete rows, as in Doka 2015's section 8.2 (its Figure 7a); without the data they
 are synthetic. The excess of a method is its loss over the least known, less one; the gain is what Figure 7a
 shows: the share of the distance from k-concealment ("k-c") to the optimum that a method gains, of the
 mean losses.
@@ -33,7 +33,7 @@ For 60 records k = 3 took 1.3 and 0.3 s; k = 4 was left with a gap of 1.4 and 3.
 Lower bounds on Adult (18,109 different records), k = 10: 0.0048 from levels alone, 0.0085 from pairs (0.4 s). Branch
 and bound on 400 of them, mean over these: 0.0125 with 1 join, 0.0158 with 1,000, 0.0169 with 2,761, 0.0185 with
 20,000 (96 % done), 0.01879 when all were done, at 200,000 joins and 2.4 ms of one core for each record. On the
-whole table 0.0116 with 2,761 joins for each record. Paper 2's relaxation on random_normal(100,000, 10, sd = 1) is exact:
+whole table 0.0116 with 2,761 joins for each record. Murakami 2018's relaxation on random_normal(100,000, 10, sd = 1) is exact:
 0.1542 for k = 3 and 0.2520 for k = 10, each in a second.
 """
 
@@ -160,7 +160,7 @@ def fourteen(table: af.Table, numbers: range, ks: Any, limit: float, small: bool
 
 
 def bounds(table: af.Table, small: bool) -> list[dict[str, Any]]:
-    """Lower bounds: seconds and values, on Adult and on paper 2's random table."""
+    """Lower bounds: seconds and values, on Adult and on Murakami 2018's random table."""
     lower_bound(sample(table, 50, 0).records, 3)
     rows = []
     for k in (5, 10):

@@ -1,6 +1,6 @@
 """Pattern-guided: the heuristic on large tables, its local search, and the integer program with its proven gap.
 
-The scenarios are paper 5's: Nursery with all 256 patterns (Table 6), CMC with at most two suppressions (57 patterns), Adult-2
+The scenarios are Bredereck 2013's: Nursery with all 256 patterns (Table 6), CMC with at most two suppressions (57 patterns), Adult-2
 with four constraints (15), the latter two with the fallback of suppressing everything.
 """
 

@@ -32,7 +32,7 @@ METHODS = {
     "two-phase(100,000), 10 passes, suppression": (
         "suppression",
         "{size: 100000}",
-        "{algorithm: two-phase, k: 10, passes: 10}",
+        "{algorithm: two-phase, k: 10, improve: reassign, passes: 10}",
     ),
 }
 

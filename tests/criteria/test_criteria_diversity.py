@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonflow.criteria import verify
+from anonflow.criteria import Listing, verify
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
-from anonflow.release import Certificate
+from anonflow.release import Certificate, Release, publish
 from anonflow.table import Table
 from tests.cases.criteria import anonymization, naive_case, random_generalization, random_table, release_frame
 from tests.naive import criteria as naive
@@ -104,7 +104,8 @@ def test_equal_rows_of_a_freeform_release_are_no_classes() -> None:
     assert not alone.holds
     assert "per=matches" in alone.detail
     made = Generalization.of(table.records)
-    own = anonymization(made, 2, matches=np.arange(8)[:, None], guarantee="k-regular")
+    ring = np.column_stack([np.arange(8), (np.arange(8) + 1) % 8])
+    own = anonymization(made, 2, matches=ring, guarantee="k-regular")
     with pytest.raises(ParameterError, match="draw"):
         verify(table, own, "l-diversity(l=2, per=class)")
 
@@ -250,3 +251,62 @@ def test_a_certificate_tells_a_hidden_row_from_a_value_called_star() -> None:
     )
     check = verify(table, shown, ["covers", "k-regular", "p-sensitivity(p=2)"], certificate=listed)
     check.raise_if_failed()
+
+
+def test_classes_that_read_the_same_are_told_apart_by_the_certificate() -> None:
+    """Who runs the method again knows all classes: the first shows a alone, the second b."""
+    frame = pd.DataFrame({"age": [1, 2, 1, 2, 3, 3], "d": list("aabbab")})
+    table = Table(frame, {"age": {**QI, "kind": "numeric"}, "d": {"role": "sensitive"}})
+    shown = pd.DataFrame({"age": ["1-2"] * 4 + ["3"] * 2, "d": list("aabbab")})
+    lists = np.array([0, 0, 1, 1, 2, 2], np.int32)
+    listed = Certificate(
+        2, "k-anonymity", "k-member", lists, np.array([0, 2, 4, 6]), np.arange(6, dtype=np.int32)
+    )
+    alone = verify(table, shown, "p-sensitivity(p=2)", k=2)["p-sensitivity"]
+    assert alone.holds
+    assert "holds only against attackers who cannot rerun the method" in alone.detail
+    assert verify(table, shown, "p-sensitivity(p=2)", certificate=listed)["p-sensitivity"].failed == 4
+    assert verify(table, Release(shown, listed), "p-sensitivity(p=2)")["p-sensitivity"].failed == 4
+
+
+def test_a_release_is_counted_along_its_own_certificate() -> None:
+    n, k = 12, 3
+    table, _, _ = disease("abc" * 4, [0] * n)
+    matches = np.array([[j, (j + 1) % n, (j + 2) % n] for j in range(n)])
+    made = Generalization.join_of(table.records, matches)
+    nobody = np.zeros(n, bool)
+    subject = anonymization(made, k, matches=matches, classes=None, suppressed=nobody, table=table)
+    subject.algorithm, subject.guarantee = "greedy", "k-regular"
+    release = publish(subject, 2**127, rehearsal=True)
+    own = verify(table, release, "p-sensitivity(p=2)")["p-sensitivity"]
+    given = verify(table, release, "p-sensitivity(p=2)", certificate=release.certificate)["p-sensitivity"]
+    assert (own.holds, own.failed, own.positions) == (given.holds, given.failed, given.positions)
+    assert "rerun" not in own.detail
+
+
+def test_what_no_draw_changes_is_known_before_it() -> None:
+    table, _, _ = disease("ababab", [0] * 6)
+    closed = np.array(
+        [[0, 1, 2, -1], [1, 0, 2, -1], [2, 0, 1, -1], [3, 4, 5, -1], [4, 3, 5, -1], [5, 3, 4, -1]]
+    )
+    made = Generalization.join_of(table.records, closed)
+    subject = anonymization(made, 3, matches=closed, guarantee="k-regular")
+    assert verify(table, subject, "p-sensitivity(p=2)")["p-sensitivity"].holds
+    assert not verify(table, subject, "p-sensitivity(p=3)")
+
+
+def test_complete_components_of_a_listing() -> None:
+    def labels(*rows: list[int]) -> list[int] | None:
+        width = max(map(len, rows))
+        found = Listing.of(np.array([row + [-1] * (width - len(row)) for row in rows])).complete_components(
+            len(rows)
+        )
+        return None if found is None else found.tolist()
+
+    assert labels([0, 1], [1, 0], [2]) == [0, 0, 1]
+    assert labels([0, 2], [1], [2, 0]) == [0, 1, 0]
+    assert labels([0, 1], [1, 2], [2, 0]) is None
+    assert labels([0, 1], [1, 0], [2, 1]) is None
+    assert labels([0, 0], [1, 0]) is None
+    assert labels([0, 1], [0, 1], [0, 1]) is None
+    assert labels([0, 5], [1, 0]) is None

@@ -41,7 +41,8 @@ def test_the_same_seed_attacks_the_same_people(tmp_path: Path) -> None:
 def test_the_report_has_the_page_without_being_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = engine.run(write_flow(tmp_path))
     assert report.attacks is not None
-    assert set(report.attacks["attacker"]) == {"prosecutor", "marketer", "linker", "homogeneity"}
+    usual = {"prosecutor", "marketer", "linker", "linkable-columns", "homogeneity"}
+    assert set(report.attacks["attacker"]) == usual
     monkeypatch.setattr("anonflow.engine.report.attacks.MOST", 10)
     assert engine.run(tmp_path / "flow.yaml").attacks is None
     assert "What an attacker" not in (tmp_path / "out" / "report.html").read_text()

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import anonflow as af
+from anonflow.algorithms.registry import look_of
 from anonflow.cli import main
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.engine.compare import compared
@@ -126,33 +127,36 @@ def test_runs_without_a_result_are_in_the_table_and_in_no_figure(people: Path) -
     assert tags.marks == 2 + 2
 
 
+LOOKS = {name: look_of(name) for name in ("greedy", "nh")}
+
+
 def test_the_line_goes_through_the_best_alone() -> None:
     points = [("greedy", "a", 0.1, 0.4), ("nh", "b", 0.2, 0.1), ("nh", "<c>", 0.3, 0.3)]
-    drawn = risk_and_loss(points, [0, 1], "risk", "GCP")
+    drawn = risk_and_loss(points, [0, 1], "risk", "GCP", LOOKS)
     line = drawn.split('stroke-dasharray="6 4"')[0].rsplit('<path d="', 1)[1]
     assert line.split('"')[0].count("H") == 2
     assert "&lt;c&gt;" in drawn
     assert "<c>" not in drawn
-    assert "stroke-dasharray" not in risk_and_loss(points, [], "risk", "GCP")
+    assert "stroke-dasharray" not in risk_and_loss(points, [], "risk", "GCP", LOOKS)
 
 
 def test_the_seconds_of_a_method_are_without_the_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("anonflow.engine.compare")
-    compiled, calls, real = [0], [], module.anonymize
+    compiled, calls, real = [0], [], module.run
 
     def first_compiles(*given: object, **more: object) -> object:
-        calls.append(given[1])
+        calls.append(given[0].name)
         if len(calls) == 1:
             compiled[0] += 1
             time.sleep(0.5)
         return real(*given, **more)
 
     monkeypatch.setattr(module, "compiled_here", lambda: compiled[0])
-    monkeypatch.setattr(module, "anonymize", first_compiles)
+    monkeypatch.setattr(module, "run", first_compiles)
     table = af.Table(af.datasets.census_like(60), af.datasets.schema("census_like"))
-    real(table, "mondrian", 5)  # truly compiled, or found on disk
+    af.anonymize(table, "mondrian", 5)  # truly compiled, or found on disk
     rows = af.compare(table, ["mondrian"], k=[5, 6])
-    assert calls == ["mondrian"] * 3
+    assert calls == ["comparison"] * 2
     assert rows["seconds"].max() < 0.5
 
 

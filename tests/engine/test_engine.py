@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import threading
 import time
@@ -17,9 +16,12 @@ import pytest
 
 import anonflow as af
 from anonflow import datasets, engine
+from anonflow.engine.context import Session
 from anonflow.engine.execution import events, plan, tasks
-from anonflow.engine.owner.folder import OwnerFolder, check_target, read_seed_file, write_whole
+from anonflow.engine.owner.folder import OwnerFolder, check_target, read_seed_file
+from anonflow.engine.storage.memory import InMemory
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
+from anonflow.whole_file import write_whole
 from tests.cases.flow_files import everything_in, people, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -162,35 +164,27 @@ def test_a_failed_check_publishes_nothing(tmp_path: Path) -> None:
     assert everything_in(tmp_path) == before | {"flow.yaml", "people.csv"}
 
 
-# ------------------------------------------------------------------------------------------ graph
+# ------------------------------------------------------------------------------------------- plan
 
 
-def test_building_the_graph_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def planned(flow: engine.Flow, table: af.Table) -> plan.Plan:
+    storage = InMemory(Session(flow, engine.EventStream(), seed=SEED))
+    storage.table = table
+    return plan.plan_flow(flow, table.n, storage.boundary_classes(), storage.order)
+
+
+def test_planning_computes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flow = engine.load_flow(write_flow(tmp_path))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    planned = plan.plan_flow(flow.runs, table.records, SEED)
 
     def never(*_: Any) -> None:
         raise AssertionError("computed")
 
-    for name in ("part", "match", "check", "measure", "finish"):
+    for name in ("solve_partition", "match", "check", "measure"):
         monkeypatch.setattr(tasks, name, never)
-    built, leaves = plan.compile_flow(flow, planned, table.records, SEED)
-    assert len(leaves) == 3
-    assert {key.split("-")[0] for key in built} == {
-        "records", "order", "settings", "part", "match", "verify", "measure", "done",
-    }  # fmt: skip
-
-
-def test_keys_tell_names_and_numbers_only(tmp_path: Path) -> None:
-    flow = engine.load_flow(write_flow(tmp_path, more="matrix: {anonymize.k: [2, 3]}\n", publish=""))
-    table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    built, _ = plan.compile_flow(flow, plan.plan_flow(flow.runs, table.records, SEED), table.records, SEED)
-    for key in built:
-        assert re.fullmatch(r"records|order-[a-z]+|(settings|part|match|verify|measure|done)(-\d+){1,2}", key)
-    # both runs share their partitions
-    assert sum(key.startswith("part-") for key in built) == 3
-    assert str(SEED) not in repr(built["settings-0"])
+    made = planned(flow, table)
+    assert made.partitions == 3
+    assert [(one.run.number, batch.number) for one, batch in made.batches()] == [(0, 0), (0, 1), (0, 2)]
 
 
 def test_partitions_are_those_of_anonymize(tmp_path: Path) -> None:
@@ -199,10 +193,26 @@ def test_partitions_are_those_of_anonymize(tmp_path: Path) -> None:
 
     flow = engine.load_flow(write_flow(tmp_path, partition="{size: 19, order: random}"))
     table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    planned = plan.plan_flow(flow.runs, table.records, SEED)
+    (one,) = planned(flow, table).runs
     expected = partition.plan(table.records, 19, 3, "random", partition_rng(SEED, -1))
-    for ours, theirs in zip(planned.index(planned.runs[0]), expected, strict=True):
+    for cut, theirs in zip(one.cuts, expected, strict=True):
+        ours, _ = one.order.rows(cut.start, cut.stop).load(table.domains)
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_rows_that_travel_take_nothing_else_along(tmp_path: Path) -> None:
+    """Another process gets the rows of its task, not the table."""
+    import pickle
+
+    flow = engine.load_flow(write_flow(tmp_path, n=5000))
+    table = af.Table.read(tmp_path / "people.csv", flow.schema)
+    (one,) = planned(flow, table).runs
+    rows = one.order.rows(20, 40)
+    sent = pickle.dumps(rows)
+    assert len(sent) < 2000
+    again = pickle.loads(pickle.dumps(pickle.loads(sent)))  # a scheduler hands them on
+    for ours, theirs in zip(again.load(table.domains), rows.load(table.domains), strict=True):
+        np.testing.assert_array_equal(getattr(ours, "codes", ours), getattr(theirs, "codes", theirs))
 
 
 # ----------------------------------------------------------------------------------------- events
@@ -234,6 +244,26 @@ def test_events_are_plain_data_without_values(tmp_path: Path) -> None:
     text = json.dumps([event.to_mapping() for event in told])
     for city in ("Athens", "Patras", "modest"):
         assert city not in text
+
+
+def test_what_a_stream_holds_does_not_grow_with_the_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "PAST", 10)
+    stream = engine.EventStream()
+    stream.log("first")
+    told: list[events.Event] = []
+    stream.listen(told.append)
+    for p in range(95):
+        stream.emit(
+            events.PartitionDone(run=0, partition=p, done=p + 1, of=95, records=2, seconds=0.0, loss=0.0)
+        )
+    stream.log("last")
+    stream.close()
+    late = list(stream)
+    assert len(told) == 96
+    assert [getattr(event, "message", "") for event in (late[0], late[-1])] == ["first", "last"]
+    done = [event.done for event in late if isinstance(event, events.PartitionDone)]
+    assert done == list(range(96 - len(done), 96))
+    assert 10 <= len(done) <= 20
 
 
 def test_a_background_run_can_be_followed(tmp_path: Path) -> None:
@@ -303,7 +333,7 @@ def test_the_owners_folder(tmp_path: Path) -> None:
     assert record["flow"] == "test"
     assert record["runs"][0]["k"] == 3
     assert record["versions"]["anonflow"] == af.__version__
-    assert record["steps"].keys() >= {"load", "cut", "anonymize", "draw", "verify"}
+    assert record["steps"].keys() >= {"load", "cut", "anonymize", "match", "verify", "measure", "draw"}
     assert record["peak-memory-bytes"] > 10**6
     assert f"{SEED:x}" not in json.dumps(record)
     assert f"{SEED:x}".encode() not in (home / "certificate.npz").read_bytes()

@@ -38,7 +38,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     for delimiter in ("", ";;", "\n", '"'):
         with pytest.raises(HierarchyError, match="delimiter"):
             Hierarchy.suppression(["a"]).to_csv(tmp_path / "t.csv", delimiter=delimiter)
-    with pytest.raises(HierarchyError, match="another folder"):
+    with pytest.raises(HierarchyError, match="a folder that you may write to"):
         Hierarchy.suppression(["a"]).to_csv(tmp_path / "no" / "t.csv")
     assert not list(tmp_path.iterdir())
 
@@ -253,7 +253,7 @@ def test_unknown_keys_and_labels_get_a_hint() -> None:
 
 
 def test_boundaries_of_a_paper() -> None:
-    """Paper 3, Figure 2."""
+    """Miller 2008, Figure 2."""
     tree = Hierarchy.from_nested(
         {
             "United States": {

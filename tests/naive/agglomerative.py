@@ -10,7 +10,7 @@ Cost = Callable[[frozenset[int]], Fraction]
 
 
 def distance(dist: str, cost: Cost, one: Iterable[int], other: Iterable[int]) -> float | Fraction:
-    """Distance of two clusters: specifications, section 4."""
+    """Distance of two clusters: docs/reference/departures.md, Agglomerative."""
     a, b = frozenset(one), frozenset(other)
     joint = cost(a | b)
     size = len(a) + len(b)

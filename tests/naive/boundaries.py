@@ -1,4 +1,4 @@
-"""Boundaries by their definition (paper 3, section 3): a walk up a tree, and every division there is."""
+"""Boundaries by their definition (Miller 2008, section 3): a walk up a tree, and every division there is."""
 
 from __future__ import annotations
 

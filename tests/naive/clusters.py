@@ -1,9 +1,10 @@
-"""k-member clustering from its definition: every loss computed anew, every choice by exhaustive search."""
+"""Classes by exhaustive search: k-member from its definition, every loss computed anew; and the best there are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations
 
 Cost = Callable[[frozenset[int]], Fraction]
 
@@ -42,3 +43,24 @@ def k_member(cost: Cost, n: int, k: int, first: int) -> list[list[int]]:
         at = min(range(len(clusters)), key=lambda c: (loss([*clusters[c], i]) - loss(clusters[c]), c))
         clusters[at].append(i)
     return clusters
+
+
+def least_loss(cost: Cost, n: int, k: int) -> Fraction:
+    """The least loss of all divisions of n records into classes of at least k; n is at least k.
+
+    The lowest record that is left is put into a class with each set of at least k - 1 of the others in turn.
+    """
+    known: dict[frozenset[int], Fraction] = {frozenset(): Fraction(0)}
+
+    def best(left: frozenset[int]) -> Fraction:
+        if left not in known:
+            first, *others = sorted(left)
+            sizes = [size for size in range(k - 1, len(others) + 1) if len(others) - size not in range(1, k)]
+            known[left] = min(
+                len(chosen) * cost(chosen) + best(left - chosen)
+                for size in sizes
+                for chosen in (frozenset([first, *rest]) for rest in combinations(others, size))
+            )
+        return known[left]
+
+    return best(frozenset(range(n)))

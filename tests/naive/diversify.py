@@ -104,3 +104,65 @@ def algorithm_8(
         best = min((c for c in there if c != m), key=lambda c: (price(c), c))
         low, high = min(m, best), max(m, best)
         there[low] = there[low] + there.pop(high)
+
+
+def exchanged(labels: list[int], values: list[str], cost: Cost, criterion: str, asked: float) -> list[int]:
+    """Labels after exchanges and unions, each the cheapest for what it lowers, until no class lacks diversity.
+
+    Ties: an exchange before a union, the lowest record of the failing class, then the lowest of the other; of unions
+    the lowest class. Labels are then numbered anew in their order.
+    """
+    label = list(labels)
+    many = max(label) + 1
+
+    def members(c: int) -> list[int]:
+        return [i for i, own in enumerate(label) if own == c]
+
+    def loss(rows: list[int]) -> Fraction:
+        return len(rows) * cost(frozenset(rows)) if rows else Fraction(0)
+
+    def lack(rows: list[int]) -> float:
+        gap = lacks(criterion, asked, (values[i] for i in rows)) if rows else Fraction(0)
+        return float(gap)
+
+    def price(rise: Fraction, lower: float) -> Fraction:
+        return rise / Fraction(lower) if rise > 0 else rise * Fraction(lower)
+
+    while True:
+        gaps = [lack(members(c)) for c in range(many)]
+        m = max(range(many), key=lambda c: (gaps[c], -c))
+        if gaps[m] <= 0:
+            names = sorted(set(label))
+            return [names.index(own) for own in label]
+        mine = members(m)
+        exchanges, unions, fallback = [], [], []
+        for a in mine:
+            for x in range(len(label)):
+                c = label[x]
+                theirs = members(c)
+                if c == m or len(theirs) < 2:
+                    continue
+                here = [x if i == a else i for i in mine]
+                there = [a if i == x else i for i in theirs]
+                given, taken = lack(here), lack(there)
+                if given >= gaps[m] or taken > gaps[c]:
+                    continue
+                rise = loss(here) - loss(mine) + loss(there) - loss(theirs)
+                exchanges.append((price(rise, gaps[m] - given + gaps[c] - taken), a, x))
+        for c in range(many):
+            theirs = members(c)
+            if c == m or not theirs:
+                continue
+            rise = loss(mine + theirs) - loss(mine) - loss(theirs)
+            lower = gaps[c] + gaps[m] - lack(mine + theirs)
+            fallback.append((rise, c))
+            if lower > 0:
+                unions.append((price(rise, lower), c))
+        exchange = min(exchanges, default=None)
+        union = min(unions, default=None)
+        if exchange is not None and (union is None or exchange[0] <= union[0]):
+            _, a, x = exchange
+            label[a], label[x] = label[x], label[a]
+        else:
+            other = (union or min(fallback))[1]
+            label = [m if own == other else own for own in label]

@@ -1,4 +1,4 @@
-"""The greedy heuristic of pattern-guided k-anonymity (paper 5, Algorithm 1), written down plainly."""
+"""The greedy heuristic of pattern-guided k-anonymity (Bredereck 2013, Algorithm 1), written down plainly."""
 
 from __future__ import annotations
 

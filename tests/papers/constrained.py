@@ -1,4 +1,4 @@
-"""Paper 3 (constrained k-anonymity), section 5: Tables 1 and 2, Figures 8 and 9, on 10,000 records of Adult.
+"""Miller 2008 (constrained k-anonymity), section 5: Tables 1 and 2, Figures 8 and 9, on 10,000 records of Adult.
 
 The paper's own sample is not to be had, nor the trees of its Figures 6 and 7 as text: ours are alike.
 """

@@ -1,4 +1,4 @@
-"""Paper 1 (freeform generalization), section 8: Figures 6 to 10 on census-like people and on Adult.
+"""Doka 2015 (freeform generalization), section 8: Figures 6 to 10 on census-like people and on Adult.
 
 CENSUS is not to be had: census-like people have its cardinalities (Table 2) and are generated. Partitions and
 their sizes are the paper's; where a method takes the whole table, tables are smaller than in the paper.

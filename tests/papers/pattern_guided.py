@@ -1,4 +1,4 @@
-"""Paper 5 (pattern-guided k-anonymity), sections 3.5 and 3.6: Tables 1 to 8.
+"""Bredereck 2013 (pattern-guided k-anonymity), sections 3.5 and 3.6: Tables 1 to 8.
 
 Table 5's data set cannot be had. Mondrian is another implementation there, so its columns are orientation.
 """

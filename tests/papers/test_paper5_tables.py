@@ -1,4 +1,4 @@
-"""Paper 5, Tables 1, 3 and 6, heuristic columns: every printed digit.
+"""Bredereck 2013, Tables 1, 3 and 6, heuristic columns: every printed digit.
 
 Table 1 (Adult) is the UCI training file without fnlwgt, ``?`` a value; Tables 3 and 6 (Nursery) have the eight
 attributes without the class. 12,690 suppressions in Table 6 are a misprint of 12,960.

@@ -26,7 +26,7 @@ def met(table: af.Table, published: object, k: int) -> set[str]:
     }
 
 
-# --------------------------------------------------------------------------------------- paper 1
+# --------------------------------------------------------------------------------------- Doka 2015
 
 
 def test_paper_1_table_1_derives_from_its_matches() -> None:
@@ -45,7 +45,8 @@ def test_paper_1_table_1_derives_from_its_matches() -> None:
 def test_paper_1_table_1_is_3_regular_and_covers_more() -> None:
     table = table_of("freeform_example")
     printed = datasets.freeform_example_anonymized()
-    assert met(table, printed, 3) == set(SEVEN) - {"k-anonymity"}
+    # the printed 20-59 spans the domain, which has one way to be written
+    assert met(table, printed.replace({"Salary": {"20-59": "*"}}), 3) == set(SEVEN) - {"k-anonymity"}
     graph = consistency_graph(table.records, Generalization.parse(printed, table.domains))
     covered = graph.degrees()[1][graph.published.label]
     assert (covered >= 3).all()
@@ -67,7 +68,7 @@ def test_paper_1_table_1_costs() -> None:
     assert af.measure(table, made, "gcp")["gcp"] == pytest.approx((age + salary).mean() / 2)
 
 
-# --------------------------------------------------------------------------------------- paper 2
+# --------------------------------------------------------------------------------------- Murakami 2018
 
 
 def test_paper_2_tables_1_to_3_are_one() -> None:
@@ -118,7 +119,7 @@ def test_paper_2_loss_is_stars_over_cells() -> None:
     assert af.measure(table, made, "gcp")["gcp"] == pytest.approx(15 / 49)
 
 
-# --------------------------------------------------------------------------------------- paper 3
+# --------------------------------------------------------------------------------------- Miller 2008
 
 
 @pytest.mark.parametrize(("which", "violations"), [("MM1", [2, 3, 6]), ("MM2", [])])
@@ -159,7 +160,7 @@ def test_paper_3_height_loss_of_figure_4() -> None:
     assert af.measure(table, made, "il")["il"] == pytest.approx(total)
 
 
-# --------------------------------------------------------------------------------------- paper 4
+# --------------------------------------------------------------------------------------- Tassa 2012
 
 
 def test_paper_4_table_1() -> None:

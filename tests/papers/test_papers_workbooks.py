@@ -53,7 +53,7 @@ def test_verdicts(number: str, value: float, said: str) -> None:
 
 
 def test_printed_numbers_are_those_of_the_tests() -> None:
-    """Paper 5's tables are written down twice, independently."""
+    """Bredereck 2013's tables are written down twice, independently."""
     numbers = Workbook(5).printed
     names = ("usefulness", "output row types", "average size", "maximum size")
     for place, case, table in (
@@ -74,7 +74,7 @@ def test_printed_numbers_are_those_of_the_tests() -> None:
 
 
 def test_printed_gaps_follow_from_printed_losses() -> None:
-    """Paper 2's Tables 8 to 18 are set across columns in our copy: each gap fits its two losses, as rounded."""
+    """Murakami 2018's Tables 8 to 18 are set across columns in our copy: each gap fits its two losses, as rounded."""
     numbers = Workbook(2).printed
     for number, case in low_information_loss.TABLES.items():
         for k in low_information_loss.KS:

@@ -22,7 +22,7 @@ import pytest
 import anonflow as af
 from anonflow import cli, engine
 from anonflow.algorithms import REGISTRY
-from anonflow.engine.execution import plan, tasks
+from anonflow.engine.execution import schedulers, tasks
 from anonflow.engine.execution.events import EventStream
 from anonflow.errors import AnonflowError
 from tests import ROOT
@@ -173,14 +173,29 @@ def test_reprs_and_frames_for_everybody(tmp_path: Path) -> None:
     )
 
 
-def test_names_in_the_graph_are_numbers_and_words_of_ours(tmp_path: Path) -> None:
-    flow = engine.load_flow(flow_in(tmp_path))
-    table = af.Table.read(tmp_path / "people.csv", flow.schema)
-    planned = plan.plan_flow(flow.runs, table.records, 5)
-    nodes, leaves = plan.compile_flow(flow, planned, table.records, 5)
-    ours = re.compile(r"records|order-[a-z-]+|settings-\d+|part-\d+-\d+|(match|verify|measure|done)-\d+-\d+")
-    for name in (*nodes, *leaves):
-        assert ours.fullmatch(name), name
+def test_names_of_tasks_are_numbers_and_words_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[schedulers.Call] = []
+    real = schedulers.Executor.stream
+
+    def noted(own: Any, calls: Any, *shared: Any, **more: Any) -> Any:
+        listed = list(calls)
+        seen.extend(listed)
+        return real(own, listed, *shared, **more)
+
+    monkeypatch.setattr(schedulers.Executor, "stream", noted)
+    flow = flow_in(tmp_path)
+    text = flow.read_text()
+    engine.run(flow, seed=2**127)
+    text = re.sub("  - attack.*\n", "", text).replace("{csv: people.csv}", "{csv: people.csv, pieces: 9}")
+    flow.write_text(text)
+    engine.run(flow, seed=2**127)
+    assert {call.function.__name__ for call in seen} >= {"solve_batch", "sort_piece", "draw_batch"}
+    for call in seen:
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*(-\d+-\d+)?", call.label), call.label
+        clean(repr(call), "a task")
+        assert str(2**127) not in repr(call)
 
 
 def test_events_and_logs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,7 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.engine import publish as engine_publishing
-from anonflow.engine.owner.folder import OwnerFolder, write_whole
+from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.report import attacks as flow_attacks
 from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.release import (
@@ -29,6 +29,7 @@ from anonflow.release import (
     read_release,
     write_release,
 )
+from anonflow.whole_file import write_whole
 from tests import ROOT
 from tests.cases.flow_files import everything_in, write_flow
 from tests.cases.tables import mixed, sampled
@@ -395,8 +396,9 @@ def test_8_a_failed_check_publishes_nothing(tmp_path: Path, monkeypatch: pytest.
     def swapped(anonymization: Any, **more: Any) -> Release:
         release = real(anonymization, **more)
         frame = release.frame.copy()
-        frame.loc[0, "age"] = "18"
-        frame.loc[1, "age"] = "80"
+        ages = anonymization.table.frame["age"].astype(int)
+        frame.loc[0, "age"] = str(ages.min())
+        frame.loc[1, "age"] = str(ages.max())
         return Release(frame, release.certificate, release.truth)
 
     monkeypatch.setattr(engine_publishing, "publish", swapped)

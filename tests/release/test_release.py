@@ -256,7 +256,7 @@ def test_a_nearly_unique_column_warns() -> None:
     frame = people(40)
     frame["cost"] = np.r_[np.random.default_rng(0).permutation(36), [0, 1, 2, 3]]
     with pytest.warns(ReleaseWarning, match=r"'cost' is nearly unique: 32 records") as said:
-        made(frame, matches=ring(40, 3)).release(seed=1)
+        made(frame, matches=ring(40, 3)).release(seed=2**127)
     assert len(said) == 1
 
 
@@ -265,7 +265,7 @@ def test_a_monotone_column_warns(down: bool) -> None:
     frame = people(40)
     frame["ill"] = np.sort(frame["ill"].to_numpy())[:: -1 if down else 1]
     with pytest.warns(ReleaseWarning, match="'ill' is monotone: its 4 values") as said:
-        made(frame, matches=ring(40, 3)).release(seed=1)
+        made(frame, matches=ring(40, 3)).release(seed=2**127)
     assert len(said) == 1
     assert not any(word in str(said[0].message) for word in ("flu", "gout", "scurvy"))
 

@@ -171,6 +171,7 @@ def test_releases_are_written_and_read_back(tmp_path: Path, name: str) -> None:
     assert verify(anon.table, back, ["covers", "k-regular"], 3, certificate=release.certificate)
 
 
+@pytest.mark.filterwarnings("ignore:columns:anonflow.release.ReleaseWarning")
 def test_text_cells_stay_text(tmp_path: Path) -> None:
     frame = people(9)
     frame["ill"] = ["007", "NA", "None", "1e3", "007", "NA", "None", "1e3", "007"]
@@ -202,6 +203,7 @@ def test_any_text_is_read_back_from_a_csv_file(tmp_path: Path, odd: str) -> None
     assert verify(table, back, k=2, certificate=release.certificate)
 
 
+@pytest.mark.filterwarnings("ignore:columns:anonflow.release.ReleaseWarning")
 def test_numbers_are_written_in_their_shortest_form(tmp_path: Path) -> None:
     frame = people(8)
     frame["cost"] = [1.0, 0.1, 1e20, np.nan] * 2

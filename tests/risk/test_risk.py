@@ -316,6 +316,30 @@ def test_a_value_that_all_candidates_share() -> None:
         af.attack(table, release, {"homogeneity": {"column": "pay"}}, k=2)
 
 
+@QUIET
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-member", "k-concealment"])
+def test_the_attacker_and_the_criterion_count_the_same_people(algorithm: str, tmp_path: Path) -> None:
+    """Of a release in memory, of its file, and of its file with the certificate."""
+    counted = set()
+    for seed in range(4):
+        frame = af.datasets.census_like(60, seed=seed)
+        frame["ill"] = np.random.default_rng(seed).choice(["flu", "cold", "gout"], 60, p=[0.7, 0.2, 0.1])
+        table = af.Table(frame, {**af.datasets.schema("census_like"), "ill": {"role": "sensitive"}})
+        release = af.anonymize(table, algorithm, 3, seed=seed).release(seed=2**127 + seed)
+        path = tmp_path / f"{seed}.csv"
+        release.write(path)
+        for subject, certificate in ((release, None), (path, None), (path, release.certificate)):
+            claim = {"p-sensitivity": {"p": 2, "column": "ill"}}
+            finding = af.verify(table, subject, claim, k=3, certificate=certificate).findings[0]
+            attacker = {"homogeneity": {"column": "ill"}}
+            found = af.attack(table, subject, attacker, k=3, certificate=certificate).iloc[0]
+            assert finding.failed == found["at_risk"]
+            alone = algorithm == "k-concealment" or (certificate is None and subject is path)
+            assert ("as far as the rows alone tell" in found["sentence"]) == alone
+            counted.add(int(found["at_risk"]))
+    assert len(counted) > 1
+
+
 def test_a_release_that_hides_nothing() -> None:
     table, release = two_ages()
     bare = Release(table.frame.copy(), None, np.arange(4))

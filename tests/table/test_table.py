@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 
 from anonflow.engine.flows.spec import SourceSpec
-from anonflow.engine.large.reading import Piece, read_piece, rewrite
+from anonflow.engine.storage.pieces import Piece, read_piece, rewrite
 from anonflow.errors import AnonflowError, DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Schema, Table
@@ -404,3 +405,21 @@ def test_read_is_a_table(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("age,pay\n30,x\n40,y\n", encoding="utf-8")
     table = Table.read(tmp_path / "t.csv", {"age": qi("numeric"), "pay": {"role": "sensitive"}})
     assert table.domains[0].labels == ("30", "40")
+
+
+def test_a_schemas_problems_carry_their_path() -> None:
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "weight": -1, "boundary": ["x"]},
+        "city, column 'x': unknown key 'y'": {"role": "nobody"},
+        "job": {"role": "quasi-identifier", "kind": "categorical", "max-with": 3},
+    }
+    with pytest.raises(SchemaError) as caught:
+        Schema(columns)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert [path for path, _ in error.found] == [
+        ("age", "weight"),
+        ("age", "boundary"),
+        ("city, column 'x': unknown key 'y'", "role"),
+        ("job", "max-with"),
+    ]
+    assert tuple(text for _, text in error.found) == error.problems == caught.value.problems

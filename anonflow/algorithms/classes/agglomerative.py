@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import numpy as np
 
+from anonflow.algorithms.classes.chains import (
+    KICKS,
+    ROUNDS,
+    Improve,
+    Kicks,
+    Rounds,
+    Threads,
+    effort_of,
+    outcome_of,
+)
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.agglomerative import LOG, PLAIN, RATIO, WEIGHTED, agglomerate, agglomerate_jit
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import empty_state
+from anonflow.option import Option
 
 __all__ = ["AGGLOMERATIVE", "DISTANCES", "agglomerative", "agglomerative_labels"]
 
@@ -23,7 +35,17 @@ DISTANCES = {"weighted": WEIGHTED, "plain": PLAIN, "log": LOG, "ratio": RATIO}
 """
 
 
-def agglomerative(part: Partition, k: int, *, dist: str = "log", modified: bool = False) -> Outcome:
+def agglomerative(
+    part: Partition,
+    k: int,
+    *,
+    dist: Annotated[Literal["log", "plain", "weighted", "ratio"], Option("Distance of clusters")] = "log",
+    modified: Annotated[bool, Option("Give back records")] = False,
+    improve: Improve = "none",
+    rounds: Rounds = ROUNDS,
+    kicks: Kicks = KICKS,
+    threads: Threads = None,
+) -> Outcome:
     """Equivalence classes by merging the two clusters of least distance until each has k records.
 
     Every record starts as a cluster. The two clusters of fewer than k records that are nearest are merged; one of
@@ -35,31 +57,33 @@ def agglomerative(part: Partition, k: int, *, dist: str = "log", modified: bool 
         P records.
     k : int
     dist : {"log", "plain", "weighted", "ratio"}, optional
-        Distance of clusters (`DISTANCES`).
+        Which two clusters are united next: by which of the four distances (`DISTANCES`).
     modified : bool, optional
-        Whether a ripe cluster gives back, one at a time, the records without which it costs least, until it has k.
+        A ripe cluster gives back, one at a time, the records without which it costs least, until it has k.
+    improve : {"none", "chains"}, optional
+        Chains: records then move between the classes while that lowers the loss.
+
+        See :mod:`anonflow.algorithms.classes.chains`.
+    rounds : int, optional
+        Rounds of chains; in each, classes exchange records with others that are near.
+    kicks : int, optional
+        Kicks for each class: near classes are made anew at random; less is lost, slower.
+    threads : int, optional
+        Of the chains; as many as there are processors without it. The result is the same.
 
     Returns
     -------
     Outcome
-        With classes. Facts: their number, `found`.
-
-    Raises
-    ------
-    ParameterError
-        If an option is none.
+        With classes. Facts: their number, `found`; of an improvement `chains`, `kicks` and `gained`.
 
     Notes
     -----
-    Specifications, section 4; ties are broken by the lowest record. O(P^2 q) time as a rule, since each cluster
+    Gionis 2008, and docs/reference/departures.md, Agglomerative; ties are broken by the lowest record. O(P^2 q) time as a rule, since each cluster
     keeps its nearest one until that is gone and nothing else is as near; O(P (q + k)) memory, no P x P matrix.
     """
-    if dist not in DISTANCES:
-        raise ParameterError(f"dist must be one of {', '.join(DISTANCES)}")
-    if not isinstance(modified, bool):
-        raise ParameterError("modified is True or False")
+    effort = effort_of(improve, rounds, kicks, threads)
     labels, found = agglomerative_labels(part, k, DISTANCES[dist], modified)
-    return Outcome.of_classes(part.records, labels, found=found)
+    return outcome_of(part, labels, found, k, effort)
 
 
 def agglomerative_labels(
@@ -103,4 +127,6 @@ AGGLOMERATIVE = Algorithm(
     guarantee="k-anonymity",
     complexity="O(n P q) in partitions of P",
     summary="equal records with the least loss of the clustering methods, slower than k-member",
+    colour="#2a7fb8",
+    shape="square_pin",
 )

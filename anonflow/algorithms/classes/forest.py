@@ -35,7 +35,7 @@ def forest(part: Partition, k: int) -> Outcome:
 
     Notes
     -----
-    Specifications, section 4. The loss is at most 3k - 3 times the least of all k-anonymizations where it is a tree
+    docs/reference/departures.md, Forest. The loss is at most 3k - 3 times the least of all k-anonymizations where it is a tree
     measure: where the cost of a set is at most the sum of the costs of the edges of a tree over it. Which tree is
     joined first is not said there: here that of the lowest record. Nor is a cut under a vertex that is a Steiner
     copy itself: it may leave a part of up to 3k - 3 records instead of max(2k - 1, 3k - 5). O(P^2 q + P k) time,
@@ -78,4 +78,6 @@ FOREST = Algorithm(
     guarantee="k-anonymity",
     complexity="O(n P q) in partitions of P",
     summary="a baseline: equal records within 3k - 3 of the least loss for tree measures",
+    colour="#d9731a",
+    shape="circle",
 )

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonflow.algorithms.classes.chains import (
+    KICKS,
+    ROUNDS,
+    Improve,
+    Kicks,
+    Rounds,
+    Threads,
+    effort_of,
+    outcome_of,
+)
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
 from anonflow.kernels.clusters import k_member_clusters, k_member_clusters_jit
@@ -13,7 +23,15 @@ from anonflow.kernels.state import empty_state
 __all__ = ["K_MEMBER", "k_member", "k_member_labels"]
 
 
-def k_member(part: Partition, k: int) -> Outcome:
+def k_member(
+    part: Partition,
+    k: int,
+    *,
+    improve: Improve = "none",
+    rounds: Rounds = ROUNDS,
+    kicks: Kicks = KICKS,
+    threads: Threads = None,
+) -> Outcome:
     """Equivalence classes of at least k records, each grown from a record that is far from the last one.
 
     While at least k records are left, the one furthest from the head of the cluster before founds a new
@@ -25,23 +43,34 @@ def k_member(part: Partition, k: int) -> Outcome:
     part : Partition
         P records.
     k : int
+    improve : {"none", "chains"}, optional
+        Chains: records then move between the classes while that lowers the loss.
+
+        See :mod:`anonflow.algorithms.classes.chains`.
+    rounds : int, optional
+        Rounds of chains; in each, classes exchange records with others that are near.
+    kicks : int, optional
+        Kicks for each class: near classes are made anew at random; less is lost, slower.
+    threads : int, optional
+        Of the chains; as many as there are processors without it. The result is the same.
 
     Returns
     -------
     Outcome
-        With classes. Facts: their number, `found`.
+        With classes. Facts: their number, `found`; of an improvement `chains`, `kicks` and `gained`.
 
     Notes
     -----
-    Byun et al., section 4; the algorithm that paper 3 calls Greedy_k-member_Clustering. O(P^2 q) time,
+    Byun et al., section 4; the algorithm that Miller 2008 calls Greedy_k-member_Clustering. O(P^2 q) time,
     O(P q) memory. The distance of two records is the cost of generalizing them together, the loss of a
     cluster is its size times the cost of its generalized record, both by the information loss asked for:
-    with ``height`` they are the authors' (paper 3, Definition 10). The record from which the first cluster
+    with ``height`` they are the authors' (Miller 2008, Definition 10). The record from which the first cluster
     is to be far is drawn at random, so a seed makes the same clusters again. Equal choices: the record, or
     the cluster, of lowest position. Fewer than k records are one cluster.
     """
+    effort = effort_of(improve, rounds, kicks, threads)
     labels, found = k_member_labels(part, k)
-    return Outcome.of_classes(part.records, labels, found=found)
+    return outcome_of(part, labels, found, k, effort)
 
 
 def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
@@ -80,4 +109,6 @@ K_MEMBER = Algorithm(
     guarantee="k-anonymity",
     complexity="O(n P q) in partitions of P",
     summary="equal records by clustering: less loss than cuts, quadratic time",
+    colour="#8a8a8a",
+    shape="star",
 )

@@ -1,4 +1,4 @@
-"""Matches of every record, kept up to date while records are widened (paper 4, Algorithms 4 and 5)."""
+"""Matches of every record, kept up to date while records are widened (Tassa 2012, Algorithms 4 and 5)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""(k,1)-anonymity: each record generalized with others, whoever they are (paper 4, Algorithms 1, 2 and 6)."""
+"""(k,1)-anonymity: each record generalized with others, whoever they are (Tassa 2012, Algorithms 1, 2 and 6)."""
 
 from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anonflow.algorithms.method import Partition
-from anonflow.errors import ParameterError
+from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import best_choice_jit, expand_jit, near_jit, within_jit
 from anonflow.kernels.costs import load, unload
@@ -257,13 +258,15 @@ def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator, 
     return load(plan, made.lo, made.hi, made.bits)
 
 
-def optimal(merged: Merged, k: int) -> State:
+def optimal(merged: Merged, k: int, time_limit: float = math.inf) -> State:
     """The cheapest generalized record of each record with k - 1 others (Algorithm 1).
 
     Raises
     ------
     ParameterError
         If there are too many choices to try.
+    InfeasibleError
+        If `time_limit` seconds have passed: looked at between records, as is an interruption.
     """
     part = merged.part
     n = part.n
@@ -273,7 +276,13 @@ def optimal(merged: Merged, k: int) -> State:
         )
     origin = merged.own()
     boxes, work = empty_state(part.plan, n), empty_state(part.plan, k)
+    end = time.monotonic() + time_limit
     for i in range(n):
+        if time.monotonic() > end:
+            raise InfeasibleError(
+                f"exact: {i} of {n} records were done in {time_limit:g} seconds; raise time_limit, use smaller "
+                "partitions, or exact=False"
+            )
         best_choice_jit(part.plan, origin, i, k, merged.monotone, work, boxes)
     return boxes
 

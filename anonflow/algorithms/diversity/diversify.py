@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from anonflow.algorithms.anonymize import Anonymization
+from anonflow.algorithms.anonymize import Anonymization, solve
+from anonflow.algorithms.assembly import gathered_classes, gathered_matches, left_out
 from anonflow.algorithms.concealment.expansion import unloaded
-from anonflow.algorithms.diversity.merge_classes import united
+from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
 from anonflow.algorithms.diversity.target import (
     Target,
+    Targets,
     check_parameters,
     sensitive_codes,
     sensitive_column,
     target_of,
 )
-from anonflow.algorithms.diversity.widen_matches import Shown, widened
-from anonflow.algorithms.method import Partition
+from anonflow.algorithms.diversity.widen_matches import widened
+from anonflow.algorithms.diversity.within_partition import (
+    WAYS,
+    Diverse,
+    Request,
+    components,
+    diverse_partition,
+    redrawn,
+)
+from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.kernels.state import State, take
 from anonflow.partition import boundary_classes, limited, unbounded
 from anonflow.table import Table
 from anonflow.utility.violations import beyond_cells
 
-__all__ = ["check_diversity", "diversify"]
+__all__ = ["check_diversity", "diversify", "diversity_rng", "suppressed_with"]
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
@@ -72,13 +81,15 @@ def diversify(
     w: float = 0.15,
     risk: float = 0.01,
     seed: int | None = None,
+    way: str = "classes",
 ) -> Anonymization:
-    """Generalize further, until the rows that may be a person's show diverse sensitive values.
+    """Make what the rows that may be a person's show diverse, before the draw and partition by partition.
 
     Parameters
     ----------
     anon : Anonymization
-        Of any method; it stays as it is.
+        Of any method; it stays as it is. One that was diversified before keeps what it has: for several sensitive
+        columns, diversify for one after the other.
     criterion : str
         ``p-sensitivity`` (p distinct values), ``l-diversity`` (none has a share above 1/l), ``entropy-l-diversity``,
         ``recursive-l-diversity`` (c, l) or ``t-closeness`` (t).
@@ -87,61 +98,124 @@ def diversify(
     p, l, c, t : number, optional
         What the criterion needs.
     w : float
-        Of classes: weight of the information loss against diversity (paper 4, equation 10).
+        Of classes: weight of the information loss against diversity (Tassa 2012, equation 10).
     risk : float
-        Of k-regular results: the chance, as if rows were drawn independently, that the release fails the criterion
-        and must be refused. Less risk, more loss.
+        Of k-regular results: the chance that a draw fails the criterion and must be refused. 0: no draw changes what
+        anybody's rows show.
     seed : int, optional
-        For the random order in which records are visited.
+        Of throwaway draws, of what clusters start with, and of the order in which records are visited.
+    way : {"classes", "blind"}
+        Of k-regular results: records that a draw may fail become classes, which looks at their values; or the method
+        runs again with more matches for everybody, which looks at nobody's.
 
     Returns
     -------
     Anonymization
-        ``facts["diversity"]`` says the criterion, ``facts["widened"]`` how many pairs of records were widened for each
-        other, or how many classes united.
+        Its facts: ``diversity``, the criterion; ``widened``, how many classes united, records became classes, or pairs
+        of records were widened; ``without_diversity``, how many records are suppressed because their partition has too
+        little; ``refusal``, an upper bound (confidence 95%) of the chance that a draw fails, 0 where
+        no draw changes anything; ``k_member_gcp``, what diverse ``k-member`` loses, of freeform methods, and
+        ``compared``, a sentence about it; ``promise``, what is promised, in words.
 
     Raises
     ------
     ParameterError
         If something is none that can be used.
     InfeasibleError
-        If the whole table has less diversity (with the largest feasible value), everything would be suppressed, or
-        records would go beyond ``max-width`` or ``max-set``.
+        If the whole table has less diversity (with the largest feasible value), everything would be suppressed,
+        records would go beyond ``max-width`` or ``max-set``, partitions are too small for the blind way, or the
+        blind way would refuse more draws than `risk` says.
 
     Notes
     -----
-    Classes are united (paper 4, Algorithm 8). Results of k-concealment are widened along their matches (Algorithm 7),
-    with the record's own value on its row. A k-regular result shows its values only after the draw, of which there is
-    one: it is widened beforehand, without looking at the draw, by what each row may show, so that the release keeps
-    the criterion but for the chance `risk`; verify it (``af.verify``) and refuse it if it does not. What it is widened
-    by are covers, not matches: the values on all rows that cover a record count, yet each match is still the true one
-    with probability 1/k, and who runs the method again tells matches from covers.
+    Values are counted on the k rows that list a record, never on rows that merely cover it: who runs the method again
+    tells them apart. Classes are united (Tassa 2012, Algorithm 8);
+    graphs are closed into classes or get more rows (:func:`anonflow.algorithms.diversity.within_partition.diverse_partition`).
+    t-closeness measures against the whole table's distribution in every partition.
 
-    Suppressed records, where they are at least k, are a class like others; fewer show nothing. Within boundaries, what
-    cannot be made diverse is suppressed.
+    Before the draw, throwaway draws of the whole table say how often it would be refused. Where they do not show that
+    this is below `risk`, the partitions that failed become classes throughout, and fresh draws are made; then all
+    that are left. Nothing is optimized after that, and nothing looks at the draw. Publishing only draws that pass
+    raises the probability of a match from 1/k to at most 1/(k(1 - refusal)).
+
+    Results of k-concealment have neither classes nor lists: they are widened along the matches of the whole table
+    (Tassa 2012, Algorithm 7), with the record's own value on its row. That holds only against attackers who cannot
+    rerun the method.
+
+    Suppressed records, where they are at least k, are a class like others; fewer show nothing. What cannot be made
+    diverse inside its partition or boundary is suppressed.
     """
     if not isinstance(anon, Anonymization):
         raise ParameterError(f"diversify takes an Anonymization, not a {type(anon).__name__}")
     for name, share in (("w", w), ("risk", risk)):
         good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
-        if not good or (name == "risk" and not 0 < share < 1):
+        if not good or (name == "risk" and share == 1):
             raise ParameterError(f"diversify: {name} is a number between 0 and 1")
+    if way not in WAYS:
+        raise ParameterError(f"diversify: way is {' or '.join(WAYS)}")
     table = anon.table
-    parameters = {"p": p, "l": l, "c": c, "t": t}
     name = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
-    target = check_diversity(table, criterion, name, **parameters)
-    codes, values, _ = sensitive_codes(table, name)
-    step = _Step(anon, target, codes, values, float(w), float(risk), seed)
-    made = step.of_classes() if step.homogeneous else step.of_matches()
+    mine = {
+        "criterion": criterion,
+        "column": name,
+        **check_parameters(criterion, {"p": p, "l": l, "c": c, "t": t}),
+    }
+    earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
+    step = _Step(anon, [*earlier, mine], float(w), float(risk), seed, way)
+    made = step.run()
     _check_limits(anon, made)
-    said = {"criterion": criterion, "column": name, **target.parameters}
-    made.parameters["diversify"] = said
+    made.parameters["diversify"] = mine
+    made.parameters["diversified"] = [*earlier, mine]
     made.facts["diversity"] = criterion
     return made
 
 
+def diversity_rng(entropy: int, partition: int) -> np.random.Generator:
+    """The generator with which one partition is made diverse, whoever does it and when.
+
+    Parameters
+    ----------
+    entropy : int
+        The run's seed.
+    partition : int
+        The partition's number; -1 for what is done with the whole table.
+    """
+    own = derived_seed(entropy, "diversify")
+    return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
+
+
+def suppressed_with(blocks: np.ndarray, hidden: np.ndarray, k: int, targets: Targets) -> np.ndarray:
+    """Which classes or components must be suppressed, too, so that the suppressed records show diverse values.
+
+    Parameters
+    ----------
+    blocks : numpy.ndarray, shape (b, V), int64
+        How often each value occurs in each class or component, numbered as in `targets`.
+    hidden : numpy.ndarray, shape (V,), int64
+        The same of the suppressed records.
+    k : int
+        Fewer suppressed records show nothing.
+    targets : Targets
+
+    Returns
+    -------
+    numpy.ndarray, shape (b,), bool
+        Greedily: the smallest block that brings what is missing, else the one that leaves the least gap. O(b^2 V).
+    """
+    blocks, hidden = blocks.astype(np.int64), hidden.astype(np.int64).copy()
+    columns = max(len(targets.each), 1)
+    chosen = np.zeros(len(blocks), bool)
+    size = blocks.sum(axis=1) // columns
+    while hidden.sum() // columns >= k and targets.gaps(hidden[None, :])[0] > 0 and not chosen.all():
+        gaps = targets.gaps(blocks + hidden)
+        order = np.lexsort([size, gaps, chosen])
+        chosen[order[0]] = True
+        hidden += blocks[order[0]]
+    return chosen
+
+
 def _check_limits(anon: Anonymization, made: Anonymization) -> None:
-    """Widening knows boundaries, not ``max-width`` and ``max-set``: what breaks one of these is refused."""
+    """Closing knows boundaries, not ``max-width`` and ``max-set``: what breaks one of these is refused."""
     names = limited(anon.table.records)
     if not names or not anon.parameters.get("boundaries", True):
         return
@@ -160,28 +234,80 @@ class _Step:
     def __init__(
         self,
         anon: Anonymization,
-        target: Target,
-        codes: np.ndarray,
-        values: int,
+        asked: Sequence[Mapping[str, Any]],
         w: float,
         risk: float,
         seed: int | None,
+        way: str,
     ) -> None:
-        self.anon, self.target, self.codes, self.values, self.w, self.risk = (
-            anon,
-            target,
-            codes,
-            values,
-            w,
-            risk,
-        )
-        bounded = bool(anon.parameters.get("boundaries", True))
+        self.anon, self.way, self.risk = anon, way, risk
+        self.entropy = checked_seed(seed)
+        self.bounded = bool(anon.parameters.get("boundaries", True))
         records = anon.table.records
-        self.zones = boundary_classes(records) if bounded else np.zeros(records.n, np.int64)
-        own = derived_seed(checked_seed(seed), "diversify")
-        rng = np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP,)))
-        self.part = Partition(records if bounded else unbounded(records), _measure(anon), rng)
-        self.labels = self._labels()
+        self.zones = boundary_classes(records) if self.bounded else np.zeros(records.n, np.int64)
+        self.records = records if self.bounded else unbounded(records)
+        self.loss = str(anon.parameters.get("loss", "ncp"))
+        self.targets, self.values = _targets(anon.table, asked)
+        rows = anon.k
+        if way == "blind":
+            rows = self._blind_rows(risk)
+        options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
+
+        def rematch(part: Partition, k: int) -> Outcome:
+            return solve(anon.algorithm, part.records, k, self.loss, part.rng, options)
+
+        apart = anon.algorithm.hides
+        self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart)
+
+    def _blind_rows(self, risk: float) -> int:
+        if self.anon.matches is None and self.anon.classes is None:
+            raise ParameterError("diversify: the blind way is for methods with matches or classes")
+        if not risk:
+            raise ParameterError("diversify: the blind way leaves a risk; say one above 0")
+        rows = self.targets.rows_needed(self.anon.k, self.anon.n, risk)
+        if rows is None:
+            raise InfeasibleError(
+                "diversify: no number of rows makes this sure without looking at values; do without blind, "
+                "or ask for less diversity"
+            )
+        return rows
+
+    def run(self) -> Anonymization:
+        labels = self._labels()
+        if self.anon.matches is None and labels is None:
+            return self._of_covers()
+        index = self._index()
+        parts = [
+            Partition(self.records.take(at), self.loss, diversity_rng(self.entropy, number))
+            for number, at in enumerate(index)
+        ]
+        values = [self.values[at] for at in index]
+        outcomes = [self._outcome(at, labels) for at in index]
+        made = [
+            diverse_partition(part, outcome, own, self.request)
+            for part, outcome, own in zip(parts, outcomes, values, strict=True)
+        ]
+        for last in (False, True):
+            bound = self._refusal(made)
+            if self.way == "blind" or bound <= self.risk:
+                break
+            for at, each in enumerate(made):
+                if each.open and (last or each.refused.any()):
+                    made[at] = diverse_partition(
+                        parts[at], outcomes[at], values[at], self.request, close=True
+                    )
+                else:
+                    made[at] = redrawn(parts[at], each, values[at], self.request)
+        if self.way == "blind":
+            self._refuse_blind(made)
+        return self._assembled(index, made)
+
+    def _index(self) -> Sequence[np.ndarray]:
+        if self.anon.partitions is not None and (
+            self.anon.classes is not None or self.anon.matches is not None
+        ):
+            return self.anon.partitions
+        return [np.flatnonzero(self.zones == zone) for zone in np.unique(self.zones)]
 
     def _labels(self) -> np.ndarray | None:
         """Classes of equal records, also of methods that do not promise them but have made them."""
@@ -193,87 +319,175 @@ class _Step:
         sizes = np.unique(labels[~self.anon.suppressed], return_counts=True)[1]
         return labels if len(sizes) and sizes.min() >= self.anon.k else None
 
-    @property
-    def homogeneous(self) -> bool:
-        """Whether there are classes."""
-        return self.labels is not None
-
-    # -------------------------------------------------------------------------------------- classes
-
-    def of_classes(self) -> Anonymization:
-        """Algorithm 8."""
+    def _outcome(self, at: np.ndarray, labels: np.ndarray | None) -> Outcome:
+        """What the method made of a partition."""
         anon = self.anon
-        assert self.labels is not None
-        _, first, label = np.unique(
-            np.where(anon.suppressed, -1, self.labels), return_index=True, return_inverse=True
+        made, suppressed = anon.generalization.take(at), anon.suppressed[at]
+        made = Generalization(self.records.domains, made.lo, made.hi, made.bits)
+        if anon.matches is None:
+            return Outcome(made, classes=None if labels is None else labels[at], suppressed=suppressed)
+        place = np.full(anon.n, -1, np.int32)
+        place[at] = np.arange(len(at), dtype=np.int32)
+        mine = anon.matches[at]
+        width = max(1, int((mine >= 0).sum(axis=1).max(initial=1)))
+        mine = mine[:, :width]
+        return Outcome(
+            made, matches=np.where(mine >= 0, place[mine], -1).astype(np.int32), suppressed=suppressed
         )
-        if anon.suppressed.any():
-            # its label is the lowest: it comes last
-            label, first = (label - 1) % len(first), np.roll(first, -1)
-            b = len(first) - 1
-        else:
-            b = len(first)
-            first = np.append(first, 0)
-        boxes = self._boxes(first, hidden=b)
-        counts = np.zeros((b + 1, self.values), np.int64)
-        np.add.at(counts, (label, self.codes), 1)
-        zones = self.zones[first]
-        if anon.algorithm.family == "pattern":
-            zones = np.arange(b + 1)  # a union might follow no pattern: what fails is suppressed
-        into, unions = united(self.part.plan, boxes, counts, zones, b, anon.k, self.target, self.w)
-        classes = into[label]
-        suppressed = classes == b
+
+    # ------------------------------------------------------------------------------------ refusals
+
+    def _refusal(self, made: Sequence[Diverse]) -> float:
+        """An upper bound of the chance that a draw is refused; 0 where no draw changes anything."""
+        if not any(each.open or each.refused.any() for each in made):
+            return 0.0
+        refused = np.logical_or.reduce([each.refused for each in made])
+        return refusal_at_most(int(refused.sum()), len(refused))
+
+    def _refuse_blind(self, made: Sequence[Diverse]) -> None:
+        refused = np.logical_or.reduce([each.refused for each in made])
+        if refusal_at_least(int(refused.sum()), len(refused)) <= self.risk:
+            return
+        raise InfeasibleError(
+            f"diversify: {int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
+            f"{self.request.rows:,} rows for everybody, since values follow the quasi-identifiers; "
+            "do without blind, or ask for less diversity"
+        )
+
+    # ------------------------------------------------------------------------------------ assembly
+
+    def _assembled(self, index: Sequence[np.ndarray], made: Sequence[Diverse]) -> Anonymization:
+        anon, n = self.anon, self.anon.n
+        outcomes = [each.outcome for each in made]
+        index = list(index)
+        nowhere = np.ones(n, bool)
+        for at in index:
+            nowhere[at] = False
+        if nowhere.any():
+            index.append(np.flatnonzero(nowhere))
+            outcomes.append(left_out(self.records.take(index[-1]), outcomes))
+        suppressed = np.zeros(n, bool)
+        for at, outcome in zip(index, outcomes, strict=True):
+            suppressed[at] = outcome.suppressed
+        matches = gathered_matches(index, outcomes, n)
+        classes = gathered_classes(index, outcomes, suppressed)
+        hidden = int(suppressed.sum())
+        suppressed = self._with_others(suppressed, matches, classes)
         if suppressed.all():
             raise InfeasibleError(
-                "diversify: every record would have to be suppressed; ask for less diversity"
+                "diversify: every record would have to be suppressed; ask for less diversity, use larger partitions, "
+                "or allow wider generalizations"
             )
-        made = self._unloaded(take(boxes, classes)).with_suppressed(suppressed)
-        classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
-        return self._made(made, classes if anon.classes is not None else None, None, suppressed, unions)
-
-    def _boxes(self, at: np.ndarray, hidden: int | None = None) -> State:
-        made = self.anon.generalization.take(at)
-        if hidden is not None:
-            mask = np.zeros(len(at), bool)
-            mask[hidden] = True
-            made = made.with_suppressed(mask)
-        return load(self.part.plan, made.lo, made.hi, made.bits)
-
-    def _unloaded(self, boxes: State) -> Generalization:
-        made = unloaded(self.anon.table.records, self.part.plan, boxes, self.zones)
-        return made.join(self.anon.generalization)
-
-    # -------------------------------------------------------------------------------------- matches
-
-    def of_matches(self) -> Anonymization:
-        """Algorithm 7."""
-        anon, n = self.anon, self.anon.n
-        suppressed = self._suppressed()
-        everyone = np.arange(n)
-        lists = everyone[:, None].astype(np.int32)
-        matches = anon.matches
         if matches is not None:
-            matches = matches.copy()
             matches[suppressed] = -1
-            matches[suppressed, 0] = everyone[suppressed]
-            lists = matches
-        seen = np.ones(n, bool)
-        if suppressed.sum() < anon.k:
-            seen = ~suppressed
-        made = anon.generalization.with_suppressed(suppressed)
-        boxes = load(self.part.plan, made.lo, made.hi, made.bits)
-        shown = Shown(self.codes, lists, seen, self.values)
-        zones = np.where(suppressed, -1, self.zones)
-        steps = widened(self.part, boxes, shown, zones, self.target, self.risk)
-        made = self._unloaded(boxes).join(made)
-        result = self._made(made, None, matches, suppressed, steps)
+            matches[suppressed, 0] = np.flatnonzero(suppressed)
+        if classes is not None:
+            classes = np.where(suppressed, -1, classes)
+            classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
+        joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
+        facts = {"widened": sum(each.steps for each in made), "refusal": self._refusal(made)}
+        done = self._made(joined, classes if anon.classes is not None else None, matches, suppressed, facts)
         if matches is not None:
-            result.facts["extra_covers"] = True
-        return result
+            other = (sum(each.k_member for each in made) + int(nowhere.sum())) / n
+            # who joins the suppressed records so that these are diverse would be suppressed there, too
+            other += (1 - other) * (int(suppressed.sum()) - hidden) / max(n - hidden, 1)
+            own = done.loss("ncp")
+            done.facts["k_member_gcp"] = other
+            advice = "; take classes: they lose less" if own > other else ""
+            done.facts["compared"] = f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}"
+        lost = [each.lost for each in made if each.lost]
+        if lost:
+            done.facts["without_diversity"] = sum(lost)
+            told = (
+                f"{sum(lost):,} records of {len(lost):,} partitions that have less diversity are suppressed"
+            )
+            done.facts["compared"] = "; ".join(
+                [
+                    *([done.facts["compared"]] if matches is not None else []),
+                    f"{told}; larger partitions have more",
+                ]
+            )
+        done.facts["promise"] = self._promise(done, any(each.open for each in made))
+        return done
 
-    def _suppressed(self) -> np.ndarray:
-        """Suppressed records, and those of zones that have too little diversity, until what is published can have it."""
-        suppressed = self.anon.suppressed.copy()
+    def _with_others(
+        self, suppressed: np.ndarray, matches: np.ndarray | None, classes: np.ndarray | None
+    ) -> np.ndarray:
+        """Suppressed records, and those that must be so that these show diverse values."""
+        if matches is not None:
+            label, _ = components(matches)
+        else:
+            assert classes is not None
+            label = classes
+        label = np.where(suppressed, -1, label)
+        kinds, block = np.unique(label, return_inverse=True)
+        counts = np.zeros((len(kinds), self.targets.size), np.int64)
+        np.add.at(counts, (block[:, None], self.values), 1)
+        if not suppressed.any():
+            return suppressed
+        chosen = suppressed_with(counts[1:], counts[0], self.anon.k, self.targets)
+        return suppressed | np.concatenate([[False], chosen])[block]
+
+    def _promise(self, done: Anonymization, moves: bool) -> str:
+        k = self.anon.k
+        if self.way == "blind":
+            rows = "the rows that list a person" if self.anon.matches is not None else "a person's class"
+            known = (
+                f"who runs the method again learns a person's value with the share that it has on {rows}, "
+                "as long as values may be exchanged between people; nothing looked at them"
+            )
+        else:
+            known = (
+                "who knows which rows list a person, but not why, learns its value with the share that it has on them; "
+                "what the reason adds is not bounded (minimality_excess enumerates it for small tables)"
+            )
+        if not moves:
+            return f"No draw changes what a person's rows show: {known}"
+        bound = done.facts["refusal"]
+        return (
+            f"At most {bound:.2%} of draws are refused (confidence {CONFIDENCE:.0%}, {self.request.draws:,} throwaway "
+            f"draws), so that a match is the true one with a probability of at most {1 / (k * (1 - bound)):.4f}: {known}"
+            if bound < 1
+            else f"Every draw is refused: {known}"
+        )
+
+    # -------------------------------------------------------------------------------------- covers
+
+    def _of_covers(self) -> Anonymization:
+        """Algorithm 7, on the whole table: who covers whom does not stop at partitions."""
+        anon = self.anon
+        part = Partition(self.records, self.loss, diversity_rng(self.entropy, -1))
+        suppressed = anon.suppressed.copy()
+        while True:
+            suppressed = self._without_hopeless(suppressed)
+            made = anon.generalization.with_suppressed(suppressed)
+            boxes = load(part.plan, made.lo, made.hi, made.bits)
+            shown = np.zeros((anon.n, self.targets.size), np.int64)
+            if suppressed.sum() >= anon.k:
+                shown_rows = np.arange(anon.n)
+            else:
+                shown_rows = np.flatnonzero(~suppressed)
+            for column in self.values.T:
+                shown[shown_rows, column[shown_rows]] = 1
+            steps, failing = widened(part, boxes, shown, self.zones, suppressed, self.targets)
+            if not failing.any():
+                break
+            lost = np.isin(self.zones, self.zones[failing & ~suppressed])
+            if not (lost & ~suppressed).any():  # suppressed records fail: the smallest zone joins them
+                zones, sizes = np.unique(self.zones[~suppressed], return_counts=True)
+                lost = self.zones == zones[int(np.argmin(sizes))]
+            suppressed = suppressed | lost
+        made = unloaded(self.records, part.plan, boxes, self.zones).join(made)
+        done = self._made(made, None, None, suppressed, {"widened": steps})
+        done.facts["promise"] = (
+            "Values are counted on rows that cover a person on a complete matching: "
+            "this holds only against attackers who cannot rerun the method"
+        )
+        return done
+
+    def _without_hopeless(self, suppressed: np.ndarray) -> np.ndarray:
+        """Suppressed records, and those of zones that have too little diversity, until what is left can have it."""
+        suppressed = suppressed.copy()
         while True:
             left = np.unique(self.zones[~suppressed])
             if not len(left):
@@ -282,9 +496,9 @@ class _Step:
                     "or allow wider generalizations"
                 )
             index = np.where(suppressed, len(left), np.searchsorted(left, self.zones))
-            counts = np.zeros((len(left) + 1, self.values), np.int64)
-            np.add.at(counts, (np.minimum(index, len(left)), self.codes), 1)
-            lacking = self.target.gaps(counts) > 0
+            counts = np.zeros((len(left) + 1, self.targets.size), np.int64)
+            np.add.at(counts, (np.minimum(index, len(left))[:, None], self.values), 1)
+            lacking = self.targets.gaps(counts) > 0
             lacking[-1] &= int(suppressed.sum()) >= self.anon.k
             if not lacking.any():
                 return suppressed
@@ -298,22 +512,32 @@ class _Step:
         classes: np.ndarray | None,
         matches: np.ndarray | None,
         suppressed: np.ndarray,
-        widened: int,
+        facts: Mapping[str, Any],
     ) -> Anonymization:
         anon = self.anon
+        own = Generalization(anon.table.domains, generalization.lo, generalization.hi, generalization.bits)
         return Anonymization(
             anon.table,
             anon.algorithm,
             anon.k,
-            generalization.with_suppressed(suppressed),
+            own.with_suppressed(suppressed),
             matches=matches,
             classes=classes,
             suppressed=suppressed,
-            facts={**anon.facts, "widened": widened},
+            facts={**anon.facts, **facts},
             parameters=anon.parameters,
+            partitions=anon.partitions,
         )
 
 
-def _measure(anon: Anonymization) -> str:
-    found: Mapping[str, Any] = anon.parameters
-    return str(found.get("loss", "ncp"))
+def _targets(table: Table, asked: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
+    """Criteria with the whole table's shares, and everybody's values, (n, c), numbered one column after the other."""
+    targets, columns = [], []
+    used = 0
+    for each in asked:
+        parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
+        targets.append(check_diversity(table, each["criterion"], each["column"], **parameters))
+        codes, values, _ = sensitive_codes(table, each["column"])
+        columns.append(codes + used)
+        used += values
+    return Targets(tuple(targets)), np.column_stack(columns).astype(np.int64)

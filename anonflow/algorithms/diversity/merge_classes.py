@@ -1,11 +1,10 @@
-"""Diversity of classes: the least diverse one is united with another until all are diverse (paper 4, Algorithm 8)."""
+"""Diversity of classes: the least diverse one is united with another until all are diverse (Tassa 2012, Algorithm 8)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from anonflow.algorithms.diversity.target import Target
-from anonflow.errors import InfeasibleError
+from anonflow.algorithms.diversity.target import Target, Targets
 from anonflow.kernels.costs import join_row_jit, widen_jit
 from anonflow.kernels.state import Plan, State
 
@@ -18,8 +17,7 @@ def united(
     counts: np.ndarray,
     zones: np.ndarray,
     hidden: int,
-    k: int,
-    target: Target,
+    target: Target | Targets,
     w: float,
 ) -> tuple[np.ndarray, int]:
     """Unite classes until all are diverse.
@@ -34,10 +32,8 @@ def united(
     zones : numpy.ndarray, shape (b,), int64
         Only classes of one zone may be united: they share boundaries.
     hidden : int
-        The class of the suppressed records, which any other may join; it may be empty.
-    k : int
-        Fewer than k suppressed records show nothing, so they need no diversity.
-    target : Target
+        A class without records, for those of classes that remain without diversity: they are to be suppressed.
+    target : Target or Targets
     w : float
         Weight of the information loss against diversity.
 
@@ -48,16 +44,11 @@ def united(
     unions : int
         O(b) unions of O(b (q + V)).
 
-    Raises
-    ------
-    InfeasibleError
-        If everything would have to be suppressed.
-
     Notes
     -----
     The cost of a union is ``w cost_I + (1 - w) cost_D`` (equation 10): cost_I is what it adds to the information
     loss, averaged over all records (equation 2), cost_D what it still lacks (equation 9). Ties: the lowest class. A
-    class that no other may be united with is suppressed (specifications, section 4, Boundaries).
+    class that no other may be united with is suppressed (docs/reference/departures.md, Boundaries and limits).
     """
     b = len(counts)
     counts = counts.astype(np.int64)
@@ -68,22 +59,13 @@ def united(
     unions = 0
     row = np.empty(b)
     while True:
-        gaps[hidden] = 0.0 if counts[hidden].sum() < k else target.gaps(counts[hidden][None, :])[0]
+        gaps[hidden] = 0.0
         m = int(np.argmax(np.where(there, gaps, -1.0)))
         if not gaps[m] > 0:
             break
-        if m == hidden:
-            partners = there.copy()
-        else:
-            partners = there & (zones == zones[m])
-            partners[hidden] = False
-        partners[m] = False
+        partners = there & (zones == zones[m])
+        partners[[hidden, m]] = False
         if not partners.any():
-            if m == hidden or not (there & (np.arange(b) != hidden) & (np.arange(b) != m)).any():
-                raise InfeasibleError(
-                    "diversify: every record would have to be suppressed; ask for less diversity, "
-                    "or allow wider generalizations"
-                )
             best = hidden
         else:
             join_row_jit(plan, boxes, m, boxes, np.int64(0), np.int64(b), row)

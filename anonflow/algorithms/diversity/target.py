@@ -6,22 +6,30 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
+from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["DIVERSITIES", "Target", "check_parameters", "sensitive_codes", "sensitive_column", "target_of"]
+__all__ = [
+    "DIVERSITIES",
+    "Target",
+    "Targets",
+    "check_parameters",
+    "sensitive_codes",
+    "sensitive_column",
+    "target_of",
+]
 
 DIVERSITIES: dict[str, tuple[str, ...]] = {
-    "p-sensitivity": ("p",),
-    "l-diversity": ("l",),
-    "entropy-l-diversity": ("l",),
-    "recursive-l-diversity": ("c", "l"),
-    "t-closeness": ("t",),
+    name: criterion.needed for name, criterion in CRITERIA.items() if criterion.of_a_column
 }
 """The criteria that a result can be diversified for, and what each needs."""
 
@@ -96,48 +104,43 @@ class Target:
             far = np.abs(moved).sum(axis=1) / 2
         return far - self.parameters["t"], far <= self.parameters["t"] + _SLACK
 
-    def unsafe(self, expected: np.ndarray, absent: np.ndarray, risk: float) -> float:
-        """How far a group of random values is from keeping the criterion but for a small chance.
+    def unsafe(self, rows: int, risk: float) -> float:
+        """How far independent rows, each with a value drawn with the whole table's shares, are from keeping the criterion.
 
         Parameters
         ----------
-        expected : numpy.ndarray, shape (V,), float64
-            Expected number of rows with each value.
-        absent : numpy.ndarray, shape (V,), float64
-            Logarithm of the chance that no row has it, as if rows were independent.
+        rows : int
         risk : float
-            The chance to be kept below.
+            The chance of failing that is to be kept.
 
         Returns
         -------
         float
-            0 if the criterion holds but for that chance, else a positive number. O(V log V).
+            0 if the criterion holds but for that chance, else a positive number. O(V log V), p-sensitivity
+            O(V^(p - 1)) while that is small.
 
         Notes
         -----
-        p-sensitivity: the chances that the p surest values are absent, added up. l-diversity: Chernoff's bound for
-        sums (Hoeffding 1963, Theorem 1), over all values. Others: every share within epsilon of its expectation
-        (Hoeffding), then the worst that this allows (entropy: Audenaert's inequality).
+        p-sensitivity: all rows have one of some p - 1 values, or one of the p most frequent values is absent, added up.
+        l-diversity: binomial tails, over all values. Others: every share within epsilon of its expectation
+        (Hoeffding 1963), then the worst that this allows (entropy: Audenaert's inequality).
         """
-        size = float(expected.sum())
-        if size <= 0:
-            return 0.0
-        seen = expected[self.overall > 0]
+        share = self.overall[self.overall > 0]
         if self.criterion == "p-sensitivity":
-            surest = np.sort(absent)[: int(self.parameters["p"])]
-            chance = float(np.exp(surest).sum())
+            chance = _too_few(share, int(self.parameters["p"]), rows)
             return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
-        short = float(self.gaps(expected[None, :])[0])
+        short = float(self.gaps(self.overall[None, :])[0])
         if short > 0:
             return short
-        share = seen / size
         if self.criterion.endswith("l-diversity") and self.criterion != "recursive-l-diversity":
             # no share above 1 / l makes an entropy of at least log l, too
-            by_share = _beyond(share, 1.0 / self.parameters["l"], size, risk)
+            most = math.floor(rows / self.parameters["l"] * (1 + _SLACK))
+            chance = float(binom.sf(most, rows, share).sum())
+            by_share = max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
             if self.criterion == "l-diversity" or by_share == 0.0:
                 return by_share
         values = max(len(share), 2)
-        epsilon = math.sqrt(math.log(2 * values / risk) / (2 * size))
+        epsilon = math.sqrt(math.log(2 * values / risk) / (2 * rows))
         return self._worst(share, epsilon, values)
 
     def _worst(self, share: np.ndarray, epsilon: float, values: int) -> float:
@@ -225,14 +228,106 @@ class Target:
         return f"l is {math.floor(most * 10000) / 10000:g}"
 
 
-def _beyond(share: np.ndarray, limit: float, size: float, risk: float) -> float:
-    """How far the chance that a share is beyond its limit is above the risk, as a logarithm."""
-    if limit >= 1:
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Criteria on one column or several, all to be kept: their values are numbered one column after the other.
+
+    Attributes
+    ----------
+    each : tuple of Target
+    """
+
+    each: tuple[Target, ...]
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each column's values begin, and how many there are in all: shape (c + 1,), int64."""
+        return np.concatenate([[0], np.cumsum([len(target.overall) for target in self.each])]).astype(
+            np.int64
+        )
+
+    @property
+    def size(self) -> int:
+        """V, values of all columns."""
+        return int(self.starts[-1])
+
+    def _parts(self, counts: np.ndarray) -> list[tuple[Target, np.ndarray]]:
+        ends = self.starts
+        return [(target, counts[..., ends[t] : ends[t + 1]]) for t, target in enumerate(self.each)]
+
+    def gaps(self, counts: np.ndarray) -> np.ndarray:
+        """How much diversity groups lack, added up over the criteria: shape (g,); see :meth:`Target.gaps`.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray, shape (g, V)
+        """
+        gaps: np.ndarray = np.sum([target.gaps(part) for target, part in self._parts(counts)], axis=0)
+        return gaps
+
+    def wanted(self, counts: np.ndarray) -> np.ndarray:
+        """Which values bring a group nearer to a criterion that it lacks: shape (V,), bool."""
+        parts = self._parts(np.asarray(counts, np.float64))
+        lacking = [bool(target.gaps(part[None, :])[0] > 0) for target, part in parts]
+        return np.concatenate(
+            [
+                target.wanted(part) if lacks or not any(lacking) else np.zeros(len(part), bool)
+                for lacks, (target, part) in zip(lacking, parts, strict=True)
+            ]
+        )
+
+    def rows_needed(self, least: int, n: int, risk: float) -> int | None:
+        """How many independent rows a person needs, so that with values of the whole table's shares all are diverse.
+
+        Looks at the shares of the whole table only, at nobody's value.
+
+        Parameters
+        ----------
+        least : int
+        n : int
+            People, each of whom may fail.
+        risk : float
+            That one of them does.
+
+        Returns
+        -------
+        int or None
+            At least `least`; None if a million rows would not do.
+        """
+
+        def enough(rows: int) -> bool:
+            return all(target.unsafe(rows, risk / (n * len(self.each))) == 0 for target in self.each)
+
+        high = max(least, 1)
+        while not enough(high):
+            high *= 2
+            if high > _MOST_ROWS:
+                return None
+        low = max(least, high // 2)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle + 1, high)
+        return high
+
+
+_MOST_ROWS = 1 << 20
+
+
+_SUBSETS = 20_000
+"""More sets of values are not tried."""
+
+
+def _too_few(share: np.ndarray, p: int, rows: int) -> float:
+    """An upper bound of the chance that independent rows show fewer than p values."""
+    if len(share) < p:
+        return 1.0
+    surest = float(np.exp(rows * np.log1p(-np.minimum(-np.sort(-share)[:p], 1 - 1e-16))).sum())
+    if p < 2:
         return 0.0
-    kept = np.clip(share, 1e-300, 1 - 1e-15)
-    far = limit * np.log(limit / kept) + (1 - limit) * np.log((1 - limit) / (1 - kept))
-    chance = float(np.exp(-size * np.where(share >= limit, 0.0, far)).sum())
-    return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
+    if math.comb(len(share), p - 1) > _SUBSETS:
+        return surest
+    among = sum(math.fsum(some) ** rows for some in combinations(share.tolist(), p - 1))
+    return min(surest, among)
 
 
 def _entropy(share: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from anonflow.algorithms.freeform.reciprocal import check_reciprocal, reciprocal_outcome
+from anonflow.algorithms.freeform.reciprocal import Reciprocal, reciprocal_outcome
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
 from anonflow.kernels.assignment import (
@@ -20,7 +20,7 @@ from anonflow.kernels.state import copy_state
 __all__ = ["HUNGARIAN", "hungarian", "hungarian_matches"]
 
 
-def hungarian(part: Partition, k: int, *, reciprocal: bool = False) -> Outcome:
+def hungarian(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
     """A k-regular generalization graph out of k assignments, each of least increase of the information loss.
 
     The first assignment is the identity. Each of the k - 1 others is an optimal solution of the assignment
@@ -33,26 +33,23 @@ def hungarian(part: Partition, k: int, *, reciprocal: bool = False) -> Outcome:
         P records, P >= k.
     k : int
     reciprocal : bool, optional
-        Whether record j covers original i wherever record i covers original j (paper 1, section 2.2): safer
-        against attackers who know true matches, for about as much loss. See
-        :func:`anonflow.algorithms.freeform.reciprocal.reciprocal_matches`; one partition of an odd size may use k + 1.
+        If row A could be person B's, row B could be person A's: safer against those who know some true matches.
+
+        Record j covers original i wherever record i covers original j (Doka 2015, section 2.2), for more
+        loss: 2.5 to 12% as measured. See :func:`anonflow.algorithms.freeform.reciprocal.reciprocal_matches`; one partition of an odd size
+        may use k + 1.
 
     Returns
     -------
     Outcome
         With matches.
 
-    Raises
-    ------
-    ParameterError
-        If `reciprocal` is no truth value.
-
     Notes
     -----
-    Paper 1, section 7. O(k P^3) time in the worst case, O(P^2) memory: choose partitions of about a thousand.
+    Doka 2015, section 7. O(k P^3) time in the worst case, O(P^2) memory: choose partitions of about a thousand.
     There are no dead ends: the edges not used so far are a (P - l)-regular graph, which has an assignment.
     """
-    if check_reciprocal(reciprocal):
+    if reciprocal:
         return reciprocal_outcome(part, k, "hungarian")
     return Outcome.of_matches(part.records, hungarian_matches(part, k))
 
@@ -92,4 +89,6 @@ HUNGARIAN = Algorithm(
     guarantee="k-regular",
     complexity="O(k n P^2) in partitions of P",
     summary="less loss than greedy for more time; memory grows with the square of the partition",
+    colour="#d9731a",
+    shape="square",
 )

@@ -39,7 +39,7 @@ def min_cost_flow(part: Partition, k: int) -> Outcome:
 
     Notes
     -----
-    Paper 1, section 8. A flow of k - 1 through every record, each edge once at most. O(P^2) memory: choose
+    Doka 2015, section 8. A flow of k - 1 through every record, each edge once at most. O(P^2) memory: choose
     partitions of about a thousand at most. Costs are exact to 2^-32.
     """
     return Outcome.of_matches(part.records, min_cost_flow_matches(part, k))
@@ -94,4 +94,6 @@ MIN_COST_FLOW = Algorithm(
     guarantee="k-regular",
     complexity="O(P^2 log P) and more in partitions of P",
     summary="a baseline: optimal for k = 2, behind the others as k grows",
+    colour="#b8609a",
+    shape="triangle",
 )

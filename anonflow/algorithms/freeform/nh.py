@@ -91,4 +91,6 @@ NH = Algorithm(
     guarantee="k-regular",
     complexity="O(n log n + n k q)",
     summary="a baseline: fast, more loss than greedy",
+    colour="#009e73",
+    shape="triangle",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Annotated
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -17,7 +18,8 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.reassign import slot_costs_jit
 from anonflow.kernels.state import GRID, State, empty_state
-from anonflow.loss import MONOTONE
+from anonflow.loss import LOSSES
+from anonflow.option import Option
 from anonflow.utility.bounds import record_bounds
 
 __all__ = ["OPTIMAL", "optimal"]
@@ -38,7 +40,13 @@ EXACT = 1e-9
 """Losses nearer to each other than this are the same."""
 
 
-def optimal(part: Partition, k: int, *, time_limit: float = 60.0, gap: float = 0.0) -> Outcome:
+def optimal(
+    part: Partition,
+    k: int,
+    *,
+    time_limit: Annotated[float, Option("Time limit (seconds)", least=0, below=1e9, time_limit=True)] = 60.0,
+    gap: Annotated[float, Option("Gap to be content with", least=0, below=1, step=0.01)] = 0.0,
+) -> Outcome:
     """The k-regular generalization graph of least information loss, or the best found and how far it may be off.
 
     Every kind of QI and every information loss, entropy included. Up to 1,500,000 sets of k records (14 records
@@ -53,10 +61,13 @@ def optimal(part: Partition, k: int, *, time_limit: float = 60.0, gap: float = 0
         P records, P >= k, at most 1,000.
     k : int
     time_limit : float, optional
-        Seconds for each partition, not counting the compilation of kernels in a first run. A result that
-        time ended depends on the machine.
+        For each partition; when it is over, the best result found is kept.
+
+        The compilation of kernels in a first run is not counted. A result that time ended depends on the machine.
     gap : float, optional
-        Be content with a result that is proved to be off by this share at most; 0 to 1.
+        A share: 0.01 is one percent above the least loss there can be.
+
+        A result that is proved to be off by no more is good enough.
 
     Returns
     -------
@@ -68,11 +79,11 @@ def optimal(part: Partition, k: int, *, time_limit: float = 60.0, gap: float = 0
     Raises
     ------
     ParameterError
-        If the time limit is no number of seconds, the gap no share, or the partition larger than 1,000.
+        If the partition is larger than 1,000.
 
     Notes
     -----
-    Paper 1, section 4, equations 4 to 11, in another form: not an edge is decided on but which sets of k
+    Doka 2015, section 4, equations 4 to 11, in another form: not an edge is decided on but which sets of k
     records are covered, and how often (:class:`~anonflow.algorithms.freeform.optimal_model.Sets`). Its linear
     relaxation is that of a fractional perfect matching in a hypergraph, far tighter than (4) to (11), where
     fractional edges hide what a set costs; and it knows nothing of which record has which set, so the
@@ -82,10 +93,6 @@ def optimal(part: Partition, k: int, *, time_limit: float = 60.0, gap: float = 0
     are in no better solution are dropped; CP-SAT decides among those that are left, with one worker.
     Exponential at worst.
     """
-    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < 1e9:
-        raise ParameterError("optimal: time_limit is a number of seconds, such as 60")
-    if isinstance(gap, bool) or not isinstance(gap, int | float) or not 0 <= gap < 1:
-        raise ParameterError("optimal: gap is a share of at least 0 and below 1, such as 0.01")
     if part.n > LARGEST:
         raise ParameterError(
             f"optimal: {part.n} records are too many at once; use a partition_size of {LARGEST} at most "
@@ -106,7 +113,7 @@ def optimal(part: Partition, k: int, *, time_limit: float = 60.0, gap: float = 0
     else:
         bound = 0
         effort = min(1.0, time_limit / 60) if time.monotonic() < end else 0.0
-        if part.loss in MONOTONE:
+        if LOSSES[part.loss].monotone:
             bound = math.floor(float(record_bounds(part.records, k, part.loss, effort).sum()) / GRID)
         bound = min(bound, cost)
         room = min(NEAR, int(RATE * time_limit / 10))
@@ -189,4 +196,7 @@ OPTIMAL = Algorithm(
     guarantee="k-regular",
     complexity="exponential at worst; stops at a time limit with a proven gap",
     summary="the least loss there is, or how far from it the result may be: for small partitions",
+    colour="#a08a00",
+    shape="diamond",
+    small=True,
 )

@@ -39,7 +39,7 @@ class Sets:
     -----
     A k-regular generalization graph is a choice of ``y[S]`` copies of each set S of k records such that every
     record is in k copies. That each generalized record covers its own original can always be had: records and
-    chosen copies are a k-regular bipartite graph, which has a perfect matching. So the problem (paper 1,
+    chosen copies are a k-regular bipartite graph, which has a perfect matching. So the problem (Doka 2015,
     section 4, equations 4 to 11) is ``min sum cost[S] y[S]``, ``sum of y[S] over S with i = k`` for each i.
     """
 

@@ -2,68 +2,37 @@
 
 A k-regular graph is symmetric if record j covers original i whenever record i covers original j. Against attackers
 who know c true matches it still hides everybody among k - c, as classes of equal records do; freeform graphs may
-lose more (paper 1, section 2.2; Choromanski, Jebara and Tang).
+lose more (Doka 2015, section 2.2; Choromanski, Jebara and Tang).
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.method import Outcome, Partition
-from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels import links, symmetric
 from anonflow.kernels.assignment import increase_matrix, increase_matrix_jit
 from anonflow.kernels.costs import load
 from anonflow.kernels.state import State, copy_state, empty_state
+from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
-__all__ = ["Method", "check_reciprocal", "even_size", "reciprocal_matches", "reciprocal_outcome"]
+__all__ = ["Method", "Reciprocal", "reciprocal_matches", "reciprocal_outcome"]
 
 Method = Literal["greedy", "sort-greedy", "hungarian"]
+
+Reciprocal = Annotated[bool, Option("Reciprocal matches", symmetric=True)]
+"""The option that all three have."""
 
 ROUNDS = 5
 """How often hungarian solves a step's assignment problem anew to be rid of pairs."""
 
 SWEEPS = 30
 """How often hungarian goes through all pairs of links to exchange ends, at most."""
-
-
-def check_reciprocal(reciprocal: Any) -> bool:
-    """The option as a truth value.
-
-    Raises
-    ------
-    ParameterError
-        If it is none.
-    """
-    if not isinstance(reciprocal, bool):
-        raise ParameterError("reciprocal is True or False")
-    return reciprocal
-
-
-def even_size(size: int | None, k: int, reciprocal: Any) -> int | None:
-    """The partition size to cut with: an even one where an odd partition would need k + 1 matches.
-
-    Parameters
-    ----------
-    size : int or None
-        At least k.
-    k : int
-    reciprocal : bool
-
-    Returns
-    -------
-    int or None
-        With a table of an even number of records no partition is odd, with another one exactly one is (within
-        boundaries: at most one in each boundary class).
-    """
-    if reciprocal is True and size is not None and k % 2 == 0 and size % 2 == 1 and size > k:
-        return size - 1
-    return size
 
 
 def reciprocal_outcome(part: Partition, k: int, method: Method) -> Outcome:
@@ -119,7 +88,7 @@ def reciprocal_matches(
     link twice) are forbidden in one direction and the problem solved again, a few times; then ends of links are
     exchanged while that lowers the cost. The least 2-factor is not promised. Time and memory: as without.
 
-    Records left over by a step exchange a link, which is possible for k < (P + 3) / 2, as in paper 1's Theorem
+    Records left over by a step exchange a link, which is possible for k < (P + 3) / 2, as in Doka 2015's Theorem
     5.2 (proof: :func:`anonflow.kernels.links.complete_links`). Beyond that, a step that comes to a dead end
     is made as a whole: unused pairs, an even number for each record, are given directions along closed trails,
     and the arcs contain an assignment (Petersen). For P even and k odd that number is odd; there some pairs are

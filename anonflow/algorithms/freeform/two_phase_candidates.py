@@ -1,4 +1,4 @@
-"""Two-phase over candidate edges: sparse assignments, and cycles found by labelling (paper 2, section 3.2)."""
+"""Two-phase over candidate edges: sparse assignments, and cycles found by labelling (Murakami 2018, section 3.2)."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def sparse_assignment(left: np.ndarray, right: np.ndarray, cost: np.ndarray, n: 
 
     Notes
     -----
-    Goldberg and Kennedy's cost-scaling push-relabel, as in paper 2.
+    Goldberg and Kennedy's cost-scaling push-relabel, as in Murakami 2018.
     """
     from ortools.graph.python.linear_sum_assignment import SimpleLinearSumAssignment
 
@@ -166,7 +166,7 @@ def sparse_matches(
 
     Notes
     -----
-    Paper 2, Steps 0 to 5 of the greedy algorithm. Where the paper chooses the candidates once, ours are sought
+    Murakami 2018, Steps 0 to 5 of the greedy algorithm. Where the paper chooses the candidates once, ours are sought
     again for each assignment, from the generalized records as they have grown, and the next 2k - 1 records
     join them: hand in the records in lexicographic order. Candidates that hold no
     assignment are doubled: in the end they are all edges not used so far, a regular graph, which has one.

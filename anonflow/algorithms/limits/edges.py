@@ -43,7 +43,7 @@ def improve_within(
 
     Notes
     -----
-    Slot re-assignment of paper 2, as in :func:`anonflow.algorithms.freeform.two_phase.improve`: each record of a block
+    Slot re-assignment of Murakami 2018, as in :func:`anonflow.algorithms.freeform.two_phase.improve`: each record of a block
     of near ones gives up one match and an optimal assignment shares them out again. O(P^2 q / 128 + 128 k P q)
     a pass.
     """

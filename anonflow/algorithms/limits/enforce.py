@@ -52,7 +52,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
 
     Notes
     -----
-    Specifications, section 4: an edge that breaks a limit costs infinity, a record left without k matches is
+    docs/reference/departures.md, Boundaries and limits: an edge that breaks a limit costs infinity, a record left without k matches is
     suppressed. No method has to know of it:
 
     1. The records are cut into blocks in which everything that can be generalized together keeps the limits
@@ -64,7 +64,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
        matches between near records, an edge that breaks a limit at infinite cost
        (:func:`anonflow.algorithms.limits.edges.improve_within`); the loss never rises.
 
-    Methods of the family ``pattern`` keep or hide a value: there the patterns that hide a limited QI are left
+    Methods that keep or hide a value: there the patterns that hide a limited QI are left
     out, and this only suppresses the records whose value is missing.
     """
     records = part.records
@@ -73,7 +73,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         return method.run(part, k, **options)
     index: list[np.ndarray] = []
     rest = np.flatnonzero(~_hidden(records, names))
-    if method.family == "pattern":
+    if method.hides:
         index = [rest] if len(rest) >= k else []
         rest = rest[:0] if index else rest
     while len(rest) >= k:
@@ -88,7 +88,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     for at in index:
         left[at] = False
     facts = gathered_facts([outcome.facts for outcome in outcomes])
-    if method.family != "pattern":
+    if not method.hides:
         for name in ("lower_bound", "gap", "proven"):
             facts.pop(name, None)  # of the blocks, which forbid more than the limits
     at = np.flatnonzero(left)
@@ -100,11 +100,11 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         suppressed[where] = outcome.suppressed
     matches = gathered_matches(index, outcomes, part.n)
     classes = gathered_classes(index, outcomes, suppressed)
-    if matches is not None and matches.shape[1] == k and not options.get("reciprocal"):
+    if matches is not None and matches.shape[1] == k and not method.symmetric(options):
         matches, suppressed = _rescued_matches(part, matches, suppressed, k)
         matches = improve_within(part, matches, suppressed)
         made = Generalization.join_of(records, matches)
-    elif classes is not None and method.family in ("clustering", "recoding"):
+    elif classes is not None and not method.hides:
         classes, suppressed = _rescued_classes(part, classes, suppressed)
         made = Generalization.join_by_class(records, classes)
     else:

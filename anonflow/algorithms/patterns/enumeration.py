@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize, sparse
 
-from anonflow.algorithms.patterns.row_choices import Choices
+from anonflow.algorithms.patterns.row_choices import RowChoices
 from anonflow.errors import ParameterError
 
 __all__ = ["row_assignment", "transported", "two"]
@@ -17,14 +17,14 @@ GROUPS = 400_000
 """Pairs and triples up to which k = 2 is solved as a covering by them."""
 
 
-def row_assignment(choices: Choices) -> np.ndarray | None:
+def row_assignment(choices: RowChoices) -> np.ndarray | None:
     """The cheapest amounts over all sets of open instances (Bredereck 2013, Theorem 3), shape (c,), int64.
 
     None if there is no solution, which can be where rows have to follow a pattern.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RowChoices
         All choices there are, as ``choices_of`` makes them.
 
     Raises
@@ -73,14 +73,14 @@ def row_assignment(choices: Choices) -> np.ndarray | None:
     return best
 
 
-def two(choices: Choices) -> np.ndarray | None:
+def two(choices: RowChoices) -> np.ndarray | None:
     """The cheapest amounts for k = 2 (Bredereck 2013, Theorem 2), shape (c,), int64.
 
     None if there is no solution, which can be where rows have to follow a pattern.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RowChoices
         All choices there are, as ``choices_of`` makes them for k = 2.
 
     Raises
@@ -156,12 +156,12 @@ def two(choices: Choices) -> np.ndarray | None:
     return amount
 
 
-def transported(choices: Choices, at: np.ndarray, on: np.ndarray, costs: np.ndarray) -> np.ndarray | None:
+def transported(choices: RowChoices, at: np.ndarray, on: np.ndarray, costs: np.ndarray) -> np.ndarray | None:
     """The cheapest whole amounts once the instances are chosen: a vertex of a transport polytope.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RowChoices
     at : numpy.ndarray, shape (c,), int64
         Which entry of `on` each choice's instance has; whatever for suppression.
     on : numpy.ndarray, shape (m,), bool

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.language import (
+    PREDICATES,
+    FallbackWord,
     fallback_of,
     mask_costs,
     pattern_masks,
     qi_costs,
     whole_costs,
 )
-from anonflow.algorithms.patterns.row_choices import Choices, choices_of, searched
+from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.patterns import place_rows, place_rows_jit
+from anonflow.option import Option
 from anonflow.partition import limited
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
@@ -34,6 +37,9 @@ __all__ = [
     "within_boundaries",
 ]
 
+Patterns = Annotated[Any, Option("Patterns", in_form=False, words=("all", "none", *PREDICATES))]
+Weights = Annotated[Any, Option("Weights of columns", in_form=False)]
+Fallback = Annotated[FallbackWord | None, Option("Rows that no pattern fits", in_form=False)]
 
 LARGEST = 30_000_000
 """Patterns times row types up to which a local search is made."""
@@ -46,11 +52,11 @@ def pattern_guided(
     part: Partition,
     k: int,
     *,
-    patterns: Any = "all",
-    weights: Any = None,
-    local_search: bool = False,
-    fallback: Any = None,
-    orders: int = 1,
+    patterns: Patterns = "all",
+    weights: Weights = None,
+    local_search: Annotated[bool, Option("Local search")] = False,
+    fallback: Fallback = None,
+    orders: Annotated[int, Option("Orders tried", least=1, most=ORDERS)] = 1,
 ) -> Outcome:
     """Suppress entries so that every class has k rows and every row follows one of the given patterns.
 
@@ -64,6 +70,8 @@ def pattern_guided(
         P records.
     k : int
     patterns : "all", mapping or sequence
+        Which columns may be hidden together: all, predicates, or a list of patterns.
+
         All 2^q patterns (q <= 20); predicates such as ``{at-most: 2, never: [education], fallback: all}``; or
         a list of patterns, of which each is a list of columns to suppress, a text of 0 and 1, or predicates:
         see :func:`anonflow.algorithms.patterns.language.pattern_masks`. Equally dear ones are tried in the
@@ -71,16 +79,20 @@ def pattern_guided(
     weights : mapping, optional
         Column -> what suppressing one of its entries costs; 1 for the others.
     local_search : bool, optional
-        Whether rows then move between the classes that they fit, while that lowers the cost
-        (:func:`anonflow.algorithms.patterns.row_choices.searched`): never worse, and many times as slow where
-        there are many patterns. Off, the result is the paper's.
+        Rows move between classes while that hides fewer entries: never worse, slower.
+
+        They move between the classes that they fit (:func:`anonflow.algorithms.patterns.row_choices.searched`), which
+        is many times as slow where there are many patterns. Off, the result is the paper's.
     fallback : {"none", "all", "strict"}, optional
-        What becomes of rows that no pattern can take: see
-        :func:`anonflow.algorithms.patterns.language.fallback_of`. Under ``strict`` they join classes that
+        What becomes of rows that no pattern can take.
+
+        See :func:`anonflow.algorithms.patterns.language.fallback_of`. Under ``strict`` they join classes that
         they fit; if some are left, one class is suppressed with them where a pattern suppresses everything.
     orders : int, optional
-        How many orders of equally dear patterns are tried; the cheapest result is kept, of equal ones the
-        first. The given order is the first, its reverse the second, the others are drawn at random.
+        Of patterns that hide equally many columns; the result that hides the fewest entries is kept.
+
+        That is how many orders of equally dear patterns are tried; of equally cheap results the first is kept.
+        The given order is the first, its reverse the second, the others are drawn at random.
 
     Returns
     -------
@@ -107,10 +119,6 @@ def pattern_guided(
     domains = part.records.domains
     masks = within_boundaries(part.records, pattern_masks(domains, patterns, weights, fallback))
     strict = fallback_of(patterns, fallback) == "strict"
-    if not isinstance(local_search, bool):
-        raise ParameterError("pattern-guided: local_search is True or False")
-    if isinstance(orders, bool) or not isinstance(orders, int) or not 1 <= orders <= ORDERS:
-        raise ParameterError(f"pattern-guided: orders is a whole number from 1 to {ORDERS}")
     whole, unit = whole_costs(domains, weights)
     hides_all = bool((masks == everything(domains)).any())
     if local_search and not strict:
@@ -150,7 +158,7 @@ def everything(domains: Sequence[Domain]) -> np.uint64:
     return np.uint64((1 << len(domains)) - 1)
 
 
-def check_company(choices: Choices) -> None:
+def check_company(choices: RowChoices) -> None:
     """Refuse rows that agree with fewer than k rows under every pattern.
 
     Raises
@@ -358,4 +366,7 @@ PATTERN_GUIDED = Algorithm(
     guarantee="k-anonymity",
     complexity="O(p n q) for p patterns",
     summary="values stay exact or are hidden; you say which columns may be hidden together",
+    colour="#8a8a8a",
+    shape="hex",
+    hides=True,
 )

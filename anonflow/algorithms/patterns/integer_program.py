@@ -13,7 +13,7 @@ from scipy import optimize, sparse
 
 from anonflow.algorithms.patterns.enumeration import transported
 from anonflow.algorithms.patterns.relaxation import relaxed
-from anonflow.algorithms.patterns.row_choices import Choices
+from anonflow.algorithms.patterns.row_choices import RowChoices
 
 __all__ = ["NONE", "improved"]
 
@@ -21,18 +21,18 @@ GRACE = 0.4
 """Seconds past the time limit that a solver is waited for, which mostly ends by itself."""
 
 LARGEST = 1_500_000
-"""Choices of a pattern by a row type up to which the integer program is tried."""
+"""RowChoices of a pattern by a row type up to which the integer program is tried."""
 
 NONE = int(np.iinfo(np.int64).max)
 """The bound where there is no solution."""
 
 
-def improved(choices: Choices, amount: np.ndarray | None, end: float) -> tuple[np.ndarray | None, int]:
+def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tuple[np.ndarray | None, int]:
     """The best solution found in time, and what no solution costs less than.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RowChoices
         All choices there are.
     amount : numpy.ndarray, shape (c,), int64, or None
         A solution, how many rows make each choice; None where none is known.
@@ -82,7 +82,7 @@ def improved(choices: Choices, amount: np.ndarray | None, end: float) -> tuple[n
     return (None if (costs == NONE).any() else best), int(bounds.sum())
 
 
-def _solved(choices: Choices, cost: int, end: float) -> tuple[np.ndarray | None, int]:
+def _solved(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | None, int]:
     """Amounts that cost less than `cost`, if some are found in time, and a bound; NONE: there are none."""
     every = len(choices.kind)
     left = choices.part(np.arange(every))
@@ -101,7 +101,7 @@ def _solved(choices: Choices, cost: int, end: float) -> tuple[np.ndarray | None,
     return amount, max(bound, least)
 
 
-def _relaxation(choices: Choices, cost: int, end: float) -> int:
+def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
     """The relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
     if len(choices.kind) > LARGEST or cost == NONE:
         return 0
@@ -117,7 +117,7 @@ def _relaxation(choices: Choices, cost: int, end: float) -> int:
     return bound
 
 
-def _program(choices: Choices, end: float) -> tuple[np.ndarray | None, int]:
+def _program(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
     """How many rows make each choice, if a solution was found in time, and a bound from below."""
     if end <= time.monotonic() or len(choices.kind) > LARGEST:
         return None, 0

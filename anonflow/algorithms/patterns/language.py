@@ -1,11 +1,11 @@
-"""Patterns of suppression: lists, a small language of predicates, or all of them (paper 5)."""
+"""Patterns of suppression: lists, a small language of predicates, or all of them (Bredereck 2013)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FALLBACKS",
+    "FallbackWord",
     "fallback_of",
     "mask_costs",
     "pattern_costs",
@@ -36,7 +37,9 @@ HIDDEN, SHOWN = "*1☆", "-0_.□"
 
 PREDICATES = ("at-most", "never", "together", "at-most-one-of", "fallback")
 
-FALLBACKS = ("none", "all", "strict")
+FallbackWord = Literal["none", "all", "strict"]
+
+FALLBACKS: tuple[str, ...] = get_args(FallbackWord)
 """What becomes of rows that no pattern can take."""
 
 

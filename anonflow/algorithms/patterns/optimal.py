@@ -1,16 +1,19 @@
-"""Pattern-guided k-anonymity with the fewest suppressions (paper 5, section 2.2): an integer program."""
+"""Pattern-guided k-anonymity with the fewest suppressions (Bredereck 2013, section 2.2): an integer program."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.enumeration import row_assignment, two
 from anonflow.algorithms.patterns.greedy import (
+    Fallback,
+    Patterns,
+    Weights,
     check_company,
     everything,
     joined,
@@ -20,23 +23,22 @@ from anonflow.algorithms.patterns.greedy import (
 )
 from anonflow.algorithms.patterns.integer_program import NONE, improved
 from anonflow.algorithms.patterns.language import fallback_of, mask_costs, pattern_masks, whole_costs
-from anonflow.algorithms.patterns.row_choices import Choices, choices_of, searched
+from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.option import Option
 
-__all__ = ["PATTERN_GUIDED_OPTIMAL", "Choices", "choices_of", "pattern_guided_optimal"]
-
-WAYS = ("ilp", "row-assignment", "two", "auto")
+__all__ = ["PATTERN_GUIDED_OPTIMAL", "RowChoices", "choices_of", "pattern_guided_optimal"]
 
 
 def pattern_guided_optimal(
     part: Partition,
     k: int,
     *,
-    patterns: Any = "all",
-    weights: Any = None,
-    time_limit: float = 60.0,
-    exact: str = "ilp",
-    fallback: Any = None,
+    patterns: Patterns = "all",
+    weights: Weights = None,
+    time_limit: Annotated[float, Option("Time limit (seconds)", least=0, below=1e9, time_limit=True)] = 60.0,
+    exact: Annotated[Literal["ilp", "row-assignment", "two", "auto"], Option("Proof by")] = "ilp",
+    fallback: Fallback = None,
 ) -> Outcome:
     """Suppress as few entries as possible so that every class has k rows and every row follows a pattern.
 
@@ -45,15 +47,23 @@ def pattern_guided_optimal(
     part : Partition
         P records.
     k : int
-    patterns, weights, fallback
-        As :func:`anonflow.algorithms.patterns.greedy.pattern_guided` takes them.
+    patterns : "all", mapping or sequence
+        Which columns may be hidden together, as pattern-guided takes it
+        (:func:`anonflow.algorithms.patterns.greedy.pattern_guided`).
+    weights : mapping, optional
+        Column -> what suppressing one of its entries costs; 1 for the others.
     time_limit : float
-        Seconds for the integer program of one partition. When they are over, the best solution found is
-        published, and the facts say how far it can be from the best there is.
+        For each partition; when it is over, the best result found is kept.
+
+        It is that of the integer program, and the facts say how far the result can be from the best there is.
     exact : {"ilp", "row-assignment", "two", "auto"}, optional
+        Integer program; or an enumeration, for small tables.
+
         ``ilp``: the integer program. ``row-assignment``: Theorem 3's enumeration, for at most 16 instances of
         patterns. ``two``: Theorem 2, for k = 2. ``auto``: the first of these two that fits, else ``ilp``. The
         time limit is that of the integer program.
+    fallback : {"none", "all", "strict"}, optional
+        What becomes of rows that no pattern can take, as pattern-guided takes it.
 
     Returns
     -------
@@ -67,7 +77,7 @@ def pattern_guided_optimal(
     Raises
     ------
     ParameterError
-        If a pattern, a weight, the time limit or `exact` is none, or the table too large for it.
+        If a pattern or a weight is none, `exact` is not for this k, or the table too large for it.
     InfeasibleError
         If under ``strict`` there is no solution, or none is found in time.
 
@@ -91,10 +101,6 @@ def pattern_guided_optimal(
     worst. The wall clock decides where an unproven search stops, so only proven results are the same
     everywhere.
     """
-    if isinstance(time_limit, bool) or not isinstance(time_limit, int | float) or not 0 <= time_limit < 1e9:
-        raise ParameterError("pattern-guided-optimal: time_limit is a number of seconds, such as 60")
-    if exact not in WAYS:
-        raise ParameterError(f"pattern-guided-optimal: exact is one of {', '.join(WAYS)}")
     if exact == "two" and k != 2:
         raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
     end = time.monotonic() + time_limit
@@ -162,17 +168,17 @@ def pattern_guided_optimal(
     )
 
 
-def _cost(choices: Choices, amount: np.ndarray | None) -> int:
+def _cost(choices: RowChoices, amount: np.ndarray | None) -> int:
     """What a solution costs; :data:`NONE` where there is none."""
     return NONE if amount is None else choices.cost_of(amount)
 
 
-def _searched(choices: Choices, amount: np.ndarray) -> np.ndarray | None:
+def _searched(choices: RowChoices, amount: np.ndarray) -> np.ndarray | None:
     """What the local search makes of a solution where every row follows a pattern; None if rows are still left.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RowChoices
     amount : numpy.ndarray, shape (t + c,), int64
         Of ``choices.priced()``.
     """
@@ -182,7 +188,7 @@ def _searched(choices: Choices, amount: np.ndarray) -> np.ndarray | None:
 
 
 def _improved(
-    choices: Choices, amount: np.ndarray | None, hides_all: np.ndarray, end: float
+    choices: RowChoices, amount: np.ndarray | None, hides_all: np.ndarray, end: float
 ) -> tuple[np.ndarray | None, int]:
     """What the integer program makes of a solution, and a bound.
 
@@ -207,7 +213,7 @@ def _improved(
     return better, max(bound, least)
 
 
-def _hidden_together(choices: Choices, amount: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+def _hidden_together(choices: RowChoices, amount: np.ndarray, hidden: np.ndarray) -> np.ndarray:
     """More rows suppressed, until they are k: rows that their instance can spare, else one instance's."""
     amount = amount.copy()
     hide = np.full(len(choices.rows), -1)
@@ -238,7 +244,7 @@ class _NoneFits(Exception):
     """Neither Theorem 2 nor Theorem 3 can be used."""
 
 
-def _enumerated(choices: Choices, exact: str) -> np.ndarray | None:
+def _enumerated(choices: RowChoices, exact: str) -> np.ndarray | None:
     """An optimum by Theorem 2 or 3; None where there is no solution."""
     for name, way in (("row-assignment", row_assignment), ("two", two)):
         if exact == name:
@@ -259,4 +265,8 @@ PATTERN_GUIDED_OPTIMAL = Algorithm(
     guarantee="k-anonymity",
     complexity="exponential at worst; stops at a time limit with a proven gap",
     summary="the fewest hidden entries there can be, or how far from it the result may be",
+    colour="#2a7fb8",
+    shape="star",
+    small=True,
+    hides=True,
 )

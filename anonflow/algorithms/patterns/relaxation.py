@@ -1,4 +1,4 @@
-"""The linear relaxation of paper 5's integer program: a bound, and what no better solution can use."""
+"""The linear relaxation of Bredereck 2013's integer program: a bound, and what no better solution can use."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import time
 import numpy as np
 from ortools.linear_solver import pywraplp
 
-from anonflow.algorithms.patterns.row_choices import Choices
+from anonflow.algorithms.patterns.row_choices import RowChoices
 
 __all__ = ["relaxed"]
 
 
-def relaxed(choices: Choices, end: float) -> tuple[int, np.ndarray, np.ndarray] | None:
+def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarray] | None:
     """Solve the relaxation of (5) to (8) with GLOP, which keeps its time limit.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RowChoices
     end : float
         When to stop, of the monotonic clock.
 

@@ -11,14 +11,14 @@ from scipy.sparse.csgraph import connected_components
 from anonflow.kernels.pattern_search import move_rows, move_rows_jit
 from anonflow.table.records import Records, equal_columns
 
-__all__ = ["Choices", "choices_of", "searched"]
+__all__ = ["RowChoices", "choices_of", "searched"]
 
 PASSES = 50
 """Passes of the local search at most; it ends when one gains nothing, mostly after a few."""
 
 
 @dataclass(eq=False)
-class Choices:
+class RowChoices:
     """What each row type may choose: an instance of a pattern, or to be suppressed.
 
     Attributes
@@ -51,7 +51,7 @@ class Choices:
         """What no solution is below: every row at its cheapest choice."""
         return int(self.cheapest() @ self.rows)
 
-    def part(self, index: np.ndarray) -> Choices:
+    def part(self, index: np.ndarray) -> RowChoices:
         """Some of the choices, with their row types and instances numbered anew.
 
         Parameters
@@ -61,7 +61,7 @@ class Choices:
         """
         kinds, kind = np.unique(self.kind[index], return_inverse=True)
         ids, instance = np.unique(self.instance[index], return_inverse=True)
-        return Choices(
+        return RowChoices(
             self.k,
             np.empty(0, np.int64),
             self.rows[kinds],
@@ -79,7 +79,7 @@ class Choices:
         graph = sparse.coo_array((np.ones(int(inside.sum()), np.int8), pairs), shape=(t + m, t + m))
         return np.asarray(connected_components(graph, directed=False)[1][:t], np.int64)
 
-    def priced(self) -> Choices:
+    def priced(self) -> RowChoices:
         """The same where suppression is no choice, with it in front, at a price above that of all rows.
 
         A solution that costs less than the price suppresses no row, and moving a row out of suppression pays.
@@ -94,7 +94,7 @@ class Choices:
             (np.full(t, -1), self.pattern),
             (np.full(t, price), self.cost),
         )
-        return Choices(self.k, self.row_type, self.rows, *map(np.concatenate, parts))
+        return RowChoices(self.k, self.row_type, self.rows, *map(np.concatenate, parts))
 
     def keep(self, good: np.ndarray) -> None:
         """Only the choices of a mask, shape (c,), bool."""
@@ -153,7 +153,7 @@ class Choices:
         return labels, used
 
 
-def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int | None, k: int) -> Choices:
+def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int | None, k: int) -> RowChoices:
     """All choices in instances of at least k compatible rows, and suppression; O(p t q).
 
     Parameters
@@ -189,7 +189,7 @@ def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int 
             patterns.append(np.full(len(good), p))
             prices.append(np.full(len(good), costs[p]))
             used += int(dense.max()) + 1
-    return Choices(
+    return RowChoices(
         k,
         row_type.astype(np.int64),
         rows.astype(np.int64),
@@ -210,15 +210,15 @@ def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarr
     return np.unique(key, return_inverse=True)[1]
 
 
-def searched(choices: Choices, amount: np.ndarray, compiled: bool = True) -> np.ndarray:
+def searched(choices: RowChoices, amount: np.ndarray, compiled: bool = True) -> np.ndarray:
     """A solution that costs no more than a given one: rows move between the instances that they fit.
 
     Parameters
     ----------
-    choices : Choices
+    choices : RowChoices
         All choices there are, as :func:`choices_of` makes them; each type may be suppressed.
     amount : numpy.ndarray, shape (c,), int64
-        How many rows make each choice, as :meth:`Choices.amount_of` has it.
+        How many rows make each choice, as :meth:`RowChoices.amount_of` has it.
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
 

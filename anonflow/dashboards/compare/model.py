@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
+from anonflow import utility
+from anonflow.algorithms.registry import look_of
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.background import Background
 from anonflow.dashboards.session.diff import changes, differences
-from anonflow.dashboards.session.workspace import Run, Workspace
-from anonflow.drawing.marks import mark_of, sparkline
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.drawing.method_mark import sparkline
 from anonflow.loss import cell_costs
 from anonflow.risk import attack
 from anonflow.utility.frontier import frontier
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "RISKS", "CompareModel", "column_losses"]
 
 MEASURES = {
-    "gcp": "GCP, lower is better",
-    "usefulness": "usefulness, lower is better",
+    "gcp": f"GCP, {utility.MEASURES['gcp'].better} is better",
+    "usefulness": f"usefulness, {utility.MEASURES['usefulness'].better} is better",
     "seconds": "runtime, seconds",
 }
 """What is drawn against k."""
@@ -37,7 +39,7 @@ RISKS = {
 """What a risk is, by name."""
 
 
-def column_losses(run: Run) -> dict[str, float]:
+def column_losses(run: FinishedRun) -> dict[str, float]:
     """The mean loss (NCP) of each column of quasi-identifiers in a run, each between 0 and 1."""
     if run.result.columns:
         return {one.column: one.loss for one in run.result.columns}
@@ -82,7 +84,7 @@ class CompareModel(param.Parameterized):
     # ------------------------------------------------------------------------------------ the table
 
     @property
-    def results(self) -> list[Run]:
+    def results(self) -> list[FinishedRun]:
         """Runs that have a result, oldest first."""
         return [run for run in self.workspace.runs if run.result.problem is None]
 
@@ -100,7 +102,7 @@ class CompareModel(param.Parameterized):
             rows.append(
                 {
                     "id": run.id,
-                    "mark": str(mark_of(result.algorithm).svg()),
+                    "mark": str(look_of(result.algorithm).svg()),
                     "run": run.name,
                     "best": "● best" if run.id in best else "",
                     "gcp": row["gcp"],
@@ -175,7 +177,7 @@ class CompareModel(param.Parameterized):
 
     # ------------------------------------------------------------------------------- two of the runs
 
-    def pair(self) -> tuple[Run, Run] | None:
+    def pair(self) -> tuple[FinishedRun, FinishedRun] | None:
         """The two runs side by side, or None as long as there are no two."""
         known = {run.id: run for run in self.results}
         if self.first not in known or self.second not in known or self.first == self.second:
@@ -250,15 +252,15 @@ class CompareModel(param.Parameterized):
             self.measure_risks()
 
 
-def verdict(run: Run) -> str:
+def verdict(run: FinishedRun) -> str:
     """What the checks of a run said: text and a symbol."""
     if run.result.problem is not None:
         return "✗ no result"
-    passed = sum(finding.holds for finding in run.result.findings)
+    passed = sum(bool(finding.holds) for finding in run.result.findings)
     return f"{'✓' if run.ok else '✗'} {passed} of {len(run.result.findings)} hold"
 
 
-def _partition(run: Run) -> str:
+def _partition(run: FinishedRun) -> str:
     cut = run.document.get("partition") or {}
     size = cut.get("size")
     return "whole table" if size is None else str(size)

@@ -9,13 +9,12 @@ import param
 from bokeh.models.widgets.tables import NumberFormatter
 from markupsafe import Markup
 
-from anonflow.algorithms.registry import REGISTRY
+from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import MEASURES, RISKS, CompareModel
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, sheet
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.drawing.marks import mark_of
-from anonflow.drawing.tables import pairs
+from anonflow.drawing.comparisons import pairs
 from anonflow.errors import AnonflowError
 
 __all__ = ["CompareScreen"]
@@ -283,7 +282,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.legend.object = str(
             Markup('<div class="legend">{}</div>').format(
                 Markup("").join(
-                    Markup("<span>{}{}</span>").format(mark_of(one).svg(16), one) for one in methods
+                    Markup("<span>{}{}</span>").format(look_of(one).svg(16), one) for one in methods
                 )
             )
         )

@@ -10,10 +10,10 @@ import param
 
 from anonflow.dashboards.session.workspace import Workspace
 
-__all__ = ["Choices"]
+__all__ = ["DraftForm"]
 
 
-class Choices(param.Parameterized):
+class DraftForm(param.Parameterized):
     """Params over a part of a workspace's draft.
 
     Parameters

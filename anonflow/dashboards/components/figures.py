@@ -10,12 +10,12 @@ from typing import Any
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, NumeralTickFormatter, Range1d, TapTool
 from bokeh.plotting import figure
 
-from anonflow.drawing.marks import mark_of
+from anonflow.algorithms.registry import look_of
 from anonflow.drawing.plots import BLUE, ORANGE
 from anonflow.utility.distributions import Distribution
 from anonflow.utility.frontier import frontier
 
-__all__ = ["DARK", "LIGHT", "Look", "Point", "against_k", "look", "overlay", "risk_and_loss"]
+__all__ = ["DARK", "LIGHT", "Palette", "Point", "against_k", "look", "overlay", "risk_and_loss"]
 
 FONT = "system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
@@ -26,7 +26,7 @@ _DAY = 86_400_000.0
 
 
 @dataclass(frozen=True)
-class Look:
+class Palette:
     """Colours of text and lines; what is behind them shines through.
 
     Attributes
@@ -41,8 +41,8 @@ class Look:
     page: str
 
 
-LIGHT = Look("#1d2329", "#5b6670", "#dfe4e8", "#ffffff")
-DARK = Look("#e6e9ec", "#a4b0bb", "#39424c", "#161b20")
+LIGHT = Palette("#1d2329", "#5b6670", "#dfe4e8", "#ffffff")
+DARK = Palette("#e6e9ec", "#a4b0bb", "#39424c", "#161b20")
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class Point:
     y: float
 
 
-def look(dark: bool) -> Look:
+def look(dark: bool) -> Palette:
     """The colours of a light or a dark page."""
     return DARK if dark else LIGHT
 
 
-def _figure(look: Look, height: int, across: str, up: str, **given: Any) -> figure:
+def _figure(look: Palette, height: int, across: str, up: str, **given: Any) -> figure:
     made = figure(
         height=height,
         sizing_mode="stretch_width",
@@ -115,13 +115,13 @@ def _listen(source: ColumnDataSource, tap: Tap | None) -> None:
 
 
 def _marks(
-    made: figure, points: Sequence[Point], xs: Sequence[Any], look: Look, tap: Tap | None
+    made: figure, points: Sequence[Point], xs: Sequence[Any], look: Palette, tap: Tap | None
 ) -> list[Any]:
     """The points, each with the look of its method; what was drawn."""
     drawn = []
     for algorithm in dict.fromkeys(point.algorithm for point in points):
         own = [at for at, point in enumerate(points) if point.algorithm == algorithm]
-        mark = mark_of(algorithm)
+        mark = look_of(algorithm)
         source = ColumnDataSource(
             {
                 "x": [xs[at] for at in own],
@@ -148,7 +148,9 @@ def _marks(
     return drawn
 
 
-def _ring(made: figure, points: Sequence[Point], xs: Sequence[Any], chosen: int | None, look: Look) -> None:
+def _ring(
+    made: figure, points: Sequence[Point], xs: Sequence[Any], chosen: int | None, look: Palette
+) -> None:
     at = next((at for at, point in enumerate(points) if point.id == chosen), None)
     if at is not None:
         made.scatter(
@@ -171,7 +173,7 @@ def _hover(made: figure, drawn: Sequence[Any], tips: list[tuple[str, str]], tap:
 def against_k(
     points: Sequence[Point],
     up: str,
-    look: Look,
+    look: Palette,
     *,
     chosen: int | None = None,
     tap: Tap | None = None,
@@ -186,7 +188,7 @@ def against_k(
         ``x`` is k, ``y`` the measure. Of several runs of a method with the same k the latest is on the line.
     up : str
         What the measure is called.
-    look : Look
+    look : Palette
     chosen : int, optional
         Id of the run that gets a ring.
     tap : callable, optional
@@ -215,7 +217,7 @@ def against_k(
         for algorithm in dict.fromkeys(point.algorithm for point in shown):
             latest = {p.x: p.y for p in sorted(shown, key=lambda p: p.id) if p.algorithm == algorithm}
             line = sorted(latest.items())
-            colour = mark_of(algorithm).colour
+            colour = look_of(algorithm).colour
             made.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)
     if scale == "log":
         made.yaxis.formatter = NumeralTickFormatter(format="0.[000]")
@@ -232,7 +234,7 @@ def against_k(
 def risk_and_loss(
     points: Sequence[Point],
     across: str,
-    look: Look,
+    look: Palette,
     *,
     chosen: int | None = None,
     tap: Tap | None = None,
@@ -246,7 +248,7 @@ def risk_and_loss(
         ``x`` is the risk, ``y`` the GCP, both between 0 and 1.
     across : str
         What the risk is.
-    look : Look
+    look : Palette
     chosen, tap, height
         As for :func:`against_k`.
     """
@@ -271,7 +273,7 @@ def risk_and_loss(
     return made
 
 
-def overlay(found: Distribution, look: Look, height: int = 330) -> figure:
+def overlay(found: Distribution, look: Palette, height: int = 330) -> figure:
     """A column before (bars) and after (a line with dots over them)."""
     bars_in_all = len(found.labels)
     if found.edges is not None:

@@ -6,9 +6,11 @@ from collections.abc import Collection, Sequence
 from html import escape
 
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.engine.report.report import PROMISES
+from anonflow.criteria.registry import promise_of
 
 __all__ = ["methods_list", "risk", "unique_bars"]
+
+SMALL = '<span class="chip">small tables</span>'
 
 FAMILIES = {
     "freeform": "Freeform: every row its own generalization, the least loss",
@@ -80,7 +82,8 @@ def methods_list(chosen: Collection[str]) -> str:
                 f'<div class="method{" on" if on else ""}" data-key="{method.name}" role="checkbox" tabindex="-1" '
                 f'aria-checked="{"true" if on else "false"}" title="{escape(method.paper, quote=True)}">'
                 f'<span class="box" aria-hidden="true">{"✓" if on else ""}</span>'
-                f'<span><span class="name">{method.name}</span><span class="chip">{escape(method.guarantee)}</span></span>'
+                f'<span><span class="name">{method.name}</span><span class="chip">{escape(method.guarantee)}</span>'
+                f"{SMALL if method.small else ''}</span>"
                 f'<span class="told">{escape(method.summary[:1].upper() + method.summary[1:])}.</span></div>'
             )
         parts.append(
@@ -88,8 +91,8 @@ def methods_list(chosen: Collection[str]) -> str:
         )
     wanted = dict.fromkeys(REGISTRY[name].guarantee for name in chosen if name in REGISTRY)
     promises = "".join(
-        f"<p><b>{escape(one)}</b> guarantees: {escape(PROMISES[one])}</p>"
+        f"<p><b>{escape(one)}</b> guarantees: {escape(promise_of(one))}</p>"
         for one in wanted
-        if one in PROMISES
+        if promise_of(one)
     )
     return f'<div class="methods">{"".join(parts)}<div class="promises">{promises}</div></div>'

@@ -11,12 +11,12 @@ from panel.custom import JSComponent
 from panel.theme import Inherit
 from panel.theme.native import Native
 
-__all__ = ["Bar", "Look"]
+__all__ = ["Bar", "Theme"]
 
 _STYLE = Path(__file__).parents[1] / "style"
 
 
-class Look(Native):
+class Theme(Native):
     """Panel's own components in our colours; set once, on the outermost layout."""
 
     modifiers: ClassVar[dict[type, dict[str, Any]]] = {

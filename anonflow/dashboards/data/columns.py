@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow import datasets
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.errors import AnonflowError, DataError, ParameterError
-from anonflow.table.coding import column_values, missing_cells, numbers_of
+from anonflow.table.coding import column_values, numbers_of
+from anonflow.table.domain import missing_cells
 from anonflow.table.infer import infer_columns
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 from anonflow.table.uniqueness import unique_as_added
@@ -30,7 +31,7 @@ NOT_PUBLISHED = "not published"
 NO_KIND = ""
 
 
-class ColumnChoice(Choices):
+class ColumnChoice(DraftForm):
     """Roles and kinds of the columns, one edit of the draft for each choice.
 
     Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from anonflow import datasets
 from anonflow.dashboards.components.clickable import PARTS
 from anonflow.dashboards.components.html import card
 from anonflow.dashboards.components.markup import unique_bars
+from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.columns import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
 from anonflow.dashboards.session.background import Background
@@ -44,11 +44,6 @@ _STEPS = """<ol class="steps">
 <li><b>Explore</b>: look at a result, column by column and record by record.</li>
 <li><b>Publish</b>: a release with its checks, its report, and the flow that repeats it.</li>
 </ol>"""
-
-_WORDS = {
-    "n": "records", "q": "columns", "sd": "standard deviation", "seed": "seed of the generator (no secret)",
-    "part": "part", "complete": "only complete rows",
-}  # fmt: skip
 
 
 class DataScreen(pn.viewable.Viewer):
@@ -142,26 +137,8 @@ class DataScreen(pn.viewable.Viewer):
         name = self.dataset.value
         self.about.object = f"<p>{self._about[name]}</p>"
         self._options = {}
-        for option, default in datasets.options(name).items():
-            words = _WORDS.get(option, option)
-            if isinstance(default, bool):
-                widget: Any = pn.widgets.Checkbox(label=words, value=default)
-            elif option == "part":
-                widget = pn.widgets.Select(
-                    label=words, options=["train", "test", "all"], value=default, width=140
-                )
-            elif isinstance(default, float):
-                widget = pn.widgets.FloatInput(label=words, value=default, start=0.0, width=140)
-            elif isinstance(default, int):
-                least = 0 if option == "seed" else 1
-                widget = pn.widgets.IntInput(label=words, value=default, start=least, width=140)
-            elif default is inspect.Parameter.empty or default is None:
-                widget = pn.widgets.IntInput(
-                    label=words, value=0 if option == "seed" else 1000, start=0, width=140
-                )
-            else:
-                widget = pn.widgets.TextInput(label=words, value=str(default), width=140)
-            self._options[option] = widget
+        for option in datasets.declared(name).values():
+            self._options[option.name] = option_field(option, option.default, width=140)
         self.asked.objects = list(self._options.values())
         self.hierarchies.visible = any(
             entry.get("kind") == "hierarchy" for entry in datasets.schema(name, hierarchies=True).values()

@@ -11,7 +11,7 @@ import param
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.background import Background
-from anonflow.dashboards.session.workspace import Run, Workspace
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
 from anonflow.risk import Scene, usual
@@ -34,9 +34,12 @@ ATTACKERS = {
     "journalist": "has a register",
     "marketer": "links everybody",
     "linker": "rules rows out",
+    "linkable-columns": "uses other columns",
     "insider": "knows others' rows",
     "replay": "guesses the seed",
+    "simulator": "tries other seeds",
     "order": "reads the rows' order",
+    "intersection": "has earlier releases",
     "homogeneity": "wants the secret",
     "counting": "counts all matchings",
 }
@@ -115,7 +118,7 @@ class ExploreModel(param.Parameterized):
         self._chosen_changed()
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> FinishedRun | None:
         """The chosen run, None where there is none with a result."""
         return self.workspace.chosen_run
 

@@ -23,9 +23,9 @@ from anonflow.dashboards.components.html import (
 )
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.drawing.comparisons import heat, intervals
 from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.plots import columns
-from anonflow.drawing.tables import heat, intervals
 
 __all__ = ["ExploreScreen"]
 

@@ -10,7 +10,7 @@ import numpy as np
 import param
 
 from anonflow import datasets
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.dashboards.hierarchies.suggest import NESTED, is_number, plain_number, steps_over
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
@@ -31,7 +31,7 @@ WAYS = {
 """Where a hierarchy comes from."""
 
 
-class HierarchyChoice(Choices):
+class HierarchyChoice(DraftForm):
     """The hierarchy of one quasi-identifier, built and previewed; used when it is said so.
 
     Parameters

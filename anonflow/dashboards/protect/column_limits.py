@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError, ParameterError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ FIELDS = {"weight": "", "interval": "numeric", "max-width": "numeric", "max-set"
 """What is typed, and the kind of quasi-identifier that it goes with; an empty one: any."""
 
 
-class LimitChoice(Choices):
+class LimitChoice(DraftForm):
     """Weight, boundary and limits of the quasi-identifiers, one edit of the draft for each number.
 
     Parameters

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import param
 
+from anonflow import criteria
 from anonflow.algorithms.diversity.diversify import check_diversity
 from anonflow.algorithms.diversity.target import DIVERSITIES, sensitive_codes
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.algorithms.diversity.within_partition import WAYS
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError
 
 __all__ = ["CRITERIA", "NONE", "DiversityChoice"]
@@ -19,15 +21,11 @@ NONE = "none"
 
 CRITERIA = {
     NONE: "No diversity is asked for.",
-    "p-sensitivity": "The rows that may be a person's show at least p different values.",
-    "l-diversity": "No value is on more than one in l of the rows that may be a person's.",
-    "entropy-l-diversity": "The values on these rows are as mixed as l equally frequent ones.",
-    "recursive-l-diversity": "The most frequent value is rarer than c times the l-th and rarer ones together.",
-    "t-closeness": "The values on these rows are distributed as in the whole table, within a distance of t.",
+    **{name: criteria.CRITERIA[name].sentence for name in DIVERSITIES},
 }
 
 
-class DiversityChoice(Choices):
+class DiversityChoice(DraftForm):
     """The step ``diversify`` of the draft.
 
     Parameters
@@ -43,12 +41,13 @@ class DiversityChoice(Choices):
     t = param.Number(default=0.2, bounds=(0, 1))
     w = param.Number(default=0.15, bounds=(0, 1), doc="Of classes: weight of the loss against diversity.")
     risk = param.Number(
-        default=0.01, bounds=(0, 1), inclusive_bounds=(False, False), doc="That the draw is refused."
+        default=0.01, bounds=(0, 1), inclusive_bounds=(True, False), doc="That the draw is refused."
     )
+    way = param.Selector(default="classes", objects=list(WAYS), doc="Of freeform methods.")
     problem = param.String(default="", doc="Why this cannot work, with the largest feasible value.")
     feasible = param.String(default="", doc="What the table allows at most.")
 
-    WRITES = ("criterion", "column", "p", "l", "c", "t", "w", "risk")
+    WRITES = ("criterion", "column", "p", "l", "c", "t", "w", "risk", "way")
 
     def __init__(self, workspace: Any, **given: Any) -> None:
         self._seen: Any = None
@@ -83,6 +82,8 @@ class DiversityChoice(Choices):
             said["w"] = float(self.w)
         if self.risk != 0.01:
             said["risk"] = float(self.risk)
+        if self.way != "classes":
+            said["way"] = self.way
         return said
 
     def _read(self) -> None:
@@ -93,6 +94,7 @@ class DiversityChoice(Choices):
         if isinstance(given, dict) and given.get("criterion") in DIVERSITIES:
             changes["criterion"] = given["criterion"]
             changes["column"] = given.get("column", self._only(columns))
+            changes["way"] = given.get("way", "classes")
             for name in ("p", "l", "c", "t", "w", "risk"):
                 number = given.get(name)
                 if isinstance(number, int | float) and not isinstance(number, bool):

@@ -9,7 +9,7 @@ import param
 
 from anonflow.algorithms.patterns.language import FALLBACKS, pattern_grid
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.dashboards.components.draft_form import Choices
+from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = ["FORMS", "METHODS", "PatternChoice"]
 FORMS = ("all", "predicates", "list")
 """How patterns are said: all 2^q of them, predicates that they meet, or one by one."""
 
-METHODS = tuple(name for name, method in REGISTRY.items() if "patterns" in method.options)
+METHODS = tuple(name for name, method in REGISTRY.items() if method.hides)
 """The methods that take patterns."""
 
 MOST = 256
@@ -30,7 +30,7 @@ ALL = 12
 """Quasi-identifiers up to which all patterns are shown."""
 
 
-class PatternChoice(Choices):
+class PatternChoice(DraftForm):
     """The option ``patterns`` of the pattern-guided methods, and ``weights``.
 
     Parameters

@@ -13,15 +13,17 @@ import param
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import card
 from anonflow.dashboards.components.markup import methods_list, risk
+from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
 from anonflow.dashboards.protect.column_limits import FIELDS, LimitChoice
 from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoice
-from anonflow.dashboards.protect.method_options import Option
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.patterns import PatternChoice
-from anonflow.dashboards.protect.settings import CUTS, LOSSES, Protection, share
+from anonflow.dashboards.protect.settings import CUTS, Protection, share
 from anonflow.dashboards.session.workspace import Workspace
+from anonflow.loss import LOSSES
+from anonflow.option import Option
 
 __all__ = ["ProtectScreen"]
 
@@ -124,7 +126,7 @@ class ProtectScreen(pn.viewable.Viewer):
             choice.param.seconds, label="Seconds it may take", width=150, step=1.0
         )
         self.order = pn.widgets.Select.from_param(choice.param.order, label="Cut along", width=160)
-        words = {text: name for name, text in LOSSES.items()}
+        words = {loss.label: name for name, loss in LOSSES.items()}
         self.loss = pn.widgets.Select.from_param(
             choice.param.loss, label="Information loss to keep low", options=words, width=380
         )
@@ -153,59 +155,33 @@ class ProtectScreen(pn.viewable.Viewer):
             self._fields = {}
             groups = []
             for method, options in asked.items():
-                fields = [self._field(option) for option in options]
+                fields = [self._field(method, option) for option in options]
                 groups.append(pn.Column(pn.pane.HTML(f"<b>{escape(method)}</b>"), *fields, width=300))
             self.options.objects = groups or [
                 pn.pane.HTML("<p>The chosen methods have no options.</p>", css_classes=["af-muted"])
             ]
             return
         self._busy = True
-        for options in asked.values():
+        for method, options in asked.items():
             for option in options:
-                self._fields[option.method, option.name].value = self._shown(option)
+                self._fields[method, option.name].value = self._shown(method, option)
         self._busy = False
 
-    def _shown(self, option: Option) -> Any:
-        value = self.protection.value_of(option)
-        if option.choices:
-            return value if value in option.choices else option.default
-        if isinstance(option.default, bool):
-            return bool(value)
-        if isinstance(option.default, str):
-            return str(value)
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-        return value if good else option.default
+    def _shown(self, method: str, option: Option) -> Any:
+        value = self.protection.value_of(method, option)
+        return option.default if option.problem(value) else value
 
-    def _field(self, option: Option) -> Any:
-        value = self._shown(option)
-        if option.choices:
-            widget: Any = pn.widgets.Select(
-                label=option.label, options=list(option.choices), value=value, width=260
-            )
-        elif isinstance(option.default, bool):
-            widget = pn.widgets.Checkbox(label=option.label, value=value)
-        elif isinstance(option.default, float):
-            widget = pn.widgets.FloatInput(
-                label=option.label,
-                value=float(value),
-                start=option.least,
-                step=0.01 if option.name == "gap" else 1.0,
-                width=260,
-            )
-        elif isinstance(option.default, str):
-            widget = pn.widgets.TextInput(label=option.label, value=value, width=260)
-        else:
-            least = None if option.least is None else int(option.least)
-            widget = pn.widgets.IntInput(label=option.label, value=value, start=least, width=260)
-        self._fields[option.method, option.name] = widget
+    def _field(self, method: str, option: Option) -> Any:
+        widget = option_field(option, self._shown(method, option), width=260)
+        self._fields[method, option.name] = widget
 
         def changed(event: Any, option: Option = option) -> None:
             if not self._busy and (event.new is not None or option.default is None):
-                self.protection.set_option(option.method, option.name, event.new)
+                self.protection.set_option(method, option.name, event.new)
 
         widget.param.watch(changed, "value")
         told = pn.pane.HTML(
-            f"<small>{escape(option.told)}</small>", css_classes=["af-muted"], width=290, margin=(0, 10)
+            f"<small>{escape(option.sentence)}</small>", css_classes=["af-muted"], width=290, margin=(0, 10)
         )
         return pn.Column(widget, told, margin=0)
 
@@ -241,6 +217,12 @@ class ProtectScreen(pn.viewable.Viewer):
         self.chance = pn.widgets.FloatInput.from_param(
             choice.param.risk, label="Chance that the draw is refused", step=0.01, width=240
         )
+        self.way = pn.widgets.Select.from_param(
+            choice.param.way,
+            label="Where a draw may fail",
+            options={"make classes": "classes", "more rows for all (blind)": "blind"},
+            width=240,
+        )
         self.meaning = pn.pane.HTML("", sizing_mode="stretch_width")
         self.feasible = pn.pane.HTML("", sizing_mode="stretch_width")
         self.sensitive.param.watch(self._set_sensitive, "value")
@@ -265,7 +247,7 @@ class ProtectScreen(pn.viewable.Viewer):
         asked = choice.criterion != NONE
         for name, widget in self.numbers.items():
             widget.visible = name in choice.needed
-        for widget in (self.sensitive, self.w, self.chance):
+        for widget in (self.sensitive, self.w, self.chance, self.way):
             widget.visible = asked
         self.meaning.object = f"<p>{escape(CRITERIA[choice.criterion])}</p>"
         if choice.problem:
@@ -371,7 +353,7 @@ class ProtectScreen(pn.viewable.Viewer):
             pn.FlexBox(self.criterion, self.sensitive, *self.numbers.values(), gap="8px"),
             self.meaning,
             self.feasible,
-            pn.FlexBox(self.w, self.chance, gap="8px"),
+            pn.FlexBox(self.w, self.chance, self.way, gap="8px"),
             sizing_mode="stretch_width",
         )
         limits = pn.Column(

@@ -7,22 +7,13 @@ from typing import Any
 import param
 
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.dashboards.components.draft_form import Choices
-from anonflow.dashboards.protect.method_options import Option, options_of
-from anonflow.engine.report.report import PROMISES
-from anonflow.loss import MEASURES
+from anonflow.criteria.registry import promise_of
+from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.loss import LOSSES
+from anonflow.option import Option
 from anonflow.table.uniqueness import Uniqueness
 
-__all__ = ["CUTS", "LOSSES", "Protection", "share"]
-
-LOSSES = {
-    "ncp": "NCP (GCP): width of ranges, number of values",
-    "lm": "LM: number of values that are covered",
-    "entropy": "entropy (EM): bits that are lost",
-    "height": "height (IL): levels of the hierarchy",
-    "suppressions": "suppressions: hidden cells",
-}
-"""The information losses in words; every one of ``loss.MEASURES``."""
+__all__ = ["CUTS", "Protection", "share"]
 
 CUTS = {"whole table": "whole", "partitions of a size": "size", "largest that fit a time": "time"}
 """How the table is cut into partitions."""
@@ -33,7 +24,7 @@ LARGEST_K = 100
 """The right end of the slider, where the table has so many records; more are typed."""
 
 
-class Protection(Choices):
+class Protection(DraftForm):
     """k, methods, options, partitions and loss of the draft.
 
     Parameters
@@ -50,7 +41,7 @@ class Protection(Choices):
     k = param.Integer(default=10, bounds=(2, None), doc="Among how many records each one hides.")
     more = param.List(default=[], doc="Further ks to compare.")
     algorithms = param.List(default=["greedy"], doc="Methods to run.")
-    loss = param.Selector(default="ncp", objects=list(MEASURES))
+    loss = param.Selector(default="ncp", objects=list(LOSSES))
     boundaries = param.Boolean(default=True, doc="Whether methods keep boundaries and limits.")
     cut = param.Selector(default="whole", objects=list(CUTS.values()))
     size = param.Integer(default=250, bounds=(2, None), doc="Records in a partition.")
@@ -120,21 +111,25 @@ class Protection(Choices):
         method = algorithm_named(name)
         said = {field: getattr(method, field) for field in ("name", "family", "summary", "guarantee")}
         return said | {
-            "promise": PROMISES.get(method.guarantee, ""),
+            "promise": promise_of(method.guarantee),
             "complexity": method.complexity,
             "paper": method.paper,
         }
 
     def asked_options(self) -> dict[str, tuple[Option, ...]]:
-        """The options of the chosen methods, of those that have any."""
-        found = {name: options_of(name) for name in self.algorithms if name in REGISTRY}
+        """The options that the form asks for, of the chosen methods that have any."""
+        found = {
+            name: tuple(option for option in REGISTRY[name].options.values() if option.in_form)
+            for name in self.algorithms
+            if name in REGISTRY
+        }
         return {name: options for name, options in found.items() if options}
 
-    def value_of(self, option: Option) -> Any:
+    def value_of(self, method: str, option: Option) -> Any:
         """What an option is in the draft; its default where nothing is said."""
         settings = self.workspace.draft.get(("steps", "anonymize"), {})
         own = settings.get("options") if isinstance(settings.get("options"), dict) else {}
-        for place in (own.get(option.method), settings):
+        for place in (own.get(method), settings):
             for key in (option.name, option.name.replace("_", "-")):
                 if isinstance(place, dict) and key in place:
                     return place[key]
@@ -148,7 +143,7 @@ class Protection(Choices):
         KeyError
             If the method does not have the option.
         """
-        default = REGISTRY[method].options[name]
+        default = REGISTRY[method].options[name].default
         step = self.workspace.draft.get(("steps", "anonymize"), {})
         own = {key: dict(given) for key, given in (step.get("options") or {}).items()}
         mine = own.setdefault(method, {})
@@ -174,7 +169,7 @@ class Protection(Choices):
             changes["more"] = [k for k in ks if k != changes.get("k", self.k)]
         changes["algorithms"] = [name for name in self.workspace.algorithms if name in REGISTRY]
         step = draft.get(("steps", "anonymize"), {})
-        if step.get("loss", "ncp") in MEASURES:
+        if step.get("loss", "ncp") in LOSSES:
             changes["loss"] = step.get("loss", "ncp")
         changes["boundaries"] = step.get("boundaries", True) is not False
         changes["options"] = step.get("options") or {}

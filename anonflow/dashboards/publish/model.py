@@ -8,12 +8,13 @@ from typing import Any
 
 import param
 
+from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.session import share_link
 from anonflow.dashboards.session.background import Background
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.publication import Publication
-from anonflow.dashboards.session.workspace import Run, Workspace
-from anonflow.engine.report.report import PROMISES, limits_of
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.engine.report.report import limits_of
 
 __all__ = ["OWNER", "PUBLIC", "PublishModel"]
 
@@ -79,7 +80,7 @@ class PublishModel(param.Parameterized):
         workspace.param.watch(self._changed, ["chosen", "runs"])
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> FinishedRun | None:
         """The chosen run, None where there is none with a result."""
         return self.workspace.chosen_run
 
@@ -164,7 +165,7 @@ class PublishModel(param.Parameterized):
         """What the release promises, a sentence; empty without a run."""
         run = self.run
         return (
-            "" if run is None else PROMISES.get(run.result.guarantee, f"Every row: {run.result.guarantee}.")
+            "" if run is None else promise_of(run.result.guarantee) or f"Every row: {run.result.guarantee}."
         )
 
     def link(self) -> str:

@@ -133,7 +133,12 @@ class PublishScreen(pn.viewable.Viewer):
             )
         else:
             rows = [
-                [verdict_of(one.holds), one.criterion, f"{one.failed:,}", one.detail or "from the data"]
+                [
+                    verdict_of(bool(one.holds), bad="not checked" if one.holds is None else "fails"),
+                    one.criterion,
+                    f"{one.failed:,}",
+                    one.detail or "from the data",
+                ]
                 for one in found.findings
             ]
             head = (

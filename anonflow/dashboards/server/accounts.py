@@ -5,17 +5,19 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
+import ipaddress
 import re
 import secrets
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from anonflow.errors import ParameterError
+from anonflow.errors import AnonflowError, ParameterError
+from anonflow.whole_file import OWNER_ONLY, write_whole
 
-__all__ = ["Accounts", "Patience", "add_account", "hashed"]
+__all__ = ["Accounts", "LoginThrottle", "SignedIn", "add_account", "hashed", "network_of"]
 
 # 32 MB and about a tenth of a second for each guess
 _N, _R, _P = 1 << 15, 8, 1
@@ -51,14 +53,13 @@ def add_account(path: Path, name: str, password: str) -> None:
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         kept = [line for line in lines if line.partition(":")[0] != name]
-        beside = path.with_name(f".{secrets.token_hex(8)}")
-        with os.fdopen(
-            os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8"
-        ) as stream:
-            stream.write("\n".join([*kept, f"{name}:{hashed(password)}"]) + "\n")
-        os.replace(beside, path)
     except OSError as error:
-        raise ParameterError(f"{path}: cannot be written: {error.strerror}; name another file") from None
+        raise ParameterError(f"{path}: cannot be read: {error.strerror}; name another file") from None
+    text = "\n".join([*kept, f"{name}:{hashed(password)}"]) + "\n"
+    try:
+        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"), OWNER_ONLY)
+    except AnonflowError as error:
+        raise ParameterError(error.message) from None
 
 
 class Accounts:
@@ -96,8 +97,12 @@ class Accounts:
             self._hashes[name] = kept
         if not self._hashes:
             raise ParameterError(f"{path}: has no users; add one with --add-user")
-        # what an unknown name is compared with, so that it takes as long as a known one
-        self._nobody = hashed(secrets.token_hex(16))
+        # what an unknown name is compared with, so that it takes as long as a known one: as most of the hashes do
+        costs = Counter(kept.rpartition("$")[0].rpartition("$")[0] for kept in self._hashes.values())
+        n, r, p = (int(field) for field in costs.most_common(1)[0][0].split("$")[1:])
+        salt = secrets.token_bytes(16)
+        made = _scrypt(secrets.token_hex(16), salt, n, r, p)
+        self._nobody = "$".join(["scrypt", str(n), str(r), str(p), _text(salt), _text(made)])
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -111,7 +116,71 @@ class Accounts:
         return hmac.compare_digest(made, kept) and name in self._hashes
 
 
-class Patience:
+class SignedIn:
+    """Who is signed in: sessions with ids that end, by themselves or when they are revoked.
+
+    Parameters
+    ----------
+    lasts : float
+        Seconds.
+    clock : callable, optional
+
+    Notes
+    -----
+    An id has 256 random bits and is made when somebody signs in: one that a browser brings along is never taken over.
+    Only its hash is kept. At most `MOST` are remembered; the oldest end first.
+    """
+
+    MOST = 10_000
+
+    def __init__(self, lasts: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lasts = lasts
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._users: dict[bytes, tuple[str, float]] = {}
+
+    def begin(self, name: str) -> str:
+        """The id of a new session."""
+        number = secrets.token_urlsafe(32)
+        with self._lock:
+            now = self._clock()
+            for key in [key for key, (_, end) in self._users.items() if end <= now]:
+                del self._users[key]
+            while len(self._users) >= self.MOST:
+                del self._users[next(iter(self._users))]
+            self._users[_hash(number)] = name, now + self._lasts
+        return number
+
+    def user(self, number: str) -> str | None:
+        """Whose session an id is; None if it has ended, or never was."""
+        with self._lock:
+            name, end = self._users.get(_hash(number), (None, 0.0))
+            return name if end > self._clock() else None
+
+    def end(self, number: str) -> None:
+        """Revoke a session."""
+        with self._lock:
+            self._users.pop(_hash(number), None)
+
+
+def _hash(number: str) -> bytes:
+    return hashlib.sha256(number.encode("utf-8", "replace")).digest()
+
+
+def network_of(address: str) -> str:
+    """What guesses from an address count for: itself, and of IPv6 the network of 64 bits that one user has."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if found.version == 4:
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    return str(ipaddress.ip_network((found, 64), strict=False))
+
+
+class LoginThrottle:
     """Wrong guesses make the next one wait: twice as long each time, by name and by address.
 
     Parameters

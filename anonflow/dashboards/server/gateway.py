@@ -1,4 +1,4 @@
-"""The wall before the server: every request passes it, static files and websockets too.
+"""The gateway before the server: every request passes it, static files and websockets too.
 
 Who asks under a foreign name (DNS rebinding), comes from a foreign page, or has not signed in gets no further.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any
@@ -17,9 +18,9 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
 from tornado.routing import Router
 from tornado.web import Application, RequestHandler, create_signed_value, decode_signed_value
 
-from anonflow.dashboards.server.accounts import Accounts, Patience
+from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
 
-__all__ = ["Wall"]
+__all__ = ["Gateway"]
 
 COOKIE = "anonflow-user"
 DAYS = 1.0
@@ -38,7 +39,7 @@ POLICY = (
 """Panel's pages run inline scripts and compile some of their own; but nothing may be asked of another host."""
 
 
-class Wall(Router):
+class Gateway(Router):
     """A router before an application.
 
     Parameters
@@ -65,16 +66,19 @@ class Wall(Router):
         self.inside = inside
         self.hosts = {name.lower() for name in hosts} | set(LOCAL)
         self.accounts = accounts
-        # an address may have several users, and a name several attackers: these wait later than the two together
-        self.patience = {"pair": Patience(5), "address": Patience(20), "name": Patience(100)}
+        # an address may have several users, so it waits later than a name with it. A name alone never waits: whoever
+        # guesses elsewhere would lock its user out; how many guesses there are in all is bounded by their memory
+        self.throttles = {"pair": LoginThrottle(5), "address": LoginThrottle(20)}
+        self.signed_in = SignedIn(DAYS * 86400)
+        self._sockets: dict[str, weakref.WeakSet[Any]] = {}
         self.guessing = asyncio.Semaphore(GUESSES)
         self.secure = secure
         self._secret = secrets.token_bytes(32)
         self._own = Application(
             [
                 (r"/health", _Health, {"healthy": healthy}),
-                (r"/login", _Login, {"wall": self}),
-                (r"/logout", _Logout, {"wall": self}),
+                (r"/login", _Login, {"gateway": self}),
+                (r"/logout", _Logout, {"gateway": self}),
             ],
             default_handler_class=_Refused,
             default_handler_args={"status": 404, "said": "There is no such page."},
@@ -96,6 +100,8 @@ class Wall(Router):
             if request.method in ("GET", "HEAD") and path == "/" and not _is_websocket(request):
                 return self._own.get_handler_delegate(request, _ToLogin)
             return self._refuse(request, 403, "Sign in first.")
+        if self.accounts is not None and _is_websocket(request):
+            self._remember_socket(request)
         return self.inside.find_handler(request, **kwargs)
 
     def is_ours(self, host: str | None) -> bool:
@@ -116,12 +122,35 @@ class Wall(Router):
         kept = cookies.get(COOKIE)
         if kept is None:
             return None
+        number = self._number(kept)
+        return None if number is None else self.signed_in.user(number)
+
+    def cookie_for(self, name: str) -> str:
+        """The signed value of the cookie of a new session of a user."""
+        return create_signed_value(self._secret, COOKIE, self.signed_in.begin(name)).decode("ascii")
+
+    def sign_out(self, request: HTTPServerRequest) -> None:
+        """End a request's session: its cookie is worth nothing any more, and what is open with it is closed."""
+        kept = request.cookies.get(COOKIE)
+        number = None if kept is None else self._number(kept.value)
+        if number is None:
+            return
+        self.signed_in.end(number)
+        for stream in list(self._sockets.pop(number, ())):
+            stream.close()
+
+    def _number(self, kept: str) -> str | None:
         found = decode_signed_value(self._secret, COOKIE, kept, max_age_days=DAYS)
         return None if found is None else found.decode("utf-8", "replace")
 
-    def cookie_for(self, name: str) -> str:
-        """The signed value of a user's cookie."""
-        return create_signed_value(self._secret, COOKIE, name).decode("ascii")
+    def _remember_socket(self, request: HTTPServerRequest) -> None:
+        number = self._number(request.cookies[COOKIE].value)
+        stream = getattr(request.connection, "stream", None)
+        if number is None or stream is None:
+            return
+        for old in [key for key in self._sockets if self.signed_in.user(key) is None]:
+            del self._sockets[old]
+        self._sockets.setdefault(number, weakref.WeakSet()).add(stream)
 
     def _own_page(self, request: HTTPServerRequest) -> bool:
         """Whether a request comes from a page of this server, as far as browsers say where it comes from."""
@@ -214,8 +243,8 @@ class _ToLogin(_Handler):
 
 
 class _Login(_Handler):
-    def initialize(self, wall: Wall) -> None:
-        self._wall = wall
+    def initialize(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
     def get(self) -> None:
         self._form()
@@ -236,17 +265,16 @@ class _Login(_Handler):
         )
 
     async def post(self) -> None:
-        wall = self._wall
+        gateway = self._gateway
         name = self.get_body_argument("name", "")[:64]
         password = self.get_body_argument("password", "", strip=False)  # spaces at its ends are part of it
-        address = str(self.request.remote_ip)
+        address = network_of(str(self.request.remote_ip))
         guesses = [
-            (wall.patience["pair"], f"{name} {address}"),
-            (wall.patience["address"], address),
-            (wall.patience["name"], name),
+            (gateway.throttles["pair"], f"{name} {address}"),
+            (gateway.throttles["address"], address),
         ]
-        assert wall.accounts is not None
-        async with wall.guessing:
+        assert gateway.accounts is not None
+        async with gateway.guessing:
             wait = max(patience.wait(key) for patience, key in guesses)
             if wait > 0:
                 self.set_header("Retry-After", str(int(wait) + 1))
@@ -255,18 +283,19 @@ class _Login(_Handler):
             for patience, key in guesses:  # before the answer is known: guesses side by side count, too
                 patience.failed(key)
             loop = asyncio.get_running_loop()
-            allowed = await loop.run_in_executor(None, wall.accounts.allow, name, password)
+            allowed = await loop.run_in_executor(None, gateway.accounts.allow, name, password)
         if not allowed:
             self._form("The name or the password is wrong.", 403)
             return
         for patience, key in guesses:
             patience.passed(key)
+        gateway.sign_out(self.request)  # whoever signs in again, or as somebody else, has one session
         self.set_cookie(
             COOKIE,
-            wall.cookie_for(name),
+            gateway.cookie_for(name),
             httponly=True,
             samesite="Lax",
-            secure=wall.secure,
+            secure=gateway.secure,
             max_age=int(DAYS * 86400),
         )
         query = self.request.query
@@ -274,9 +303,14 @@ class _Login(_Handler):
 
 
 class _Logout(_Handler):
-    def initialize(self, wall: Wall) -> None:
-        self._wall = wall
+    def initialize(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
     def get(self) -> None:
-        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._wall.secure)
-        self.redirect("/login")
+        # a link, or a picture on another page, must not sign anybody out
+        self.finish(_page("Sign out", '<form method="post"><button type="submit">Sign out</button></form>'))
+
+    def post(self) -> None:
+        self._gateway.sign_out(self.request)
+        self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._gateway.secure)
+        self.redirect("/login", status=303)

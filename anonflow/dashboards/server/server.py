@@ -17,16 +17,16 @@ from typing import Any
 import panel as pn
 
 from anonflow.dashboards.app import App, extension, scheduler
-from anonflow.dashboards.components.theme import Look
+from anonflow.dashboards.components.theme import Theme
 from anonflow.dashboards.server.accounts import Accounts
-from anonflow.dashboards.server.gateway import Wall
+from anonflow.dashboards.server.gateway import Gateway
 from anonflow.dashboards.server.workers import SharedCluster
-from anonflow.dashboards.session.fair_queue import Line, local_line
+from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.limits import HOSTED, Limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError, ParameterError
 
-__all__ = ["Server", "Settings"]
+__all__ = ["Server", "ServerSettings"]
 
 LOG = logging.getLogger("anonflow.dashboards")
 
@@ -43,7 +43,7 @@ LOOK = 5.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """What a server is started with.
 
     Attributes
@@ -93,7 +93,7 @@ class Server:
 
     Parameters
     ----------
-    settings : Settings
+    settings : ServerSettings
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class Server:
         What is listened on.
     sessions : int
         How many there are.
-    line : Line
+    line : FairQueue
         Where the runs of all sessions wait.
 
     Raises
@@ -111,7 +111,7 @@ class Server:
         to be opened cannot be used, or the port is taken.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         hosted = settings.hosted
         accounts = None if settings.users is None else Accounts(settings.users)
@@ -130,7 +130,7 @@ class Server:
         self._workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
         self.cluster: SharedCluster | None = None
         extension()
-        pn.config.design = Look
+        pn.config.design = Theme
         self._server = self._listen(accounts)
         try:
             self.cluster = SharedCluster(workers) if workers else None
@@ -139,9 +139,9 @@ class Server:
             raise
         if self.cluster is not None:
             self.cluster.warm()
-            self.line = Line(self.limits.running or workers)
+            self.line = FairQueue(self.limits.running or workers)
         elif self.limits.running is not None:
-            self.line = Line(self.limits.running)
+            self.line = FairQueue(self.limits.running)
         else:
             self.line = local_line()
 
@@ -156,7 +156,7 @@ class Server:
                 {"/": self._session},
                 port=settings.port,
                 address=settings.address,
-                # who may open a websocket is the wall's to say: Bokeh lets in whoever repeats the Host as Origin
+                # who may open a websocket is the gateway's to say: Bokeh lets in whoever repeats the Host as Origin
                 websocket_origin="*",
                 title="anonflow",
                 start=False,
@@ -173,14 +173,14 @@ class Server:
             raise ParameterError(
                 f"cannot listen on {settings.address}:{settings.port}: {why}; choose another --port"
             ) from None
-        self._wall = Wall(
+        self._gateway = Gateway(
             server._tornado,
             [settings.address, *settings.hosts],
             accounts,
             lambda: self.healthy,
             secure=settings.https,
         )
-        server._http.request_callback = self._wall
+        server._http.request_callback = self._gateway
         return server
 
     # ----------------------------------------------------------------------------------------- sessions
@@ -236,7 +236,7 @@ class Server:
     def _user(self) -> str:
         context = pn.state.curdoc.session_context if pn.state.curdoc is not None else None
         request = getattr(context, "request", None)
-        return "" if request is None else self._wall.user_in(request.cookies) or ""
+        return "" if request is None else self._gateway.user_in(request.cookies) or ""
 
     def _end(self, workspace: Workspace) -> None:
         try:

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from anonflow.engine.execution.trust import guarded, known
+
 __all__ = ["SharedCluster"]
 
 LOG = logging.getLogger("anonflow.dashboards")
@@ -52,9 +54,11 @@ class SharedCluster:
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
+                **guarded(),
             )
         self.address: str = self._cluster.scheduler_address
-        self._client = Client(self.address, set_as_default=False)
+        known(self.address, self._cluster.security)
+        self._client = Client(self.address, set_as_default=False, security=self._cluster.security)
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 

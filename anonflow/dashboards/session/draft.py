@@ -12,7 +12,7 @@ import param
 from anonflow import strict_yaml
 from anonflow.dashboards.session.paths import check_confined
 from anonflow.engine import Flow, flow_from
-from anonflow.engine.flows.sections import STEPS
+from anonflow.engine.flows.steps import STEPS
 from anonflow.errors import AnonflowError, FlowError
 
 __all__ = ["Draft"]

@@ -13,13 +13,13 @@ from functools import cache
 
 from anonflow.errors import unforeseen
 
-__all__ = ["Line", "Ticket", "local_line"]
+__all__ = ["FairQueue", "Ticket", "local_line"]
 
 LOG = logging.getLogger("anonflow.dashboards")
 
 
 class Ticket:
-    """A place in the line; made by :meth:`Line.join`.
+    """A place in the line; made by :meth:`FairQueue.join`.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Ticket:
         How many works come before this one; -1 when it has begun, or left.
     """
 
-    def __init__(self, line: Line, owner: Hashable, work: Callable[[], None], told: Callable[[], None]):
+    def __init__(self, line: FairQueue, owner: Hashable, work: Callable[[], None], told: Callable[[], None]):
         self._line = line
         self.owner = owner
         self.work = work
@@ -39,7 +39,7 @@ class Ticket:
         return self._line._leave(self)
 
 
-class Line:
+class FairQueue:
     """Work of several users for a fixed number of slots.
 
     Parameters
@@ -155,6 +155,6 @@ class Line:
 
 
 @cache
-def local_line() -> Line:
+def local_line() -> FairQueue:
     """The line of this process, for who works alone: as many slots as processors."""
-    return Line(os.cpu_count() or 1)
+    return FairQueue(os.cpu_count() or 1)

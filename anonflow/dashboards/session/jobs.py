@@ -10,16 +10,16 @@ from typing import Any
 
 from anonflow import engine
 from anonflow.dashboards.session.fair_queue import Ticket
-from anonflow.engine.execution.combine import infeasible
 from anonflow.engine.execution.events import PartitionDone
+from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
 
-__all__ = ["Job", "Run", "sentence", "summary"]
+__all__ = ["FinishedRun", "Job", "sentence", "summary"]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FinishedRun:
     """A finished run.
 
     Attributes

@@ -12,6 +12,7 @@ from anonflow import engine, strict_yaml
 from anonflow.dashboards.session.draft import Draft
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
+from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.publish import attack, release_of
 from anonflow.engine.report.report import render
 from anonflow.errors import ParameterError
@@ -99,16 +100,15 @@ def publication(
     table = made.table
     flow = Draft(document=dict(document), folder=folder).flow()
     session = Session(flow, EventStream(), seed=seed)
-    results, release = release_of(session, table, [replace(result, number=0)])
+    release, findings = release_of(session, table, replace(result, number=0))
+    result = with_findings(replace(result, number=0), findings)
     text = strict_yaml.dumps(dict(document))
     secret = f"{seed:0{DIGITS}x}\n"
-    if release is None or not results[0].ok:
-        return Publication(
-            False, results[0].findings, b"", b"", b"", b"", text, secret, tuple(session.warnings)
-        )
-    attacks = attack(session, table, release, results)
+    if not result.ok:
+        return Publication(False, result.findings, b"", b"", b"", b"", text, secret, tuple(session.warnings))
+    attacks = attack(session, table, release, result)
     report = engine.RunReport(
-        flow.name, tuple(results), release, warnings=tuple(session.warnings), attacks=attacks
+        flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks
     )
     html = render(flow, table, report, result.seconds)
     assert release.certificate is not None
@@ -121,5 +121,5 @@ def publication(
         release.certificate.save(proof)
         contents = csv.read_bytes(), parquet.read_bytes(), html.encode(), proof.read_bytes()
     return Publication(
-        True, results[0].findings, *contents, text, secret, tuple(session.warnings), attacks, release
+        True, result.findings, *contents, text, secret, tuple(session.warnings), attacks, release
     )

@@ -5,33 +5,24 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from anonflow import datasets
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.request import CRITERIA
+from anonflow.engine.flows.json_schema import flow_schema, words_of
 from anonflow.errors import ParameterError
-from anonflow.loss import MEASURES
-from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
-from anonflow.utility import measure_names
 
 __all__ = ["configuration", "link", "merged"]
 
 LONGEST = 8000
 """Characters of a link, at most."""
 
-_WORDS = frozenset(
-    {
-        *REGISTRY, *(option for one in REGISTRY.values() for option in one.options), *CRITERIA, *MEASURES, *measure_names(),
-        *ROLES, *KINDS, *(rule for rules in MISSING_RULES.values() for rule in rules), "guarantee", "lexicographic",
-        "input", "random", "auto", "train", "test", "all", "width", "at-most", "at-least", "fallback", "none", "strict",
-        "anonymize.k", "anonymize.algorithm", "anonymize.loss", "partition.size", "partition.budget", "order", "size",
-        "budget", "algorithm", "k", "loss", "boundaries", "options", "criterion", "p", "l", "c", "t", "w", "risk",
-        "role", "kind", "weight", "missing", "boundary", "max-width", "max-set", "n", "q", "sd", "seed", "part", "complete", "dataset",
-        "draw", "verify", "measure", "diversify", "attack", "prosecutor", "linker", "marketer", "homogeneity", "insider",
-    }
-)  # fmt: skip
-"""All texts that a link may hold besides the names of a built-in table's columns."""
+
+@cache
+def _known_words() -> frozenset[str]:
+    """All texts that a link may hold besides the names of a built-in table's columns: those of the flow format."""
+    return frozenset(words_of(flow_schema()))
 
 
 class _Unknown(Exception):
@@ -57,7 +48,7 @@ def link(document: Mapping[str, Any]) -> str:
     table = document.get("table", {})
     source = table.get("source", {})
     kept: dict[str, Any] = {"version": 1}
-    words = set(_WORDS)
+    words = set(_known_words())
     if "dataset" in source:
         first = datasets.schema(source["dataset"], hierarchies=True)
         words |= set(first) | {source["dataset"]}

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import engine
 from anonflow.algorithms.patterns.language import pattern_masks
-from anonflow.algorithms.registry import REGISTRY, algorithm_named
+from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.request import DIVERSITY
 from anonflow.dashboards.session.draft import Draft
-from anonflow.engine.execution.combine import refuse_early
-from anonflow.engine.execution.plan import why_not
+from anonflow.engine.execution.plan import refuse_early, why_not
 from anonflow.errors import AnonflowError
 from anonflow.table import Schema, Table
 
@@ -22,9 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["code", "problems_of", "running_flow", "single_document"]
-
-_PLACE = re.compile(r"^(this flow:)?(\d+:\d+: )?")
-"""Lines of a file that nobody has seen."""
 
 PATTERNS = 16
 """Quasi-identifiers up to which all patterns are no question."""
@@ -62,7 +57,8 @@ def problems_of(draft: Draft, table: Table, source: Mapping[str, Any]) -> tuple[
     try:
         flow = draft.flow()
     except AnonflowError as error:
-        return tuple(_PLACE.sub("", text) for text in error.problems)
+        # a draft is no file that somebody has seen: what is wrong, without line and column
+        return tuple(text for _, text in error.found) or error.problems
     found: dict[str, None] = {}
     if draft.get(("table", "source")) != dict(source):
         found["the flow names another table than the one that is open; open that one"] = None
@@ -93,7 +89,7 @@ def _check_patterns(run: engine.Run, table: Table) -> None:
         As :func:`anonflow.algorithms.patterns.language.pattern_masks`.
     """
     options = run.anonymize.options
-    if "patterns" not in REGISTRY[run.anonymize.algorithm].options:
+    if not run.anonymize.method.hides:
         return
     patterns, weights = options.get("patterns", "all"), options.get("weights")
     if patterns != "all" or weights is not None or table.q > PATTERNS:

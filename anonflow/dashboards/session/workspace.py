@@ -8,38 +8,58 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import param
 
-from anonflow import engine
+from anonflow import datasets, engine, strict_yaml
+from anonflow.dashboards.session.batch import Batch
 from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.fair_queue import Line, local_line
-from anonflow.dashboards.session.jobs import Job, Run, sentence, summary
+from anonflow.dashboards.session.fair_queue import FairQueue, local_line
+from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
+from anonflow.dashboards.session.limits import Limits
+from anonflow.dashboards.session.paths import check_confined, safe_name
 from anonflow.dashboards.session.publication import Publication, publication
-from anonflow.dashboards.session.share_link import link
-from anonflow.dashboards.session.table import Tables
+from anonflow.dashboards.session.share_link import configuration, link, merged
+from anonflow.dashboards.session.sources import (
+    bring,
+    edited_column,
+    first_columns,
+    flow_name,
+    load_dataset,
+    read_upload,
+    take_upload,
+    write_frame,
+)
 from anonflow.dashboards.session.validation import code, problems_of, running_flow, single_document
-from anonflow.errors import FlowError, ParameterError
+from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
+from anonflow.hierarchy import Hierarchy
+from anonflow.table import Table
+from anonflow.table.infer import infer_columns
 
-__all__ = ["Run", "Workspace"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-PAUSE = 0.1
-"""Seconds between two looks at the progress."""
+    from anonflow.table.schema import Column
+
+__all__ = ["FinishedRun", "Workspace"]
+
+PARTITION = 250
+"""Records in a partition of a first draft, where the table has more."""
 
 
-class Workspace(Tables):
+class Workspace(param.Parameterized):
     """All of one user's state.
 
     Parameters
     ----------
     schedule : callable, optional
         Takes a callable and has it called where params may change: a server's event loop. At once without it.
-    line : Line, optional
+    line : FairQueue, optional
         Where runs wait for their turn; that of the process without it.
     scheduler : str
         What runs run on, as :func:`anonflow.engine.start` takes it.
@@ -54,6 +74,12 @@ class Workspace(Tables):
     params through `schedule` alone.
     """
 
+    draft: Draft = param.ClassSelector(class_=Draft, constant=True, doc="The one flow behind all screens.")
+    frame = param.Parameter(None, doc="The table as it was read (the owner's), or None.")
+    source = param.Dict(default={}, doc="As under table.source of a flow; empty before a table is opened.")
+    status = param.String(default="Open a table to begin.", doc="One plain sentence.")
+    limits = param.ClassSelector(class_=Limits, default=Limits(), doc="Caps.")
+    folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
     problems = param.Parameter((), doc="What cannot work, one sentence each.")
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
@@ -67,7 +93,7 @@ class Workspace(Tables):
     def __init__(
         self,
         schedule: Callable[[Callable[[], None]], None] | None = None,
-        line: Line | None = None,
+        line: FairQueue | None = None,
         scheduler: str = "threads",
         freed: Callable[[], None] | None = None,
         **given: Any,
@@ -79,13 +105,9 @@ class Workspace(Tables):
         self._line = line or local_line()
         self._scheduler = scheduler
         self._freed = freed or (lambda: None)
-        self._lock = threading.RLock()
-        self._jobs: list[Job] = []
-        self._over = threading.Event()
-        self._over.set()
-        self._ended = 0
-        self._told = 0.0
-        self._began = 0.0
+        self._reading = threading.Lock()
+        self._waiting: dict[str, Any] | None = None
+        self._batch: Batch | None = None
         self._ids = 0
         self._coded: dict[str, Any] | None = None
         self._column_problems: tuple[str, ...] = ()
@@ -99,6 +121,222 @@ class Workspace(Tables):
 
     # ------------------------------------------------------------------------------------- the table
 
+    def open_dataset(self, name: str, **options: Any) -> None:
+        """Open a built-in table.
+
+        Parameters
+        ----------
+        name : str
+            One of :func:`anonflow.datasets.names`.
+        **options
+            Those of :func:`anonflow.datasets.load`; and ``hierarchies``, as :func:`anonflow.datasets.schema` has it.
+
+        Raises
+        ------
+        ParameterError
+            If the name or an option is unknown.
+        DataError
+            If it cannot be had, or is too large here.
+        """
+        hierarchies = bool(options.pop("hierarchies", False))
+        frame = load_dataset(name, self.limits, **options)
+        self._open(frame, {"dataset": name, **options}, first_columns(name, frame, hierarchies), name)
+
+    def open_file(self, name: str, path: Path, **options: Any) -> None:
+        """Open an uploaded file; it is moved into the workspace's own folder.
+
+        Parameters
+        ----------
+        name : str
+            As the user calls it; it tells CSV from Parquet.
+        path : pathlib.Path
+            Where it was uploaded to.
+        **options
+            ``delimiter``, ``encoding``, ``missing`` of a CSV file.
+
+        Raises
+        ------
+        DataError
+            If it is too large, or no table.
+        """
+        self.read_file(name, path, **options)()
+
+    def read_file(self, name: str, path: Path, **options: Any) -> Callable[[], None]:
+        """Read an uploaded file, which takes its time and changes no param; what is handed back opens it.
+
+        Parameters
+        ----------
+        name, path, **options
+            As for :meth:`open_file`.
+
+        Returns
+        -------
+        callable
+            To be called where params may change; it may raise what :meth:`open_file` raises.
+
+        Raises
+        ------
+        DataError
+            If it is too large, or no table.
+        """
+        with self._reading:  # two files of one name are not read into each other
+            place = take_upload(name, Path(path), self._own_folder(), self.limits)
+            try:
+                frame, source = read_upload(place, self.limits, **options)
+            except AnonflowError:
+                place.unlink(missing_ok=True)
+                raise
+            columns = infer_columns(frame)
+        return partial(self._open, frame, source, columns, safe_name(name).split(".")[0])
+
+    def open_flow(self, text: str) -> None:
+        """Go on with a flow file: its data set is loaded, or the file that it names, uploaded before, is read.
+
+        Parameters
+        ----------
+        text : str
+            Of the flow file.
+
+        Raises
+        ------
+        FlowError
+            If it is no flow, or names files that it may not.
+        DataError, ParameterError
+            If its table cannot be had; of an uploaded file, upload it first.
+        """
+        document = Draft.read(text, folder=self._own_folder(), confined=True).document
+        source = dict(document["table"]["source"])
+        if "dataset" in source:
+            options = {key: value for key, value in source.items() if key != "dataset"}
+            frame = load_dataset(source["dataset"], self.limits, **options)
+        else:
+            place = self._own_folder() / str(source.get("csv", source.get("parquet")))
+            given = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
+            frame, _ = read_upload(place, self.limits, **given)
+        kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
+        self._take(frame, source, kept)
+
+    def open_own_flow(self, path: Path) -> None:
+        """Go on with a flow file of one's own: what it names beside it is copied into the workspace.
+
+        Raises
+        ------
+        FlowError
+            If it is no flow.
+        DataError, ParameterError
+            If its table cannot be had.
+        """
+        document = strict_yaml.read(path, error=FlowError).data
+        brought = bring(document, Path(path).parent, self._own_folder())
+        self.open_flow(strict_yaml.dumps(brought))
+
+    def open_frame(
+        self, frame: pd.DataFrame, columns: Mapping[str, Any] | None = None, name: str = "table"
+    ) -> None:
+        """Open a frame that is in memory; the flow names the Parquet file that it is written to.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        columns : mapping, optional
+            As under ``columns`` of a flow; a guess without it.
+        name : str
+
+        Raises
+        ------
+        DataError
+            If it has no names, or values that are no plain ones.
+        """
+        place = self._own_folder() / f"{flow_name(name)}.parquet"
+        write_frame(frame, place)
+        read, source = read_upload(place, self.limits)
+        self._open(read, source, dict(columns) if columns else infer_columns(read), name)
+
+    def open_table(self, table: Table, name: str = "table") -> None:
+        """Open a table with its schema.
+
+        Raises
+        ------
+        DataError
+            As :meth:`open_frame`.
+        """
+        kept = {column: table.schema[column] for column in table.schema if column in table.frame.columns}
+        columns = {
+            column: _entry(entry, self._own_folder(), at) for at, (column, entry) in enumerate(kept.items())
+        }
+        self.open_frame(table.frame, columns, name)
+
+    def open_link(self, text: str) -> None:
+        """Go on with the configuration of a link; without a built-in table in it, the next table that is opened.
+
+        Raises
+        ------
+        ParameterError
+            If it is no link, or names a table or an option that there is not.
+        FlowError
+            If it names files: no link of ours does.
+        DataError
+            If the table cannot be had, or is too large here.
+        """
+        found = configuration(text)
+        source = found.get("source")
+        if isinstance(source, dict) and isinstance(source.get("dataset"), str):
+            options = {str(key): value for key, value in source.items() if key != "dataset"}
+            unknown = [key for key in options if key not in datasets.options(source["dataset"])]
+            if unknown:
+                raise ParameterError(
+                    "this link asks for an option that its table does not have; start without it"
+                )
+            self._waiting = found
+            try:
+                self.open_dataset(source["dataset"], **options)
+            finally:
+                self._waiting = None
+        elif self.frame is not None:
+            document = merged(self.draft.document, found)
+            check_confined(document, self._own_folder())
+            self.draft.put(document)
+        else:
+            self._waiting = found
+            self.status = "Open your table: the methods and parameters of the link are waiting for it."
+
+    def _open(self, frame: Any, source: dict[str, Any], columns: dict[str, Any], name: str) -> None:
+        first = Draft.start(source, columns, name=flow_name(name), k=max(2, min(10, len(frame) // 3)))
+        if len(frame) > PARTITION:
+            first.set(("partition",), {"order": "lexicographic", "size": PARTITION})
+        document = first.document
+        if self._waiting is not None:  # a link without a table of its own
+            document, self._waiting = merged(document, self._waiting), None
+            check_confined(document, self._own_folder())
+        self._take(frame, source, document)
+
+    def set_column(self, column: str, **declared: Any) -> None:
+        """Say what a column is, as one edit that can be undone.
+
+        Parameters
+        ----------
+        column : str
+        **declared
+            ``role``, ``kind``, ``hierarchy``, ``boundary``, ``weight``, ...: as under ``columns`` of a flow; None takes
+            away. What does not go with the new role or kind is taken away, too.
+
+        Raises
+        ------
+        ParameterError
+            If the table has no such column.
+        """
+        if self.frame is None or column not in self.frame.columns:
+            raise ParameterError("the table has no such column; name one of its header")
+        entry = edited_column(
+            self.draft.get(("table", "columns", column), {}), declared, self.frame[[column]]
+        )
+        self.draft.set(("table", "columns", column), entry or None)
+
+    def _own_folder(self) -> Path:
+        if self.folder is None or not self.folder.exists():
+            raise DataError("this session is over; reload the page")
+        return self.folder
+
     def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
         self._abandon()
         self._coded = None
@@ -109,11 +347,9 @@ class Workspace(Tables):
 
     def _abandon(self) -> None:
         """Runs that are on their way are stopped, and will not be kept."""
-        self.cancel()
-        with self._lock:
-            self._jobs = []
+        if self._batch is not None:
+            self._batch.abandon()
         self.param.update(running=False, progress={})
-        self._over.set()
 
     # ------------------------------------------------------------------------------------- the draft
 
@@ -201,29 +437,14 @@ class Workspace(Tables):
             document = single_document(self.draft.document, run)
             alone = running_flow(document, self.draft.folder)
             jobs.append(Job(run, document, alone, self.table, settings, self.limits.seconds))
-        self._over.clear()
-        with self._lock:
-            self._jobs, self._ended, self._began = jobs, 0, time.monotonic()
+        self._batch = Batch(jobs, self._schedule, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
-        for job in jobs:
-            job.ticket = self._line.join(id(self), self._work(job), self._tell)
-
-    def _work(self, job: Job) -> Callable[[], None]:
-        def work() -> None:
-            result = job.work(self._tell)
-            if job.stopped:
-                self._freed()
-            self._schedule(partial(self._end, job, result))
-
-        return work
+        self._batch.start(self._line, id(self))
 
     def cancel(self) -> None:
         """Stop what runs and what waits; finished runs are kept."""
-        for job in list(self._jobs):
-            if not job.ended:
-                job.cancel()
-                # at once: what is still computed somewhere is nobody's any more
-                self._schedule(partial(self._end, job, None))
+        if self._batch is not None:
+            self._batch.cancel()
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until nothing runs, from another thread than the one that `schedule` calls in.
@@ -233,57 +454,27 @@ class Workspace(Tables):
         TimeoutError
             If that takes longer than `timeout` seconds.
         """
-        if not self._over.wait(timeout):
+        if self._batch is not None and not self._batch.wait(timeout):
             raise TimeoutError("the runs are not over yet")
 
-    def _tell(self) -> None:
-        """From the threads of runs: show how far they are, but not too often."""
-        now = time.monotonic()
-        with self._lock:
-            if now - self._told < PAUSE:
-                return
-            self._told = now
-        self._schedule(self._show)
+    def _show(self, batch: Batch) -> None:
+        progress = {job.run.name: job.share for job in batch.jobs}
+        self.param.update(progress=progress, status=sentence(list(batch.jobs)))
 
-    def _show(self) -> None:
-        with self._lock:
-            if not self.running:
-                return
-            jobs = list(self._jobs)
-            progress = {job.run.name: job.share for job in jobs}
-            self.param.update(progress=progress, status=sentence(jobs))
-
-    def _end(self, job: Job, result: engine.RunResult | None) -> None:
+    def _end(self, batch: Batch, job: Job, result: engine.RunResult | None) -> None:
         """A job is over: its run is kept, and the last one says so."""
-        with self._lock:
-            if job.ended or job not in self._jobs:
-                return
-            job.ended = True
-            changes: dict[str, Any] = {}
-            if result is not None:
-                job.share = 1.0
-                self._ids += 1
-                run = Run(
-                    self._ids,
-                    job.final_document(result),
-                    job.seed,
-                    replace(result, number=self._ids),
-                    time.time(),
-                )
-                changes["runs"] = [*self.runs, run][-(self.limits.runs or 1_000_000) :]
-                if self.chosen is None and run.result.anonymization is not None:
-                    changes["chosen"] = run.id
-            if all(one.ended for one in self._jobs):
-                changes |= {
-                    "running": False,
-                    "progress": {},
-                    "status": summary(self._jobs, time.monotonic() - self._began),
-                }
-            self.param.update(**changes)
-        if not self.running:
-            self._over.set()
-        else:
-            self._show()
+        changes: dict[str, Any] = {}
+        if result is not None:
+            self._ids += 1
+            document = job.final_document(result)
+            run = FinishedRun(self._ids, document, job.seed, replace(result, number=self._ids), time.time())
+            changes["runs"] = [*self.runs, run][-(self.limits.runs or 1_000_000) :]
+            if self.chosen is None and run.result.anonymization is not None:
+                changes["chosen"] = run.id
+        if batch.is_over:
+            status = summary(list(batch.jobs), batch.seconds)
+            changes |= {"running": False, "progress": {}, "status": status}
+        self.param.update(**changes)
 
     def choose(self, id: int) -> None:
         """Say which run is explored and published.
@@ -297,14 +488,14 @@ class Workspace(Tables):
         self.chosen = id
 
     @property
-    def chosen_run(self) -> Run | None:
+    def chosen_run(self) -> FinishedRun | None:
         """The run that is explored and published; None where there is none with a result."""
         for run in self.runs:
             if run.id == self.chosen and run.result.anonymization is not None:
                 return run
         return None
 
-    def run_of(self, id: int) -> Run:
+    def run_of(self, id: int) -> FinishedRun:
         """A finished run by its id.
 
         Raises
@@ -363,3 +554,12 @@ def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:
         return list(values)
     one = draft.get(("steps", "anonymize", key))
     return [] if one is None else [one]
+
+
+def _entry(column: Column, folder: Path, at: int) -> dict[str, Any]:
+    """A column of a schema as a flow has it; a hierarchy in memory becomes a file beside the flow."""
+    if not isinstance(column.hierarchy, Hierarchy):
+        return column.to_mapping()
+    name = f"hierarchy-{at}.csv"
+    column.hierarchy.to_csv(folder / name)
+    return replace(column, hierarchy=name).to_mapping()

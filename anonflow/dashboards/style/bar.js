@@ -116,7 +116,8 @@ export function render({ model, el }) {
   };
   if (model.page) document.addEventListener("keydown", keys);
   if (model.user) {
-    const leave = make("a", { href: "./logout", title: "Sign out" }, `Sign out ${model.user}`);
+    const leave = make("form", { method: "post", action: "./logout" });
+    leave.append(make("button", { type: "submit", title: "Sign out" }, `Sign out ${model.user}`));
     tools.append(leave);
   }
 

@@ -133,17 +133,23 @@ class FlowDone(Event):
     seconds: float
 
 
+PAST = 20_000
+"""Partitions that are told to who begins to listen late, at most: the last ones."""
+
+
 class EventStream:
     """The events of one run of a flow, for any number of listeners; safe between threads.
 
     A listener is called in the thread that runs the flow, in order, so it must be quick. Iterating gives
-    every event from the first on, waits for the next, and ends after :class:`FlowDone`.
+    every event from the first on, waits for the next, and ends after :class:`FlowDone`. Of very many partitions
+    that are done, who begins to listen late hears the last ones only: what is held does not grow with their number.
     """
 
     def __init__(self) -> None:
         self._start = time.perf_counter()
         self._lock = threading.Lock()
         self._past: list[Event] = []
+        self._partitions = 0
         self._listeners: list[Callable[[Event], None]] = []
         self._queues: list[queue.SimpleQueue[Event | None]] = []
         self._cancel = threading.Event()
@@ -159,11 +165,21 @@ class EventStream:
         object.__setattr__(event, "at", round(time.perf_counter() - self._start, 6))
         with self._lock:
             self._past.append(event)
+            self._partitions += isinstance(event, PartitionDone)
+            if self._partitions >= 2 * PAST:
+                self._forget()
             listeners, queues = list(self._listeners), list(self._queues)
             for line in queues:
                 line.put(event)
         for listener in listeners:
             listener(event)
+
+    def _forget(self) -> None:
+        """Keep the last partitions; O(1) for each event, over all of them."""
+        told = [at for at, event in enumerate(self._past) if isinstance(event, PartitionDone)]
+        gone = set(told[:-PAST])
+        self._past = [event for at, event in enumerate(self._past) if at not in gone]
+        self._partitions = PAST
 
     def close(self) -> None:
         """No event will follow: iterators end."""

@@ -12,7 +12,7 @@ from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.execution.plan import why_not
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.loss import measure_named
-from anonflow.table import Table
+from anonflow.table import Records
 
 __all__ = ["fit_flow", "is_fitted", "sizes_in", "sizes_of"]
 
@@ -23,14 +23,15 @@ def is_fitted(flow: Flow) -> bool:
 
 
 def fit_flow(
-    flow: Flow, table: Table, workers: int | None, earlier: Mapping[int, int]
+    flow: Flow, records: Records, workers: int | None, earlier: Mapping[int, int]
 ) -> tuple[Flow, dict[int, Fitted]]:
     """The flow with a number for every partition size.
 
     Parameters
     ----------
     flow : Flow
-    table : Table
+    records : Records
+        All of the table.
     workers : int, optional
     earlier : mapping
         Run -> size that an earlier run chose: it is taken again, and nothing is timed.
@@ -53,25 +54,25 @@ def fit_flow(
             runs.append(_with(run, size=run.partition.size, budget=None))
             continue
         open_ended = _with(run, size=None)
-        if why_not(open_ended, table.records) is not None:
+        if why_not(open_ended, records) is not None:
             runs.append(open_ended)  # has no result, whatever the size
             continue
         if run.number not in earlier:
-            fitted[run.number] = _fit(run, table, workers)
+            fitted[run.number] = _fit(run, records, workers)
         size = earlier[run.number] if run.number in earlier else fitted[run.number].size
         runs.append(_with(run, size=size))
     published = None if flow.published is None else runs[flow.runs.index(flow.published)]
     return replace(flow, runs=tuple(runs), published=published), fitted
 
 
-def _fit(run: Run, table: Table, workers: int | None) -> Fitted:
+def _fit(run: Run, records: Records, workers: int | None) -> Fitted:
     spec = run.anonymize
     method = algorithm_named(spec.algorithm)
     budget = run.partition.budget
     assert budget is not None, "the loader has seen to it"
     return fitting_size(
         method,
-        within(table.records, method, spec.boundaries),
+        within(records, method, spec.boundaries),
         spec.k,
         budget,
         workers,

@@ -1,99 +1,150 @@
-"""A flow as a Dask graph: partition-level tasks match, verify, measure, and what each run still needs.
-
-Keys tell nothing but names and numbers: ``match-2-17`` is the method on partition 17 of run 2.
-"""
+"""What a flow will do, before it does it: orders, cuts, and the steps that each of its tasks takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from anonflow import partition as partitions
-from anonflow.algorithms.anonymize import check_k, partition_rng
-from anonflow.algorithms.freeform.reciprocal import even_size
-from anonflow.engine.execution import tasks
+from anonflow.algorithms.anonymize import check_k
+from anonflow.algorithms.diversity.diversify import check_diversity
+from anonflow.engine.execution.batches import Batch, Rows, batches_of
+from anonflow.engine.execution.tasks import Settings
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.errors import InfeasibleError
-from anonflow.table import Records
+from anonflow.partition import Cuts
+from anonflow.table import Records, Table
 
-__all__ = ["Plan", "RunPlan", "compile_flow", "first_of_each_method", "plan_flow", "settings_of", "why_not"]
+__all__ = [
+    "STEPS",
+    "BoundaryClasses",
+    "Order",
+    "Plan",
+    "RunPlan",
+    "first_of_each_method",
+    "plan_flow",
+    "refuse_early",
+    "settings_of",
+    "why_not",
+]
+
+STEPS = ("match", "verify", "measure")
+"""What a task does with each of its partitions."""
+
+
+class Order(Protocol):
+    """A table in an order that partitions are cut along."""
+
+    def rows(self, start: int, stop: int) -> Rows:
+        """The rows of some consecutive places."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoundaryClasses:
+    """The classes of records that may be generalized together within their boundaries.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The bounded columns; none if there are no boundaries.
+    sizes : numpy.ndarray, shape (c,), int64
+        Records of each class; one class without boundaries.
+    """
+
+    names: tuple[str, ...]
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, records: Records) -> BoundaryClasses:
+        """Those of a table in memory."""
+        names = partitions.bounded(records)
+        labels = partitions.boundary_classes(records) if names else np.zeros(records.n, np.int64)
+        return cls(names, np.bincount(labels))
 
 
 @dataclass(frozen=True, eq=False)
 class RunPlan:
-    """A run and its cuts.
+    """A run, the order that its partitions are cut along, and the cuts.
 
     Attributes
     ----------
     run : Run
-    order : str
-        Name of the order that its partitions are cut along.
-    cuts : tuple of slice
-        Of that order.
+    order : Order
+    cuts : Cuts
     """
 
     run: Run
-    order: str
-    cuts: tuple[slice, ...]
+    order: Order
+    cuts: Cuts
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Orders and cuts of all runs of a flow.
+    """What a flow's runs will do.
 
     Attributes
     ----------
-    orders : dict of numpy.ndarray, each shape (n,), int64
-        Positions of the records in each order that a run uses.
+    n : int
+        Records of the table.
     runs : tuple of RunPlan
+        Those that may have a result.
+    problems : dict
+        Run -> why it can have none.
     """
 
-    orders: dict[str, np.ndarray]
+    n: int
     runs: tuple[RunPlan, ...]
+    problems: dict[int, str]
 
-    def index(self, run: RunPlan) -> list[np.ndarray]:
-        """Table positions of each partition's records."""
-        return [self.orders[run.order][cut] for cut in run.cuts]
+    @property
+    def partitions(self) -> int:
+        """Of all runs."""
+        return sum(len(one.cuts) for one in self.runs)
 
-    def left(self, run: RunPlan) -> np.ndarray:
-        """Table positions of the records that are in no partition: too few lie within their boundaries."""
-        order = self.orders[run.order]
-        out = np.ones(len(order), bool)
-        for cut in run.cuts:
-            out[cut] = False
-        return np.sort(order[out])
+    def batches(self) -> Iterator[tuple[RunPlan, Batch]]:
+        """Every task, run after run."""
+        for one in self.runs:
+            for batch in batches_of(one.cuts, self.n):
+                yield one, batch
 
 
-def plan_flow(runs: Sequence[Run], records: Records, entropy: int) -> Plan:
+def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str, bool], Order]) -> Plan:
     """Sort and cut: every order once, for all runs that use it.
 
     Parameters
     ----------
-    runs : sequence of Run
-    records : Records
-    entropy : int
-        The flow's seed.
+    flow : Flow
+    n : int
+        Records of the table.
+    classes : BoundaryClasses
+    order : callable
+        Name, and whether boundary classes stand one after the other in it -> order.
 
     Raises
     ------
-    ParameterError, InfeasibleError
-        If a k or a partition size does not go with the number of records.
+    ParameterError
+        If a partition size does not go with a k.
+    InfeasibleError
+        If the flow has a single run, and no partition can meet it.
     """
-    orders: dict[str, np.ndarray] = {}
-    plans = []
-    for run in runs:
-        cuts = tuple(_cuts(run, records))
-        kept = run.anonymize.boundaries and bool(partitions.bounded(records))
-        order = f"{run.partition.order}-bounded" if kept else run.partition.order
-        if order not in orders:
-            orders[order] = partitions.ordered(
-                records, run.partition.order, partition_rng(entropy, -1), boundaries=kept
-            )
-        plans.append(RunPlan(run, order, cuts))
-    return Plan(orders, tuple(plans))
+    orders: dict[tuple[str, bool], Order] = {}
+    runs, problems = [], {}
+    for run in flow.runs:
+        try:
+            cuts = _cuts(run, n, classes)
+        except InfeasibleError as error:
+            if len(flow.runs) == 1:
+                raise
+            problems[run.number] = error.message
+            continue
+        name = run.partition.order, run.anonymize.boundaries and bool(classes.names)
+        if name not in orders:
+            orders[name] = order(*name)
+        runs.append(RunPlan(run, orders[name], cuts))
+    return Plan(n, tuple(runs), problems)
 
 
 def why_not(run: Run, records: Records) -> str | None:
@@ -105,72 +156,47 @@ def why_not(run: Run, records: Records) -> str | None:
         If the partition size is smaller than k.
     """
     try:
-        _cuts(run, records)
+        _cuts(run, records.n, BoundaryClasses.of(records))
     except InfeasibleError as error:
         return error.message
     return None
 
 
-def _cuts(run: Run, records: Records) -> list[slice]:
-    k = check_k(run.anonymize.k, records.n)
-    size = even_size(run.partition.cut, k, run.anonymize.options.get("reciprocal"))
+def _cuts(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
+    k = check_k(run.anonymize.k, n)
+    size = run.anonymize.method.partition_size(run.partition.cut, k, run.anonymize.options)
     if run.anonymize.boundaries:
-        return partitions.cuts(records, size, k)
-    return partitions.cut(records.n, size, k)
+        return partitions.cut_classes(classes.sizes, classes.names, size, k)
+    return partitions.cut_classes(np.array([n], np.int64), (), size, k)
 
 
-def compile_flow(
-    flow: Flow, plan: Plan, records: Records, entropy: int
-) -> tuple[dict[str, Any], dict[str, tuple[int, int]]]:
-    """The graph of all runs of a flow; building it computes nothing.
+def refuse_early(flow: Flow, table: Table) -> None:
+    """Refuse a diversity that not even the whole table has, before any work.
 
-    Parameters
-    ----------
-    flow : Flow
-    plan : Plan
-    records : Records
-    entropy : int
-
-    Returns
-    -------
-    graph : dict
-        Key -> task, as Dask takes it. Runs with the same cuts share their partitions.
-    leaves : dict
-        Key -> (number of the run, number of the partition); the graph's results, in order.
+    Raises
+    ------
+    InfeasibleError
+        With the largest feasible value.
+    ParameterError
+        If the column is none of the table's.
     """
-    graph: dict[str, Any] = {"records": records}
-    leaves: dict[str, tuple[int, int]] = {}
-    graph.update({f"order-{name}": positions for name, positions in plan.orders.items()})
-    sharing: dict[tuple[str, tuple[tuple[int, int], ...]], int] = {}
-    for one in plan.runs:
-        bounds = tuple((cut.start, cut.stop) for cut in one.cuts)
-        shared = sharing.setdefault((one.order, bounds), len(sharing))
-        r = one.run.number
-        settings = settings_of(flow, one.run, entropy)
-        graph[f"settings-{r}"] = settings
-        for p, (start, stop) in enumerate(bounds):
-            where, name = f"part-{shared}-{p}", f"{r}-{p}"
-            graph.setdefault(where, (tasks.part, "records", f"order-{one.order}", start, stop))
-            graph[f"match-{name}"] = (tasks.match, f"settings-{r}", where, p)
-            graph[f"verify-{name}"] = (tasks.check, f"settings-{r}", where, f"match-{name}")
-            graph[f"measure-{name}"] = (tasks.measure, where, f"match-{name}")
-            graph[f"done-{name}"] = (tasks.finish, f"match-{name}", f"verify-{name}", f"measure-{name}")
-            leaves[f"done-{name}"] = (r, p)
-    return graph, leaves
+    more = flow.spec.steps.diversify
+    if more is not None:
+        check_diversity(table, more.criterion, more.column, **more.needed)
 
 
-def first_of_each_method(flow: Flow, plan: Plan, entropy: int) -> list[tuple[tasks.Settings, RunPlan]]:
+def first_of_each_method(flow: Flow, plan: Plan, entropy: int) -> list[tuple[Settings, RunPlan]]:
     """A run for each method and loss of a flow, with what its tasks are told."""
-    found: dict[tuple[str, str], tuple[tasks.Settings, RunPlan]] = {}
+    found: dict[tuple[str, str], tuple[Settings, RunPlan]] = {}
     for one in plan.runs:
         key = (one.run.anonymize.algorithm, one.run.anonymize.loss)
         found.setdefault(key, (settings_of(flow, one.run, entropy), one))
     return list(found.values())
 
 
-def settings_of(flow: Flow, run: Run, entropy: int) -> tasks.Settings:
+def settings_of(flow: Flow, run: Run, entropy: int) -> Settings:
     """What a run does with each of its partitions."""
     spec = run.anonymize
-    return tasks.Settings(
+    return Settings(
         run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy, spec.boundaries
     )

@@ -98,7 +98,7 @@ class RunResult:
         """Checks passed, of all: ``2/2``; or ``infeasible``."""
         if self.problem is not None:
             return "infeasible"
-        return f"{sum(finding.holds for finding in self.findings)}/{len(self.findings)}"
+        return f"{sum(bool(finding.holds) for finding in self.findings)}/{len(self.findings)}"
 
     def row(self) -> dict[str, Any]:
         """The run as a row of the table of runs."""

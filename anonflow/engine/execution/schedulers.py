@@ -1,4 +1,4 @@
-"""The same graph on threads, on local processes, or on a running cluster; results arrive one by one."""
+"""Tasks on threads, on local processes, or on a running cluster; results arrive one by one."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ import re
 import secrets
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from multiprocessing import resource_tracker
 from typing import Any
 
 from anonflow.engine.execution import tasks
-from anonflow.engine.execution.events import Cancelled, EventStream
-from anonflow.engine.execution.fusing import batched, fused, is_task
+from anonflow.engine.execution.events import EventStream
+from anonflow.engine.execution.tasks import Failed
+from anonflow.engine.execution.trust import guarded, security_of
 from anonflow.engine.flows.spec import SCHEDULER
-from anonflow.errors import AnonflowError
+from anonflow.errors import BUG, AnonflowError
 
-__all__ = ["Crew", "is_scheduler", "stream"]
+__all__ = ["Call", "Executor", "is_scheduler", "raised"]
 
 READY = 180
 """Seconds that worker processes have to start and import the package."""
@@ -29,25 +33,22 @@ CONNECT = 10
 """Seconds that a running cluster has to answer."""
 
 TOGETHER = "7d"
-"""Flows that share a cluster take turns, partition by partition; otherwise all of the first come first."""
+"""Flows that share a cluster take turns, task by task; otherwise all of the first come first."""
 
 AHEAD = 4
-"""Tasks that each worker is given before it is known how long they take."""
+"""Tasks that each worker is given ahead of what it works on: nothing more is handed out before some are answered."""
 
 BRIEF = 0.2
-"""Seconds that tasks may take that are sent together."""
+"""Seconds that calls may take that are sent together."""
 
 TOGETHER_MOST = 64
-"""Tasks that are sent together, at most."""
+"""Calls that are sent together, at most."""
 
 LOST = 1
-"""A partition may take so many local workers down with it; after one more it is tried alone."""
+"""A task may take so many local workers down with it; after one more it is tried alone."""
 
 TRIED = 3
-"""When so many partitions were given up that had been tried alone, no more are tried: the workers are too small."""
-
-Put = Callable[[tuple[str, Any]], None]
-Job = tuple[Mapping[str, Any], tuple[str, ...]]
+"""When so many tasks were given up that had been tried alone, no more are tried: the workers are too small."""
 
 
 def is_scheduler(name: str) -> bool:
@@ -55,42 +56,82 @@ def is_scheduler(name: str) -> bool:
     return re.fullmatch(SCHEDULER, name) is not None
 
 
-def stream(
-    graph: Mapping[str, Any],
-    leaves: Sequence[str],
-    scheduler: str,
-    workers: int | None,
-    events: EventStream,
-    memory: int | None = None,
-) -> Iterator[tuple[str, Any]]:
-    """Compute one graph and give its results as they arrive, in any order.
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A function and its arguments, which the scheduler neither looks into nor logs: the seed is among them.
 
-    Parameters
+    Attributes
     ----------
-    graph : mapping
-    leaves : sequence of str
-        Keys of the results.
-    scheduler, workers, events, memory
-        As :class:`Crew` takes them.
-
-    Yields
-    ------
-    (str, object)
-        Key and result.
-
-    Raises
-    ------
-    Cancelled
-        If the run was cancelled.
-    AnonflowError
-        If workers cannot be had, the cluster is lost, or a partition ends one worker after another.
+    function : callable
+        Of a module, so that any worker process can import it.
+    arguments : tuple
+    label : str
+        The steps that it does, as Dask's own dashboard shows them: words with dashes.
+    key : object
+        What it is to who sent it; it does not travel.
     """
-    with Crew(scheduler, workers, events, memory) as crew:
-        yield from crew.stream(graph, leaves)
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = field(repr=False)
+    label: str = "task"
+    key: Any = field(default=None, repr=False)
+
+    def __call__(self, *shared: Any) -> Any:
+        """Do it; what goes wrong is the result."""
+        try:
+            return self.function(*shared, *self.arguments)
+        except AnonflowError as error:
+            return Failed(error, error.message)
+        except OSError as error:
+            why = f"pieces of the table cannot be put aside: {error.strerror or type(error).__name__}"
+            return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
+        except Exception as error:
+            return tasks.bug(error)
+
+    def done(self, *shared: Any) -> Any:
+        """Do it here.
+
+        Raises
+        ------
+        AnonflowError
+            If it fails.
+        """
+        result = self(*shared)
+        if isinstance(result, Failed):
+            raise raised(result, self.function.__name__.replace("_", " "))
+        return result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Call, (self.function, self.arguments, self.label)
 
 
-class Crew:
-    """Workers that compute one graph after another.
+@dataclass(eq=False)
+class _Group:
+    """Small calls that are sent, and answered, together.
+
+    Once they are answered it is empty: Dask's client remembers for long what it was given.
+    """
+
+    calls: tuple[Call, ...]
+
+    def __call__(self, *shared: Any) -> tuple[float, list[Any]]:
+        """Seconds, and the results."""
+        begin = time.perf_counter()
+        results = [call(*shared) for call in self.calls]
+        return time.perf_counter() - begin, results
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """Calls, how many they are if that is known, and what all of them are given first."""
+
+    calls: Iterable[Call]
+    count: int | None
+    shared: tuple[Any, ...]
+
+
+class Executor:
+    """Workers that do one stream of calls after another.
 
     Parameters
     ----------
@@ -105,8 +146,9 @@ class Crew:
 
     Notes
     -----
-    Nothing starts before the first graph that has leaves. The workers belong to a thread of their own, which
-    computes one graph at a time and ends with the crew.
+    Nothing starts before the first call. The workers belong to a thread of their own, which does one stream at a time
+    and ends with the executor. What is under way is bounded: calls are made when there is room for them, and there is
+    room when results have been taken.
     """
 
     def __init__(
@@ -116,13 +158,13 @@ class Crew:
         self._count = workers or os.cpu_count() or 1
         self._events = events
         self._memory = memory
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._arrived: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[tuple[Call | None, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._left = 0
+        self._busy = False
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> Executor:
         return self
 
     def __exit__(self, *rest: object) -> None:
@@ -131,47 +173,82 @@ class Crew:
         if self._thread is not None:
             # processes must be gone before we are; a running kernel on a thread cannot be stopped, so is not
             # waited for when something went wrong
-            self._thread.join(timeout=2.0 if self._scheduler == "threads" and self._left else None)
+            self._thread.join(timeout=2.0 if self._scheduler == "threads" and self._busy else None)
 
-    def stream(self, graph: Mapping[str, Any], leaves: Sequence[str]) -> Iterator[tuple[str, Any]]:
-        """Compute a graph and give its results as they arrive, in any order.
+    def stream(
+        self, calls: Iterable[Call], *shared: Any, count: int | None = None
+    ) -> Iterator[tuple[Call, Any]]:
+        """Do calls and give their results as they arrive, in any order.
 
         Parameters
         ----------
-        graph : mapping
-        leaves : sequence of str
-            Keys of the results.
+        calls : iterable of Call
+            Made one by one, in a thread of the executor's, when there is room.
+        *shared
+            What each of them is given before its own arguments; sent to a worker once.
+        count : int, optional
+            How many there are.
 
         Yields
         ------
-        (str, object)
-            Key and result.
+        (Call, object)
+            The call and its result: :class:`~anonflow.engine.execution.tasks.Failed` if it has none.
 
         Raises
         ------
         Cancelled
             If the run was cancelled.
         AnonflowError
-            If workers cannot be had, the cluster is lost, or a partition ends one worker after another.
+            If workers cannot be had, or the cluster is lost.
         """
-        if not leaves:
-            return
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="anonflow-scheduler", daemon=True)
             self._thread.start()
-        self._left = len(leaves)
-        self._jobs.put((fused(graph, leaves), tuple(leaves)))
-        while self._left:
+        self._busy = True
+        self._jobs.put(_Job(calls, count, shared))
+        while True:
             try:
-                key, result = self._arrived.get(timeout=0.1)
+                call, result = self._arrived.get(timeout=0.1)
             except queue.Empty:
                 self._events.check()
                 continue
             self._events.check()
-            if not key:
-                raise result
-            self._left -= 1
-            yield key, result
+            if call is None:
+                if result is not None:
+                    raise result
+                break
+            yield call, result
+        self._busy = False
+
+    def all(self, calls: Sequence[Call], *shared: Any) -> list[Any]:
+        """The results of some calls in their order; the first failure ends them.
+
+        Raises
+        ------
+        AnonflowError
+            If one failed.
+        """
+        numbered = [replace(call, key=at) for at, call in enumerate(calls)]
+        found: list[Any] = [None] * len(numbered)
+        for at, result in self.answers(numbered, *shared, count=len(numbered)):
+            found[at] = result
+        return found
+
+    def answers(
+        self, calls: Iterable[Call], *shared: Any, count: int | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """The results of calls whose keys are their numbers, as they arrive; the first failure ends them.
+
+        Raises
+        ------
+        AnonflowError
+            If one failed.
+        """
+        for call, result in self.stream(calls, *shared, count=count):
+            if isinstance(result, Failed):
+                of = "" if count is None else f" of {count}"
+                raise raised(result, f"{call.function.__name__.replace('_', ' ')} {call.key}{of}")
+            yield call.key, result
 
     def _work(self) -> None:
         try:
@@ -182,13 +259,42 @@ class Crew:
             else:
                 self._on_cluster()
         except BaseException as error:
-            self._arrived.put(("", error))
+            self._arrived.put((None, error))
+
+    def _put(self, call: Call, result: Any) -> None:
+        self._arrived.put((call, result))
+
+    def _has_room(self, under_way: int, most: int) -> bool:
+        """Whether another task may be handed out: results that nobody has taken count, too."""
+        return under_way + self._arrived.qsize() < most
 
     def _on_threads(self) -> None:
+        most = AHEAD * self._count
+        under_way = threading.Semaphore(most)
+
+        def work(call: Call, shared: tuple[Any, ...]) -> None:
+            try:
+                if not self._stop.is_set():
+                    self._put(call, call(*shared))
+            except BaseException as error:
+                self._arrived.put((None, error))
+            finally:
+                under_way.release()
+
         pool = ThreadPoolExecutor(self._count, thread_name_prefix="anonflow")
         try:
-            for graph, leaves in iter(self._jobs.get, None):
-                _compute_on(pool, graph, leaves, self._arrived.put, self._stop)
+            for job in iter(self._jobs.get, None):
+                for call in job.calls:
+                    while not (self._has_room(0, most) and under_way.acquire(timeout=0.02)):
+                        if self._stop.wait(0.001):
+                            return
+                    pool.submit(work, call, job.shared)
+                for _ in range(most):  # until all are done
+                    while not under_way.acquire(timeout=0.1):
+                        if self._stop.is_set():
+                            return
+                under_way.release(most)
+                self._arrived.put((None, None))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -203,6 +309,8 @@ class Crew:
         settings = {
             # the whole coded table is one node of the graph, and meant to be
             "distributed.admin.large-graph-warning-threshold": "100GB",
+            # messages hold what tasks are given, and would be kept to be looked at by Dask's developers
+            "distributed.admin.low-level-log-length": 10,
             # what a task holds is not Dask's to write to disk; who was given a limit is ended above it
             "distributed.worker.memory.target": False,
             "distributed.worker.memory.spill": False,
@@ -219,6 +327,7 @@ class Crew:
                 processes=True,
                 dashboard_address="127.0.0.1:0",  # without a host it would answer the whole network
                 silence_logs=logging.CRITICAL,
+                **guarded(),
                 **more,
             ) as cluster,
         ):
@@ -237,7 +346,7 @@ class Crew:
         from distributed import Client
 
         try:
-            client = Client(where, timeout=CONNECT, set_as_default=False)
+            client = Client(where, timeout=CONNECT, set_as_default=False, security=security_of(where))
         except (OSError, TimeoutError, ValueError):
             raise AnonflowError(
                 f"{where}: no scheduler answers there in {CONNECT} seconds; start one with 'dask scheduler', "
@@ -247,138 +356,147 @@ class Crew:
             _must_be_ready(client)
             if client.dashboard_link:
                 self._events.log(f"the cluster's own dashboard: {client.dashboard_link}")
-            for graph, leaves in iter(self._jobs.get, None):
-                _compute(client, where, graph, leaves, self._arrived.put, self._stop)
+            for job in iter(self._jobs.get, None):
+                self._on_client(client, where, job)
+                self._arrived.put((None, None))
 
+    def _on_client(self, client: Any, where: Any, job: _Job) -> None:
+        """Send calls to a cluster, and put down each result when it is there.
 
-def _compute_on(
-    pool: ThreadPoolExecutor, graph: Mapping[str, Any], leaves: Sequence[str], put: Put, stop: threading.Event
-) -> None:
-    """Compute a graph on threads and put down each result when it is there."""
-    from dask.callbacks import Callback
-    from dask.threaded import get
+        What waits on a worker that ends is blamed for it as well as what ran there. So a call that lost too many
+        workers is tried once more with nothing beside it, and given up only if it then ends them again.
+        """
+        # the task that hands it on has it: it is made again where it was lost with its worker
+        shared = [
+            client.submit(_Held(one), key=f"shared-{number}-{secrets.token_hex(4)}")
+            for number, one in enumerate(job.shared)
+        ]
+        given_up = 0
+        for call in list(self._gather(client, where, job.calls, shared, job.count)):
+            if given_up == TRIED:
+                self._put(call, tasks.given_up(alone=False))
+            elif list(self._gather(client, where, (call,), shared, 1)):
+                self._put(call, tasks.given_up(alone=True))
+                given_up += 1
 
-    wanted = set(leaves)
+    def _gather(
+        self, client: Any, where: Any, calls: Iterable[Call], shared: list[Any], count: int | None
+    ) -> Iterator[Call]:
+        """Do calls; those that have no result because workers ended are given back, one after another.
 
-    def finished(key: str, result: Any, *rest: Any) -> None:
-        if stop.is_set():
-            raise Cancelled("cancelled")
-        if key in wanted:
-            put((key, result))
+        A few go alone first. How long they take says how many of the others are sent, and answered, together.
+        """
+        from concurrent.futures import CancelledError
 
-    get(dict(graph), list(leaves), pool=pool, callbacks=[Callback(posttask=finished)._callback])
+        from distributed.comm import CommClosedError
 
-
-def _compute(
-    client: Any, where: Any, graph: Mapping[str, Any], leaves: Sequence[str], put: Put, stop: threading.Event
-) -> None:
-    """Send a graph to a cluster and put down each result when it is there.
-
-    What waits on a worker that ends is blamed for it as well as what ran there. So a partition that lost too many
-    workers is tried once more with nothing beside it, and given up only if it then ends them again.
-    """
-    given_up = 0
-    for name in list(_gather(client, where, graph, leaves, put, stop)):
-        if given_up == TRIED:
-            put((name, tasks.given_up(alone=False)))
-        elif list(_gather(client, where, graph, (name,), put, stop)):
-            put((name, tasks.given_up(alone=True)))
-            given_up += 1
-
-
-def _gather(
-    client: Any, where: Any, graph: Mapping[str, Any], leaves: Sequence[str], put: Put, stop: threading.Event
-) -> Iterator[str]:
-    """Compute a graph; the names of the results that it does not have because workers ended, one after another.
-
-    A few tasks go first. How long they take says how many of the others are sent, and answered, together.
-    """
-    from concurrent.futures import CancelledError
-
-    from distributed.comm import CommClosedError
-    from distributed.scheduler import KilledWorker
-
-    workers = max(1, sum(client.nthreads().values()))
-    rest = list(leaves)
-    first, rest = rest[: AHEAD * workers], rest[AHEAD * workers :]
-    sent = _Sent(client, graph)
-    sent.send([(name,) for name in first])
-    took: list[float] = []
-    while sent.left or rest:
-        if stop.is_set():
-            client.cancel(sent.futures, force=True)
-            return
-        if client.status not in ("running", "connecting"):
-            raise _lost(where)
-        if rest and (len(took) >= 2 * workers or not sent.left):
-            most = max(1, min(TOGETHER_MOST, len(rest) // (AHEAD * workers)))
-            size = max(1, min(most, int(BRIEF / max(min(took, default=BRIEF), 1e-6))))
-            sent.send([tuple(rest[at : at + size]) for at in range(0, len(rest), size)])
-            rest = []
-        if not sent.waiting.has_ready():
-            stop.wait(0.02)
-            continue
-        sent.left -= 1
-        try:
-            future, result = next(sent.waiting)
-            if future.status == "error":
-                future.result(timeout=READY)
-        except KilledWorker:
-            yield from sent.names[future.key]
-            continue
-        except (CancelledError, CommClosedError, TimeoutError, OSError):
-            raise _lost(where) from None
-        if isinstance(result, CancelledError):
-            raise _lost(where)
-        seconds, results = result
-        names = sent.names[future.key]
-        took.append(seconds / len(names))
-        for each in zip(names, results, strict=True):
-            put(each)
-        future.release()
+        workers = max(1, sum(client.nthreads().values()))
+        sent = _Sent(client, shared)
+        coming, exhausted, left = iter(calls), False, count
+        fastest, answered = BRIEF, 0
+        while True:
+            if self._stop.is_set():
+                sent.cancel()
+                return
+            if client.status not in ("running", "connecting"):
+                raise _lost(where)
+            while not exhausted and self._has_room(len(sent), AHEAD * workers):
+                size = 1
+                if answered >= 2 * workers:
+                    most = TOGETHER_MOST if left is None else left // (AHEAD * workers)
+                    size = max(1, min(TOGETHER_MOST, most, int(BRIEF / max(fastest, 1e-6))))
+                group = tuple(islice(coming, size))
+                if not group:
+                    exhausted = True
+                    break
+                left = None if left is None else left - len(group)
+                sent.send(group)
+            if exhausted and not len(sent):
+                return
+            if not sent.has_ready():
+                self._stop.wait(0.005)
+                continue
+            try:
+                group, result = sent.take()
+            except (CancelledError, CommClosedError, TimeoutError, OSError):
+                raise _lost(where) from None
+            if isinstance(result, CancelledError):
+                raise _lost(where)
+            if result is None:
+                yield from group
+                continue
+            seconds, results = result
+            fastest = min(fastest, seconds / len(group))
+            answered += 1
+            for call, each in zip(group, results, strict=True):
+                self._put(call, each)
 
 
 class _Sent:
     """What a cluster was given to do, and has not answered yet."""
 
-    def __init__(self, client: Any, graph: Mapping[str, Any]) -> None:
+    def __init__(self, client: Any, shared: list[Any]) -> None:
         from distributed import as_completed
 
         self._client = client
-        self._graph = graph
-        self.waiting = as_completed([], loop=client.loop, with_results=True, raise_errors=False)
-        self.futures: list[Any] = []
-        self.names: dict[str, tuple[str, ...]] = {}
-        self.left = 0
+        self._shared = shared
+        self._waiting = as_completed([], loop=client.loop, with_results=True, raise_errors=False)
+        self._futures: dict[str, tuple[Any, _Group]] = {}
 
-    def send(self, groups: Sequence[tuple[str, ...]]) -> None:
-        """Send tasks, those of a group as one."""
-        # names of an earlier run of the same flow may still be known to a cluster that others use, too
-        mark = secrets.token_hex(4)
-        batches = {f"batch-{number}": batched(self._graph, group) for number, group in enumerate(groups)}
-        own = _renamed(fused({**self._graph, **batches}, tuple(batches)), mark)
-        keys = [_own(name, mark) for name in batches]
-        futures = self._client.get(own, keys, sync=False, fifo_timeout=TOGETHER)
-        self.names |= {future.key: group for future, group in zip(futures, groups, strict=True)}
-        self.futures += futures
-        self.left += len(futures)
-        self.waiting.update(futures)
+    def __len__(self) -> int:
+        return len(self._futures)
+
+    def send(self, group: tuple[Call, ...]) -> None:
+        """Send calls as one task. Its name is one that no other flow on the cluster has, and its label the steps."""
+        key = f"{group[0].label}-{secrets.randbits(64)}"
+        sent = _Group(group)
+        future = self._client.submit(sent, *self._shared, key=key, pure=False, fifo_timeout=TOGETHER)
+        self._futures[key] = future, sent
+        self._waiting.add(future)
+
+    def has_ready(self) -> bool:
+        """Whether there is an answer."""
+        return bool(self._waiting.has_ready())
+
+    def take(self) -> tuple[tuple[Call, ...], Any]:
+        """Calls, and their seconds and results; None if the workers that they were given to ended."""
+        from distributed.scheduler import KilledWorker
+
+        future, result = next(self._waiting)
+        _, sent = self._futures.pop(future.key)
+        group, sent.calls = sent.calls, ()
+        if future.status == "error":
+            try:
+                future.result(timeout=READY)
+            except KilledWorker:
+                return group, None
+        future.release()
+        return group, result
+
+    def cancel(self) -> None:
+        """Ask for nothing more."""
+        self._client.cancel([future for future, _ in self._futures.values()], force=True)
 
 
-def _own(name: str, mark: str) -> str:
-    return f"{mark}-{name}"
+class _Held:
+    """Something that is handed on as it is: a value as a task, which can be done again where it was lost."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __call__(self) -> Any:
+        return self._value
 
 
-def _renamed(graph: Mapping[str, Any], mark: str) -> dict[str, Any]:
-    """The same graph under names that no other run has."""
-
-    def told(part: Any) -> Any:
-        return _own(part, mark) if isinstance(part, str) and part in graph else part
-
-    return {
-        _own(name, mark): tuple(told(part) for part in task) if is_task(task) else task
-        for name, task in graph.items()
-    }
+def raised(failed: Failed, where: str) -> AnonflowError:
+    """The error of a task; it says which task, where that is not the user's doing."""
+    if failed.error is not None and type(failed.error) is not AnonflowError:
+        return failed.error
+    if failed.error is not None:
+        return AnonflowError(f"{where}: {failed.error.message}")
+    error = AnonflowError(f"{where}: {failed.message}; {BUG}")
+    error.add_note(failed.trace)
+    return error
 
 
 def _lost(where: Any) -> AnonflowError:

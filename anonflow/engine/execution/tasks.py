@@ -6,22 +6,22 @@ import resource
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from anonflow import loss
 from anonflow.algorithms.anonymize import partition_rng, solve, within
 from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.errors import AnonflowError, unforeseen
-from anonflow.table import Records, Table
+from anonflow.table import Column, Records, Schema, Table
 
 __all__ = [
     "OF_THE_WHOLE",
@@ -32,16 +32,15 @@ __all__ = [
     "Settings",
     "bug",
     "check",
-    "finish",
     "given_up",
     "match",
     "measure",
-    "part",
     "peak_memory",
     "ready",
+    "solve_partition",
 ]
 
-OF_THE_WHOLE = (*DIVERSITY, "pattern", "boundary")
+OF_THE_WHOLE = tuple(name for name, criterion in CRITERIA.items() if not criterion.adds_up)
 """Criteria that are checked on the whole release, not partition by partition."""
 
 
@@ -120,12 +119,21 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class PartitionResult:
-    """All that is known of a partition of a run, and the most bytes that its worker has used so far."""
+    """All that is known of a partition of a run.
 
-    matched: Matched | Failed
-    findings: tuple[Finding, ...] = ()
-    measured: Measured | None = None
-    memory: int = 0
+    Attributes
+    ----------
+    matched : Matched
+    findings : tuple of Finding
+    measured : Measured
+    seconds : dict
+        Step -> how long it took here; nothing for what an earlier run left.
+    """
+
+    matched: Matched
+    findings: tuple[Finding, ...]
+    measured: Measured
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def ready() -> bool:
@@ -133,9 +141,38 @@ def ready() -> bool:
     return True
 
 
-def part(records: Records, order: np.ndarray, start: int, stop: int) -> Records:
-    """The records of a partition."""
-    return records.take(order[start:stop])
+def solve_partition(settings: Settings, records: Records, partition: int) -> PartitionResult | Failed:
+    """Match, verify and measure a partition.
+
+    Parameters
+    ----------
+    settings : Settings
+    records : Records
+        The partition's.
+    partition : int
+        Its number.
+
+    Returns
+    -------
+    PartitionResult or Failed
+        What goes wrong is the result.
+    """
+    seconds: dict[str, float] = {}
+
+    def timed(step: str, work: Callable[[], Any]) -> Any:
+        begin = time.perf_counter()
+        result = work()
+        seconds[step] = time.perf_counter() - begin
+        return result
+
+    matched = timed("match", lambda: match(settings, records, partition))
+    if isinstance(matched, Failed):
+        return matched
+    findings = timed("verify", lambda: check(settings, records, matched))
+    if isinstance(findings, Failed):
+        return findings
+    measured = timed("measure", lambda: measure(records, matched))
+    return measured if isinstance(measured, Failed) else PartitionResult(matched, findings, measured, seconds)
 
 
 def match(settings: Settings, records: Records, partition: int) -> Matched | Failed:
@@ -163,15 +200,13 @@ def match(settings: Settings, records: Records, partition: int) -> Matched | Fai
     return Matched(outcome, time.perf_counter() - start)
 
 
-def check(settings: Settings, records: Records, matched: Matched | Failed) -> tuple[Finding, ...] | Failed:
+def check(settings: Settings, records: Records, matched: Matched) -> tuple[Finding, ...] | Failed:
     """Verify a partition: what holds in every partition holds in the table.
 
     Notes
     -----
     What goes wrong is the result.
     """
-    if isinstance(matched, Failed):
-        return ()
     # a method may say that what it was asked for changes its promise
     promised = algorithm_named(settings.algorithm).guarantee
     guarantee = str(matched.outcome.facts.get("guarantee") or promised)
@@ -188,15 +223,13 @@ def check(settings: Settings, records: Records, matched: Matched | Failed) -> tu
         return bug(error)
 
 
-def measure(records: Records, matched: Matched | Failed) -> Measured | Failed | None:
+def measure(records: Records, matched: Matched) -> Measured | Failed:
     """Add up the information loss of a partition.
 
     Notes
     -----
     What goes wrong is the result.
     """
-    if isinstance(matched, Failed):
-        return None
     try:
         made = matched.outcome.generalization.with_suppressed(matched.outcome.suppressed)
         costs = loss.cell_costs(made, "ncp").sum(axis=1)
@@ -211,18 +244,6 @@ def measure(records: Records, matched: Matched | Failed) -> Measured | Failed | 
         return Measured(records.n, costs, exact.sum(axis=1), (whole & ~exact).sum(axis=1))
     except Exception as error:
         return bug(error)
-
-
-def finish(
-    matched: Matched | Failed, findings: tuple[Finding, ...] | Failed, measured: Measured | Failed | None
-) -> PartitionResult:
-    """Put a partition's answers together."""
-    for one in (matched, findings, measured):
-        if isinstance(one, Failed):
-            return PartitionResult(one)
-    assert not isinstance(findings, Failed)
-    assert not isinstance(measured, Failed)
-    return PartitionResult(matched, findings, measured, peak_memory())
 
 
 def peak_memory() -> int:
@@ -243,14 +264,12 @@ class _Subject:
 
 def _bare_table(records: Records) -> Table:
     """A table of quasi-identifiers only: all that a partition's task has."""
-    table = object.__new__(Table)
-    table.frame = pd.DataFrame(index=pd.RangeIndex(records.n))
-    table.records = records
-    return table
+    roles = {domain.column: Column(domain.column, "quasi-identifier") for domain in records.domains}
+    return Table.coded(records, Schema(roles), (), {})
 
 
-def given_up(alone: bool) -> PartitionResult:
-    """What is known of a partition whose workers ended one after another.
+def given_up(alone: bool) -> Failed:
+    """What is known of a task whose workers ended one after another.
 
     Parameters
     ----------
@@ -261,7 +280,7 @@ def given_up(alone: bool) -> PartitionResult:
         why = "ended every worker that it was given to, for want of memory in all likelihood"
     else:
         why = "was given to workers that ended, and is not tried again, since others end them even alone"
-    return PartitionResult(Failed(AnonflowError(f"{why}; {_SMALLER}"), why))
+    return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)
 
 
 _SMALLER = "use smaller partitions or pieces, fewer workers, or workers with more memory"

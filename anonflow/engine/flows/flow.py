@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from anonflow.engine.flows.spec import AnonymizeSpec, FlowSpec, PartitionSpec
+from anonflow.algorithms.anonymize import check_size
+from anonflow.algorithms.budget import check_budget
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.engine.flows.spec import (
+    VERSION,
+    AnonymizeSpec,
+    FlowSpec,
+    PartitionSpec,
+    SourceSpec,
+    StepsSpec,
+    TableSpec,
+)
+from anonflow.errors import ParameterError
+from anonflow.loss import measure_named
 from anonflow.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -73,6 +87,92 @@ class Flow:
     published: Run | None
     table: Table | None = None
     digest: bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def for_table(
+        cls,
+        table: Table,
+        algorithms: Sequence[str],
+        k: Sequence[int],
+        *,
+        partition_size: int | str | None = None,
+        budget: float | None = None,
+        order: Literal["lexicographic", "input", "random"] = "lexicographic",
+        loss: str = "ncp",
+        boundaries: bool = True,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+        verify: Sequence[Any] = ("covers", "guarantee"),
+        measure: Sequence[str] = ("gcp", "usefulness"),
+        name: str = "comparison",
+    ) -> Flow:
+        """A flow over a table in memory, with a run for every method and k; it publishes nothing.
+
+        Parameters
+        ----------
+        table : Table
+        algorithms : sequence of str
+            Names of :func:`anonflow.algorithms`.
+        k : sequence of int
+        partition_size : int or "auto", optional
+            Records in a partition, at least k of them; the whole table without it; the largest that fit the `budget`
+            with ``"auto"``.
+        budget : float, optional
+            Seconds for each run, with ``"auto"``.
+        order : {"lexicographic", "input", "random"}, optional
+        loss : str, optional
+        boundaries : bool, optional
+        options : mapping, optional
+            Algorithm -> its own options.
+        verify, measure : sequence, optional
+            As the steps of a flow name them.
+        name : str, optional
+
+        Returns
+        -------
+        Flow
+
+        Raises
+        ------
+        ParameterError
+            If a name, a k, the partition size, the budget or an option is none.
+        """
+        check_budget(partition_size, budget)
+        size: int | Literal["auto"] | None = (
+            "auto" if isinstance(partition_size, str) else check_size(partition_size)
+        )
+        given = dict(options or {})
+        for method in given:
+            algorithm_named(method)
+        runs = []
+        for number, (algorithm, many) in enumerate(itertools.product(algorithms, k)):
+            algorithm_named(algorithm).check_options(given.get(algorithm, {}))
+            cut = max(size, many) if isinstance(size, int) else size
+            settings = AnonymizeSpec(
+                algorithm=algorithm,
+                k=many,
+                loss=measure_named(loss),
+                boundaries=boundaries,
+                **given.get(algorithm, {}),
+            )
+            runs.append(
+                Run(
+                    number,
+                    f"{algorithm} k={many}",
+                    settings,
+                    PartitionSpec(order=order, size=cut, budget=budget),
+                )
+            )
+        if not runs:
+            raise ParameterError("a flow needs a method and a k")
+        roles = {column: {"role": table.schema[column].role} for column in table.schema.columns}
+        spec = FlowSpec(
+            flow=name,
+            version=VERSION,
+            table=TableSpec(source=SourceSpec(), columns=roles),
+            partition=runs[0].partition,
+            steps=StepsSpec(anonymize=runs[0].anonymize, verify=tuple(verify), measure=tuple(measure)),
+        )
+        return cls(name, Path(), None, spec, table.schema, tuple(runs), None, table)
 
     @property
     def owner_folder(self) -> Path:

@@ -5,19 +5,19 @@ It says what :mod:`anonflow.engine.flows.spec` says. The loader checks more: nam
 
 from __future__ import annotations
 
-import ast
-import inspect
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from anonflow import datasets, utility
+from anonflow import datasets, loss, utility
+from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.request import CRITERIA
+from anonflow.criteria.registry import CRITERIA
 from anonflow.engine.flows import spec
-from anonflow.loss import measure_named
+from anonflow.option import Option, options_of
 from anonflow.risk import ATTACKERS
-from anonflow.table.schema import KINDS, ROLES
+from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
-__all__ = ["flow_schema"]
+__all__ = ["flow_schema", "words_of"]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -32,60 +32,110 @@ def flow_schema() -> dict[str, Any]:
     """
     made = spec.FlowSpec.model_json_schema()
     parts = made["$defs"]
-    for name, model in vars(spec).items():
-        if inspect.isclass(model) and name in parts:
-            parts[name].pop("title", None)
-            for key, text in _told(model).items():
-                parts[name].get("properties", {}).get(key, {})["description"] = text
-    for key, text in _told(spec.FlowSpec).items():
-        made["properties"][key]["description"] = text
-    del parts["StepsSpec"]
-    made["properties"]["steps"] = _steps()
+    for part in parts.values():
+        part.pop("title", None)
+        for entry in part["properties"].values():
+            if "description" in entry:  # lines of the source are no lines here
+                entry["description"] = " ".join(entry["description"].split())
+    made["properties"]["steps"] = _steps(parts.pop("StepsSpec")["properties"])
     parts["TableSpec"]["properties"]["columns"] = _columns()
-    parts["PartitionSpec"]["properties"]["size"] = {
-        "description": _told(spec.PartitionSpec)["size"],
-        "anyOf": [{"type": "integer", "minimum": 2}, {"const": "auto"}, {"type": "null"}],
-    }
-    parts["SourceSpec"]["properties"]["pieces"] = {
-        "description": _told(spec.SourceSpec)["pieces"],
-        "anyOf": [{"type": "boolean"}, {"type": "integer", "minimum": 2}, {"type": "null"}],
-    }
-    parts["SourceSpec"]["properties"]["dataset"] = {
-        "anyOf": [{"enum": list(datasets.names())}, {"type": "null"}],
-        "description": _told(spec.SourceSpec)["dataset"],
-    }
-    anonymize = parts["AnonymizeSpec"]["properties"]
-    anonymize["algorithm"] = {"enum": list(REGISTRY), "description": anonymize["algorithm"]["description"]}
-    anonymize["loss"] = {"enum": _losses(), "default": "ncp", "description": anonymize["loss"]["description"]}
-    for method in REGISTRY.values():
-        for option in method.options:
-            anonymize.setdefault(option, {"description": f"An option of {method.name}."})
-            anonymize.setdefault(option.replace("_", "-"), anonymize[option])
-    anonymize["options"] = {
+    _put(parts["PartitionSpec"], "size", anyOf=[{"type": "integer", "minimum": 2}, {"const": "auto"}, _NULL])
+    source = parts["SourceSpec"]
+    _put(source, "pieces", anyOf=[{"type": "boolean"}, {"type": "integer", "minimum": 2}, _NULL])
+    _put(source, "dataset", anyOf=[{"enum": list(datasets.names())}, _NULL])
+    for name in datasets.names():
+        for option in datasets.declared(name).values():
+            if option.choices and option.name in source["properties"]:
+                _put(source, option.name, anyOf=[{"enum": list(option.choices)}, _NULL])
+    anonymize = parts["AnonymizeSpec"]
+    _put(anonymize, "algorithm", enum=list(REGISTRY))
+    _put(anonymize, "loss", enum=list(loss.names()), default="ncp")
+    for name, entry in _options().items():
+        anonymize["properties"].setdefault(name, entry)
+        anonymize["properties"].setdefault(name.replace("_", "-"), entry)
+    anonymize["properties"]["options"] = {
         "description": "Algorithm -> options that go for it alone, in a matrix of algorithms.",
         "type": "object",
-        "propertyNames": {"enum": list(REGISTRY)},
-        "additionalProperties": {"type": "object"},
+        "additionalProperties": False,
+        "properties": {name: _of_method(method) for name, method in REGISTRY.items()},
     }
+    swept = [f"anonymize.{name}" for name in anonymize["properties"] if name != "options"]
+    swept += [f"partition.{name}" for name in parts["PartitionSpec"]["properties"]]
+    made["properties"]["matrix"]["propertyNames"] = {"enum": swept}
     # what can be swept is given by the matrix instead
-    parts["AnonymizeSpec"].pop("required", None)
+    anonymize.pop("required", None)
     return {**made, "$schema": DIALECT, "title": "anonflow flow", "description": "A flow of anonflow."}
 
 
-def _steps() -> dict[str, Any]:
-    named = {"type": "object", "minProperties": 1}
-    lists = {
-        "verify": ["guarantee", *CRITERIA],
-        "attack": list(ATTACKERS),
-        "measure": list(utility.measure_names()),
+_NULL = {"type": "null"}
+
+
+def _put(part: dict[str, Any], key: str, **said: Any) -> None:
+    """Say of a key what pydantic cannot; what it means stays."""
+    part["properties"][key] = {"description": part["properties"][key]["description"], **said}
+
+
+def _value(option: Option) -> dict[str, Any]:
+    """What an option may be."""
+    if option.kind is None:
+        return {"anyOf": [{"enum": list(option.words)}, {}]} if option.words else {}
+    bounds = {"minimum": option.least, "maximum": option.most, "exclusiveMaximum": option.below}
+    number: dict[str, Any] = {word: bound for word, bound in bounds.items() if bound is not None}
+    one = {
+        bool: {"type": "boolean"},
+        int: {"type": "integer", **number},
+        float: {"type": "number", **number},
+        str: {"enum": list(option.choices)} if option.choices else {"type": "string"},
+    }[option.kind]
+    return {"anyOf": [one, _NULL]} if option.optional else one
+
+
+def _of_method(method: Algorithm) -> dict[str, Any]:
+    """The options of a method, in both spellings."""
+    entries = {
+        name: {
+            "description": option.sentence or option.label,
+            **_value(option),
+            **({} if option.default is None else {"default": option.default}),
+        }
+        for name, option in method.options.items()
     }
-    told = _told(spec.StepsSpec)
+    spelled = entries | {name.replace("_", "-"): entry for name, entry in entries.items()}
+    return {"type": "object", "additionalProperties": False, "properties": spelled}
+
+
+def _options() -> dict[str, dict[str, Any]]:
+    """Every option that some method has, as any of these methods takes it."""
+    having: dict[str, dict[str, Option]] = {}
+    for method in REGISTRY.values():
+        for name, option in method.options.items():
+            having.setdefault(name, {})[method.name] = option
+    entries = {}
+    for name, options in having.items():
+        values: list[dict[str, Any]] = []
+        for option in options.values():
+            if _value(option) not in values:
+                values.append(_value(option))
+        told = dict.fromkeys(option.sentence or option.label for option in options.values())
+        entries[name] = {
+            "description": f"{' '.join(told)} (an option of {', '.join(options)})",
+            **(values[0] if len(values) == 1 else {"anyOf": values}),
+        }
+    return entries
+
+
+def _steps(told: dict[str, Any]) -> dict[str, Any]:
+    lists: dict[str, dict[str, Mapping[str, Option]]] = {
+        "verify": {"guarantee": {}, **{name: one.options for name, one in CRITERIA.items()}},
+        "attack": {name: options_of(kind, keyword_only=False) for name, kind in ATTACKERS.items()},
+        "measure": {name: one.options for name, one in utility.MEASURES.items()},
+    }
     steps: dict[str, Any] = {
         name: {
             "type": "array",
             "minItems": 1,
-            "description": told[name],
-            "items": {"anyOf": [{"enum": known}, {"type": "string"}, named]},
+            "description": told[name]["description"],
+            "items": {"anyOf": [{"enum": list(known)}, {"type": "string"}, _named(known)]},
         }
         for name, known in lists.items()
     }
@@ -108,6 +158,16 @@ def _steps() -> dict[str, Any]:
     }
 
 
+def _named(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
+    """A mapping of a name to its options, or to the first of them; what goes with what is the loader's."""
+    entries = {}
+    for name, options in known.items():
+        values = {key: _value(option) for key, option in options.items()}
+        forms: list[dict[str, Any]] = [{"type": "object", "properties": values}, _NULL]
+        entries[name] = {"anyOf": [*forms, *list(values.values())[:1]]}
+    return {"type": "object", "minProperties": 1, "properties": entries}
+
+
 def _columns() -> dict[str, Any]:
     entry = {
         "type": "object",
@@ -118,8 +178,10 @@ def _columns() -> dict[str, Any]:
             "kind": {"enum": list(KINDS)},
             "weight": {"type": "number", "exclusiveMinimum": 0},
             "hierarchy": {"type": ["string", "object"]},
-            "boundary": {"type": ["array", "object"]},
-            "missing": {"enum": ["refuse", "suppress", "drop", "value"]},
+            "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
+            "missing": {
+                "enum": list(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules))
+            },
             "max-width": {"type": "number", "exclusiveMinimum": 0},
             "max-set": {"type": "integer", "minimum": 1},
         },
@@ -132,18 +194,16 @@ def _columns() -> dict[str, Any]:
     }
 
 
-def _losses() -> list[str]:
-    known = ("ncp", "gcp", "lm", "entropy", "em", "height", "il", "suppressions")
-    return [name for name in known if measure_named(name)]
-
-
-def _told(model: Any) -> dict[str, str]:
-    """The text under each field of a model."""
-    (body,) = [node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef)]
-    told = {}
-    for field, after in zip(body.body, body.body[1:], strict=False):
-        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
-            continue
-        if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-            told[field.target.id] = " ".join(str(after.value.value).split())
-    return told
+def words_of(schema: Any) -> Iterator[str]:
+    """Every word that a JSON Schema itself says a file may hold: its keys and the values to choose from."""
+    if isinstance(schema, Mapping):
+        yield from schema.get("properties", ())
+        for one in (*schema.get("enum", ()), schema.get("const"), schema.get("default")):
+            if isinstance(one, str):
+                yield one
+        for key, value in schema.items():
+            if key not in ("enum", "const", "default", "description"):
+                yield from words_of(value)
+    elif isinstance(schema, list):
+        for one in schema:
+            yield from words_of(one)

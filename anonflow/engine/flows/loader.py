@@ -10,10 +10,11 @@ from typing import Any
 
 from anonflow import strict_yaml
 from anonflow.engine.flows.flow import OWNER, Flow, Run
-from anonflow.engine.flows.matrix import Combinations
+from anonflow.engine.flows.matrix import Matrix
+from anonflow.engine.flows.sections import Sections
 from anonflow.engine.flows.spec import (
     NAME_PATTERN,
-    DiversifySpec,
+    VERSION,
     DrawSpec,
     FlowSpec,
     PartitionSpec,
@@ -22,6 +23,7 @@ from anonflow.engine.flows.spec import (
     StepsSpec,
     TableSpec,
 )
+from anonflow.engine.flows.steps import Steps
 from anonflow.engine.flows.versions import newest
 from anonflow.errors import FlowError
 
@@ -80,45 +82,66 @@ def flow_from(document: strict_yaml.Document, path: Path | None = None, folder: 
         problems.add((), "a flow is a mapping with flow, version, table and steps", value=True)
         problems.raise_if_any()
     base = folder if folder is not None else path.parent if path is not None else Path()
-    checker = _Checker(data, problems, base.resolve() if path is not None or folder else base)
+    checker = _Checker(Sections(data, problems, base.resolve() if path is not None or folder else base))
     flow = checker.flow(path)
     problems.raise_if_any()
     assert flow is not None
     return replace(flow, digest=document.digest)
 
 
-class _Checker(Combinations):
-    """Looks at a whole flow."""
+class _Checker:
+    """Looks at a whole flow, section by section."""
+
+    def __init__(self, sections: Sections) -> None:
+        self.sections = sections
+        self.data, self.problems, self.folder = sections.data, sections.problems, sections.folder
 
     def flow(self, path: Path | None) -> Flow | None:
+        """The flow, None if it has problems."""
+        sections = self.sections
         self.problems.add_unknown_keys((), self.data, KEYS)
         for key in ("flow", "version", "table", "steps"):
             if key not in self.data:
                 self.problems.add((), f"'{key}' is missing")
-        table = self._model(TableSpec, ("table",))
-        schema = self._schema()
+        table = sections.model(TableSpec, ("table",))
+        schema = sections.schema()
         if table is not None:
-            self._source(table.source)
-        partition = self._model(PartitionSpec, ("partition",), optional=True) or PartitionSpec()
-        run = self._model(RunSpec, ("run",), optional=True) or RunSpec()
-        publish = self._model(PublishSpec, ("publish",), optional=True) or PublishSpec()
-        steps, at = self._steps()
-        diversify = self._diversify(steps, at, schema)
-        matrix = self._matrix()
-        runs = self._runs(steps, at, partition, matrix)
-        self._verify(steps, at, runs)
-        self._measure(steps, at)
-        published = self._published(publish, runs, matrix)
-        drawn = published is not None and ("draw" in steps or publish.table is not None)
-        self._attack(steps, at, drawn or not runs)
+            sections.source(table.source)
+        partition = sections.model(PartitionSpec, ("partition",), optional=True) or PartitionSpec()
+        run = sections.model(RunSpec, ("run",), optional=True) or RunSpec()
+        publish = sections.model(PublishSpec, ("publish",), optional=True) or PublishSpec()
+        steps = Steps(sections)
+        diversify = steps.diversify(schema)
+        matrix = Matrix(sections)
+        runs = matrix.runs(steps, partition)
+        steps.check_verify(list(dict.fromkeys(one.anonymize.algorithm for one in runs)))
+        steps.check_measure()
+        published = self._published(publish, runs, matrix.values)
+        drawn = published is not None and ("draw" in steps.settings or publish.table is not None)
+        steps.check_attack(drawn or not runs)
         self._paths(publish)
+        if "flow" in self.data:
+            self._name_problem()
         if len(self.problems) or table is None or schema is None or not runs:
-            if "flow" in self.data:
-                self._name_problem()
             return None
-        spec = self._spec(table, partition, steps, runs, matrix, publish, run, diversify)
-        if spec is None:
-            return None
+        settings = steps.settings
+        spec = FlowSpec(
+            flow=self.data["flow"],
+            version=VERSION,
+            table=table,
+            partition=partition,
+            steps=StepsSpec(
+                anonymize=runs[0].anonymize,
+                diversify=diversify,
+                draw=DrawSpec() if "draw" in settings else None,
+                verify=tuple(settings.get("verify") or ()),
+                attack=tuple(settings.get("attack") or ()),
+                measure=tuple(settings.get("measure") or ()),
+            ),
+            matrix={key: tuple(values) for key, values in matrix.values.items()} or None,
+            publish=publish,
+            run=run,
+        )
         return Flow(spec.flow, self.folder, path, spec, schema, runs, published)
 
     def _name_problem(self) -> None:
@@ -127,38 +150,6 @@ class _Checker(Combinations):
             self.problems.add(
                 ("flow",), "a flow's name has up to 64 letters, digits, '.', '-' and '_'", value=True
             )
-
-    def _spec(
-        self,
-        table: TableSpec,
-        partition: PartitionSpec,
-        steps: dict[str, Any],
-        runs: tuple[Run, ...],
-        matrix: dict[str, list[Any]],
-        publish: PublishSpec,
-        run: RunSpec,
-        diversify: DiversifySpec | None,
-    ) -> FlowSpec | None:
-        self._name_problem()
-        if len(self.problems):
-            return None
-        return FlowSpec(
-            flow=self.data["flow"],
-            version=1,
-            table=table,
-            partition=partition,
-            steps=StepsSpec(
-                anonymize=runs[0].anonymize,
-                diversify=diversify,
-                draw=DrawSpec() if "draw" in steps else None,
-                verify=tuple(steps.get("verify") or ()),
-                attack=tuple(steps.get("attack") or ()),
-                measure=tuple(steps.get("measure") or ()),
-            ),
-            matrix={key: tuple(values) for key, values in matrix.items()} or None,
-            publish=publish,
-            run=run,
-        )
 
     # ---------------------------------------------------------------------------------- publishing
 
@@ -207,7 +198,7 @@ class _Checker(Combinations):
             if given is None:
                 continue
             place = ("publish", key)
-            if not self._usable(place, given):
+            if not self.sections.usable(place, given):
                 continue
             if Path(given).suffix.lower() not in endings:
                 self.problems.add(place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True)

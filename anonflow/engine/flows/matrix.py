@@ -12,29 +12,39 @@ from anonflow import strict_yaml
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
-from anonflow.engine.flows.references import (
-    attacker_problem,
-    criterion_problem,
-    diversify_problem,
-    measure_problem,
-    method_problems,
-)
-from anonflow.engine.flows.sections import KeyPath, Parts, reworded
-from anonflow.engine.flows.spec import AnonymizeSpec, DiversifySpec, PartitionSpec
-from anonflow.table.schema import Schema
+from anonflow.engine.flows.references import method_problems
+from anonflow.engine.flows.sections import KeyPath, Sections, reworded
+from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
+from anonflow.engine.flows.steps import Steps
 
-__all__ = ["MAX_RUNS", "Combinations"]
+__all__ = ["MAX_RUNS", "Matrix"]
 
 MAX_RUNS = 1000
 """A matrix has at most this many combinations."""
 
 
-class Combinations(Parts):
-    """Lays the matrix over the steps and checks every run."""
+class Matrix:
+    """The matrix of a flow, laid over its step anonymize and its partitions; every run is checked.
 
-    def _matrix(self) -> dict[str, list[Any]]:
-        given = self.data.get("matrix")
-        if "matrix" not in self.data:
+    Parameters
+    ----------
+    sections : Sections
+        Of the flow; problems are noted there.
+
+    Attributes
+    ----------
+    values : dict
+        Parameter -> its values; empty without a matrix, and where it has problems.
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self.sections = sections
+        self.problems = sections.problems
+        self.values = self._read()
+
+    def _read(self) -> dict[str, list[Any]]:
+        given = self.sections.data.get("matrix")
+        if "matrix" not in self.sections.data:
             return {}
         if not isinstance(given, dict) or not given:
             self.problems.add(("matrix",), "'matrix' is a mapping such as {anonymize.k: [5, 10]}", value=True)
@@ -64,17 +74,13 @@ class Combinations(Parts):
             return {}
         return matrix
 
-    def _runs(
-        self,
-        steps: dict[str, Any],
-        at: dict[str, int],
-        partition: PartitionSpec,
-        matrix: dict[str, list[Any]],
-    ) -> tuple[Run, ...]:
-        if "anonymize" not in steps:
+    def runs(self, steps: Steps, partition: PartitionSpec) -> tuple[Run, ...]:
+        """One run for each combination; none if one of them has a problem."""
+        if "anonymize" not in steps.settings:
             return ()
-        home: KeyPath = ("steps", at["anonymize"], "anonymize")
-        base = steps["anonymize"]
+        matrix = self.values
+        home = steps.place("anonymize")
+        base = steps.settings["anonymize"]
         if not isinstance(base, dict):
             self.problems.add(home, "'anonymize' needs settings such as {algorithm: greedy, k: 10}")
             return ()
@@ -195,53 +201,6 @@ class Combinations(Parts):
                 "'budget' goes with 'size: auto'; leave one of the two out",
             )
         return spec, slices
-
-    def _verify(self, steps: dict[str, Any], at: dict[str, int], runs: tuple[Run, ...]) -> None:
-        methods = list(dict.fromkeys(run.anonymize.algorithm for run in runs)) or [""]
-        for i, criterion in enumerate(steps.get("verify") or ()):
-            for method in methods:
-                text = criterion_problem(criterion, method)
-                if text is not None:
-                    self.problems.add(("steps", at["verify"], "verify", i), text, value=True)
-                    break
-
-    def _diversify(
-        self, steps: dict[str, Any], at: dict[str, int], schema: Schema | None
-    ) -> DiversifySpec | None:
-        if "diversify" not in steps:
-            return None
-        home: KeyPath = ("steps", at["diversify"], "diversify")
-        given = steps["diversify"]
-        if not isinstance(given, dict) or not given:
-            self.problems.add(
-                home, "'diversify' needs settings such as {criterion: l-diversity, l: 2}", value=True
-            )
-            return None
-        spec = self._model(DiversifySpec, home, data=given)
-        if spec is None:
-            return None
-        assert isinstance(spec, DiversifySpec)
-        key, text = diversify_problem(spec.criterion, spec.settings, schema)
-        if text is not None:
-            self.problems.add((*home, key) if key in given else home, text, value=key in given)
-        return spec
-
-    def _attack(self, steps: dict[str, Any], at: dict[str, int], draws: bool) -> None:
-        if "attack" in steps and not draws:
-            self.problems.add(
-                ("steps", at["attack"], "attack"),
-                "there is no release to attack: add '- draw: {}', and with a matrix pick a run to publish",
-            )
-        for i, attacker in enumerate(steps.get("attack") or ()):
-            text = attacker_problem(attacker)
-            if text is not None:
-                self.problems.add(("steps", at["attack"], "attack", i), text, value=True)
-
-    def _measure(self, steps: dict[str, Any], at: dict[str, int]) -> None:
-        for i, measure in enumerate(steps.get("measure") or ()):
-            text = measure_problem(measure)
-            if text is not None:
-                self.problems.add(("steps", at["measure"], "measure", i), text, value=True)
 
 
 def _method_problems(settings: Mapping[str, Any], spec: AnonymizeSpec | None) -> list[tuple[str, str]]:

@@ -10,7 +10,8 @@ from typing import Any
 from anonflow import datasets, loss, risk, strict_yaml, utility
 from anonflow.algorithms.diversity.target import DIVERSITIES, check_parameters, sensitive_column
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.criteria.request import CRITERIA, read_criteria
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.schema import Schema
@@ -26,6 +27,13 @@ __all__ = [
 ]
 
 
+_IN_PYTHON = {
+    "simulator": "af.attack(table, release, risk.Simulator(anonymization=...))",
+    "intersection": "af.attack(table, release, earlier=[...])",
+}
+"""Attackers that need more than a flow has."""
+
+
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is wrong with a method's parameters: (parameter, problem) for each."""
     problems = []
@@ -37,28 +45,13 @@ def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) ->
     if method is None:
         problems.append(("algorithm", strict_yaml.unknown(algorithm, REGISTRY, "algorithm")))
         return problems
-    known = method.options
-    declared = inspect.signature(method.run).parameters
     for name, value in options.items():
-        if name not in known:
-            names = ("algorithm", "k", "loss", *known)
+        if name not in method.options:
+            names = ("algorithm", "k", "loss", *method.options)
             problems.append((name, strict_yaml.unknown(name, names, f"option of {algorithm}")))
-        elif declared[name].annotation in (Any, "Any"):
-            continue  # a default of one kind among others: the method itself looks at the value
-        elif (wanted := _wanted(known[name], value)) is not None:
-            problems.append((name, f"'{name}' of {algorithm} must be {wanted}"))
+        elif (problem := method.options[name].problem(value)) is not None:
+            problems.append((name, f"'{name}' of {algorithm} {problem}"))
     return problems
-
-
-def _wanted(default: Any, value: Any) -> str | None:
-    """What an option with this default must be, if the value is not; None if it is, or may be anything."""
-    if isinstance(default, bool):
-        return None if isinstance(value, bool) else "true or false"
-    if isinstance(default, int | float):
-        return None if isinstance(value, int | float) and not isinstance(value, bool) else "a number"
-    if isinstance(default, str):
-        return None if isinstance(value, str) else "text"
-    return None
 
 
 def criterion_problem(criterion: Any, algorithm: str) -> str | None:
@@ -105,6 +98,9 @@ def attacker_problem(attacker: Any) -> str | None:
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
     if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
         return "'replay' tries seeds on a release in Python: af.attack(table, release, risk.Replayer(...))"
+    for name, how in _IN_PYTHON.items():
+        if attacker == name or (isinstance(attacker, Mapping) and name in attacker):
+            return f"{name!r} is for Python: {how}"
     if attacker == "journalist" or (isinstance(attacker, Mapping) and set(attacker) == {"journalist"}):
         given = attacker["journalist"] if isinstance(attacker, Mapping) else None
         if (

@@ -1,8 +1,7 @@
-"""The parts of a flow file, each as its model; what is wrong with them is noted with its place."""
+"""The sections of a flow file, each as its model; what is wrong with them is noted with its place."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,20 +10,18 @@ from pydantic import BaseModel, ValidationError
 
 from anonflow import strict_yaml
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
-from anonflow.engine.flows.spec import SCHEDULER, DrawSpec, SourceSpec
-from anonflow.errors import AnonflowError
+from anonflow.engine.flows.spec import SCHEDULER, SourceSpec
+from anonflow.errors import AnonflowError, Problem
 from anonflow.table.schema import Schema
 
-__all__ = ["STEPS", "KeyPath", "Parts", "reworded"]
-
-STEPS = ("anonymize", "diversify", "draw", "verify", "attack", "measure")
+__all__ = ["KeyPath", "Sections", "reworded"]
 
 Model = TypeVar("Model", bound=BaseModel)
 KeyPath = tuple[str | int, ...]
 
 
-class Parts:
-    """Reads one part of a flow after the other.
+class Sections:
+    """Reads one section of a flow after the other.
 
     Attributes
     ----------
@@ -41,7 +38,7 @@ class Parts:
         self.problems = problems
         self.folder = folder
 
-    def _model(
+    def model(
         self, model: type[Model], path: KeyPath, optional: bool = False, data: Any = None
     ) -> Model | None:
         """A part of the flow as its model; its problems are noted."""
@@ -80,7 +77,8 @@ class Parts:
         else:
             self.problems.add(at, f"'{at[-1]}' {reworded(kind, error.get('ctx') or {})}", value=True)
 
-    def _schema(self) -> Schema | None:
+    def schema(self) -> Schema | None:
+        """The columns, None if they have problems."""
         data = self.data.get("table")
         columns = data.get("columns") if isinstance(data, dict) else None
         if not isinstance(columns, dict):
@@ -93,8 +91,8 @@ class Parts:
         try:
             schema = Schema(columns, folder=self.folder)
         except AnonflowError as error:
-            for problem in error.problems:
-                self._column_problem(columns, problem)
+            for path, text in error.found or [Problem((), text) for text in error.problems]:
+                self.problems.add(("table", "columns", *path), text)
             return None
         for name, column in schema.columns.items():
             if isinstance(column.hierarchy, str | Mapping):
@@ -105,26 +103,15 @@ class Parts:
                         self.problems.add(("table", "columns", name, "hierarchy"), problem)
         return schema
 
-    def _column_problem(self, columns: dict[str, Any], problem: str) -> None:
-        path: KeyPath = ("table", "columns")
-        for name, entry in columns.items():
-            if problem.startswith(f"column {name!r}: "):
-                path = (*path, name)
-                said = re.search(r"unknown (?:key '(?P<key>[^']*)'|(?P<word>role|kind) )", problem)
-                key = said and (said["key"] or said["word"])
-                if key and isinstance(entry, dict) and key in entry:
-                    path = (*path, key)
-                break
-        self.problems.add(path, problem)
-
-    def _usable(self, path: KeyPath, text: str) -> bool:
+    def usable(self, path: KeyPath, text: str) -> bool:
         """Whether a text can be a path at all."""
         if text and "\0" not in text and len(text) <= 4096:
             return True
         self.problems.add(path, "is no usable path", value=True)
         return False
 
-    def _source(self, source: SourceSpec) -> None:
+    def source(self, source: SourceSpec) -> None:
+        """Check where the table comes from."""
         path: KeyPath = ("table", "source")
         given = [key for key in ("csv", "parquet", "dataset") if getattr(source, key) is not None]
         if len(given) != 1:
@@ -143,7 +130,7 @@ class Parts:
             for key, text in dataset_problems(str(source.dataset), sorted(options)):
                 self.problems.add((*path, key), text, value=True)
             return
-        if not self._usable((*path, form), str(getattr(source, form))):
+        if not self.usable((*path, form), str(getattr(source, form))):
             return
         file = self.folder / str(getattr(source, form))
         if not file.exists():
@@ -151,53 +138,6 @@ class Parts:
         elif not file.is_file() and not (form == "parquet" and file.is_dir()):
             self.problems.add((*path, form), "is no file", value=True)
 
-    def _steps(self) -> tuple[dict[str, Any], dict[str, int]]:
-        """The steps by name, and where in the list each stands."""
-        given = self.data.get("steps")
-        found: dict[str, Any] = {}
-        at: dict[str, int] = {}
-        if "steps" not in self.data:
-            return found, at
-        if not isinstance(given, list) or not given:
-            self.problems.add(("steps",), "'steps' is a list that begins with anonymize", value=True)
-            return found, at
-        for i, step in enumerate(given):
-            path = ("steps", i)
-            if not isinstance(step, dict) or len(step) != 1:
-                self.problems.add(
-                    path, "a step is one name and its settings, such as '- verify: [covers]'", value=True
-                )
-                continue
-            ((name, settings),) = step.items()
-            if name not in STEPS:
-                self.problems.add((*path, name), strict_yaml.unknown(name, STEPS, "step"))
-            elif name in found:
-                self.problems.add((*path, name), f"a second step {name!r}; a flow has one of each")
-            else:
-                found[name], at[name] = settings, i
-        order = [name for name in found if name in ("anonymize", "diversify", "draw")]
-        if "anonymize" not in found:
-            self.problems.add(("steps",), "no step 'anonymize'; it comes first")
-        elif next(iter(found)) != "anonymize":
-            self.problems.add(("steps", at["anonymize"]), "'anonymize' is the first step")
-        elif "diversify" in order and at["diversify"] != 1:
-            self.problems.add(("steps", at["diversify"]), "'diversify' comes right after 'anonymize'")
-        elif "draw" in order and at["draw"] != order.index("draw"):
-            self.problems.add(
-                ("steps", at["draw"]), f"'draw' comes right after '{order[order.index('draw') - 1]}'"
-            )
-        if found.get("draw"):
-            self._model(DrawSpec, ("steps", at["draw"], "draw"), data=found["draw"])
-        for name in ("verify", "attack", "measure"):
-            if name in found and (not isinstance(found[name], list) or not found[name]):
-                self.problems.add(
-                    ("steps", at[name], name), f"{name!r} is a list of names, such as [{_EXAMPLE[name]}]"
-                )
-                found[name] = []
-        return found, at
-
-
-_EXAMPLE = {"verify": "covers, guarantee", "attack": "prosecutor, linker", "measure": "gcp, usefulness"}
 
 _WORDS = {
     "int_type": "must be a whole number",

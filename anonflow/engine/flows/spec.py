@@ -10,6 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StrictBool, StrictInt, StrictStr
 from pydantic_core import PydanticCustomError
 
+from anonflow.algorithms.method import Algorithm
+from anonflow.algorithms.registry import REGISTRY
+
 __all__ = [
     "AnonymizeSpec",
     "DiversifySpec",
@@ -23,7 +26,7 @@ __all__ = [
     "TableSpec",
 ]
 
-VERSION = 1
+VERSION: Literal[1] = 1
 """The version of the flow format that this package reads."""
 
 SCHEDULER = r"^(threads|processes|(tcp|tls|ws|wss)://[^\s/]+:\d{1,5}/?)$"
@@ -34,7 +37,9 @@ NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True
+    )
 
 
 def _pieces(value: Any) -> Any:
@@ -152,7 +157,7 @@ class RunSpec(_Spec):
 class AnonymizeSpec(BaseModel):
     """The method and its parameters; what is not declared here is an option of the method."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
     algorithm: StrictStr
     """A name of the registry (`anonflow algorithms`)."""
@@ -167,13 +172,18 @@ class AnonymizeSpec(BaseModel):
     """Whether the method works inside the schema's boundaries."""
 
     @property
+    def method(self) -> Algorithm:
+        """What the registry has under its name."""
+        return REGISTRY[self.algorithm]
+
+    @property
     def options(self) -> dict[str, Any]:
         """The method's own options."""
         return dict(self.__pydantic_extra__ or {})
 
 
 class DiversifySpec(_Spec):
-    """Generalizing further until the rows that may be a person's show diverse sensitive values."""
+    """Making the values on the rows that may be a person's diverse, before the draw and inside partitions."""
 
     criterion: StrictStr
     """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity or t-closeness."""
@@ -196,13 +206,16 @@ class DiversifySpec(_Spec):
     w: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.15
     """Of classes: weight of the information loss against diversity."""
 
-    risk: Annotated[float, Field(gt=0, lt=1, strict=True)] = 0.01
-    """Of k-regular methods: the chance that the draw fails the criterion and is refused."""
+    risk: Annotated[float, Field(ge=0, lt=1, strict=True)] = 0.01
+    """Of k-regular methods: the chance that the draw fails the criterion and is refused; 0: no draw changes what is shown."""
+
+    way: Literal["classes", "blind"] = "classes"
+    """Of k-regular methods: records that a draw may fail become classes, or everybody gets more matches, whoever has which value."""
 
     @property
     def settings(self) -> dict[str, Any]:
         """What :func:`anonflow.algorithms.diversity.diversify` is called with besides the criterion."""
-        return {name: getattr(self, name) for name in ("column", "p", "l", "c", "t", "w", "risk")}
+        return {name: getattr(self, name) for name in ("column", "p", "l", "c", "t", "w", "risk", "way")}
 
     @property
     def needed(self) -> dict[str, float]:

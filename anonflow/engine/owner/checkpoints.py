@@ -20,7 +20,7 @@ import numpy as np
 from anonflow import __version__
 from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
-from anonflow.engine.owner.folder import write_whole
+from anonflow.whole_file import write_whole
 from anonflow.engine.execution.tasks import Matched, Measured, PartitionResult, Settings
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization

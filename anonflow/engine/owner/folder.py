@@ -13,9 +13,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from anonflow.whole_file import OWNER_ONLY, write_whole
 from anonflow.errors import AnonflowError, FlowError
 
-__all__ = ["OwnerFolder", "read_seed_file", "write_whole"]
+__all__ = ["OwnerFolder", "check_target", "read_seed_file"]
 
 BITS = 128
 CERTIFICATE = "certificate.npz"
@@ -251,45 +252,7 @@ class OwnerFolder:
             raise AnonflowError(f"{self.path / UNFINISHED}: cannot be deleted: {error.strerror}") from None
 
     def _write(self, name: str, write: Callable[[Path], Any]) -> None:
-        write_whole(self.path / name, write, mode=0o600)
-
-
-def write_whole(target: Path, write: Callable[[Path], Any], mode: int | None = None) -> None:
-    """Write a file that appears whole or not at all, by rename.
-
-    Parameters
-    ----------
-    target : pathlib.Path
-    write : callable
-        Writes a file whose path it is given; the name ends like the target's.
-    mode : int, optional
-        Permission bits; without it those of a file that anybody may use, less the umask.
-
-    Raises
-    ------
-    AnonflowError
-        If it cannot be written.
-    """
-    beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
-    try:
-        draft = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode)
-        # what the umask leaves, asked of the file: the umask itself can be read only by changing it, for all threads
-        allowed = stat.S_IMODE(os.fstat(draft).st_mode)
-        os.fchmod(draft, 0o600)
-        os.close(draft)
-        write(beside)
-        beside.chmod(allowed if mode is None else mode)
-        with beside.open("rb") as stream:
-            os.fsync(stream.fileno())
-        os.replace(beside, target)
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise AnonflowError(f"{target}: cannot be written: {why}; make room or name another folder") from None
-    except AnonflowError as error:
-        # the writer knows the draft's name only
-        raise AnonflowError(error.message.replace(str(beside), str(target))) from None
-    finally:
-        beside.unlink(missing_ok=True)
+        write_whole(self.path / name, write, mode=OWNER_ONLY)
 
 
 def read_seed_file(path: str | PathLike[str]) -> int:

@@ -21,6 +21,7 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.execution.tasks import peak_memory
 from anonflow.errors import FlowError
+from anonflow.release.randomness import seed_can_be_guessed
 
 __all__ = ["of_run", "replayed_seed", "replayed_sizes", "versions"]
 
@@ -101,6 +102,7 @@ def of_run(
             "processor": platform.machine(),
             "processors": os.cpu_count(),
         },
+        "seed-can-be-guessed": seed_can_be_guessed(owner.seed()),
         "hashes": {"flow": owner.keyed(flow.digest), "source": owner.keyed(fingerprint.digest)},
         "files": [
             {

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anonflow import __version__
-from anonflow.errors import AnonflowError, ParameterError
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.execution.partition_budget import sizes_in
 from anonflow.engine.flows.flow import Flow
-from anonflow.engine.execution.plan import Plan
 from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.engine.execution.tasks import PartitionResult, Settings
 from anonflow.errors import AnonflowError, DataError, ParameterError
-from anonflow.table import Records
+from anonflow.table import Domain, Records
 
 __all__ = ["DAYS", "Keeper", "seconds_of"]
 
@@ -115,41 +113,16 @@ class Keeper:
             self.sizes = sizes_in(left.get("sizes"))
         return seed
 
-    def find(
-        self, settings: Mapping[int, Settings], plan: Plan, records: Mapping[int, Records]
-    ) -> tuple[dict[tuple[int, int], str], dict[tuple[int, int], PartitionResult]]:
-        """Names of all partitions' results, and those results that are there.
+    def names(self, settings: Settings, domains: Sequence[Domain], parts: Iterable[Records]) -> list[str]:
+        """The names of the results of a run's partitions, given with their domains as its method sees them."""
+        return self._store.names(settings, domains_digest(domains), parts)
 
-        Parameters
-        ----------
-        settings : mapping
-            Run -> what it does.
-        plan : Plan
-        records : mapping
-            Run -> the records as its method sees them.
-
-        Returns
-        -------
-        names : dict
-            (run, partition) -> name.
-        found : dict
-            (run, partition) -> result.
-        """
-        names: dict[tuple[int, int], str] = {}
-        wanted = {}
-        for one in plan.runs:
-            number = one.run.number
-            seen = records[number]
-            digest = domains_digest(seen.domains)
-            parts = (seen.take(at) for at in plan.index(one))
-            for p, name in enumerate(self._store.names(settings[number], digest, parts)):
-                names[number, p] = name
-                wanted[name] = seen.domains
+    def find(self, names: Iterable[str], domains: Sequence[Domain]) -> dict[str, PartitionResult]:
+        """The results that are there, by name; their generalized records are on these domains."""
         if self._fresh:
             self._store.tidy(0.0)
-            return names, {}
-        there = self._store.find(wanted)
-        return names, {at: there[name] for at, name in names.items() if name in there}
+            return {}
+        return self._store.find(dict.fromkeys(names, domains))
 
     def add(self, name: str, result: PartitionResult, seed: int) -> None:
         """Keep a partition's result. What cannot be kept is said once; the run goes on."""

@@ -14,6 +14,8 @@ import numpy as np
 from markupsafe import Markup
 
 from anonflow import __version__
+from anonflow.algorithms.registry import look_of
+from anonflow.criteria.registry import CRITERIA, promise_of
 from anonflow.drawing import plots
 from anonflow.drawing.frontier import risk_and_loss
 from anonflow.engine.execution.result import RunReport, RunResult
@@ -25,27 +27,7 @@ from anonflow.utility.frontier import frontier
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LIMITS", "PROMISES", "comparison", "limits_of", "page", "render"]
-
-PROMISES = {
-    "k-regular": (
-        "Every published row has k originals that could be its own, and the one that is was drawn so that each "
-        "has probability exactly 1/k, for whoever knows the quasi-identifiers of everybody in the table."
-    ),
-    "k-anonymity": "Every published row has the same quasi-identifiers as at least k - 1 others.",
-    "k-concealment": (
-        "Every original could be matched with at least k published rows in some complete matching; how likely "
-        "each of them is, is not promised."
-    ),
-    "(1,k)": "Every original is covered by at least k published rows.",
-    "(k,1)": "Every published row covers at least k originals.",
-    "(k,k)": "Every original is covered by at least k published rows, and every published row covers at least k originals.",
-}
-
-_NO_MATCHES = (
-    "Covering is not matching: who knows that everybody is in the table can rule out rows that lie on no complete "
-    "matching, and may be left with one. Publish k-concealment or a k-regular release instead."
-)
+__all__ = ["LIMITS", "comparison", "limits_of", "page", "render"]
 
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
@@ -55,18 +37,11 @@ LIMITS = (
     "Only columns named as quasi-identifiers are generalized; what else is published is as it was, on another row.",
 )
 
-_BY_GUARANTEE = {
-    "k-regular": "Who knows for certain which rows belong to some people can rule out choices for others: "
-    "heterogeneous generalization loses more by this than classes of equal rows do.",
-    "k-concealment": "k-concealment assumes an attacker whose computations are polynomially bounded: the matches of a "
-    "record are not equally likely, and who could count all complete matchings would know how likely each is.",
-    **dict.fromkeys(("(1,k)", "(k,1)", "(k,k)"), _NO_MATCHES),
-}
-
 
 def limits_of(*guarantees: str) -> list[str]:
     """What releases with these guarantees do not protect from, a sentence each."""
-    return [*LIMITS, *dict.fromkeys(_BY_GUARANTEE[one] for one in guarantees if one in _BY_GUARANTEE)]
+    own = [CRITERIA[one].warning for one in guarantees if one in CRITERIA]
+    return [*LIMITS, *dict.fromkeys(warning for warning in own if warning)]
 
 
 PATTERNS = 60
@@ -85,6 +60,10 @@ class Described(Protocol):
     @property
     def dropped(self) -> int:
         """Records left out for a missing value."""
+
+    @property
+    def unnamed(self) -> Sequence[str]:
+        """Columns of the source that the schema does not name."""
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -176,7 +155,7 @@ def page(
     source = files("anonflow.engine.report").joinpath("report.html.j2").read_text(encoding="utf-8")
     template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
     first = shown[0] if shown else None
-    passed = sum(finding.holds for result in results for finding in result.findings)
+    passed = sum(bool(finding.holds) for result in results for finding in result.findings)
     asked = sum(len(result.findings) for result in results)
     guarantees = list(dict.fromkeys(result.guarantee for result in results))
     return template.render(
@@ -206,12 +185,19 @@ def page(
         ],
         sentences=[row["sentence"] for row in attacks or ()],
         warnings=warnings,
-        promise=" ".join(PROMISES[one] for one in guarantees if one in PROMISES)
+        promise=" ".join([*filter(None, map(promise_of, guarantees)), *_of_diversity(results)])
         or "What each method promises is named above, among what was checked.",
         limits=limits_of(*guarantees),
         version=__version__,
         flow=name,
     )
+
+
+def _of_diversity(results: Sequence[RunResult]) -> list[str]:
+    """What diversified runs promise and cost, a sentence each."""
+    made = [result.anonymization for result in results if result.anonymization is not None]
+    told = [str(each.facts[name]) for each in made for name in ("compared", "promise") if name in each.facts]
+    return [f"{sentence}." for sentence in dict.fromkeys(told)]
 
 
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:
@@ -299,7 +285,7 @@ def _detail(result: RunResult, several: bool) -> dict[str, Any]:
 def _patterns(result: RunResult) -> dict[str, Any] | None:
     """Of a pattern-guided run, which columns are hidden together and in how many rows: a grid to look at."""
     made = result.anonymization
-    if made is None or made.algorithm.family != "pattern":
+    if made is None or not made.algorithm.hides:
         return None
     used, counts = np.unique(made.generalization.whole().T, axis=0, return_counts=True)
     order = np.lexsort([-counts, used.sum(axis=1)])[:PATTERNS]
@@ -345,7 +331,9 @@ def _frontier(results: tuple[RunResult, ...]) -> Markup:
             "<h2>Risk and utility</h2><p>The risk is what is promised, one in k; down and to the left is better. No run "
             "beats those on the dashed line in both: {}.</p>"
         ).format(", ".join(points[at][1] for at in best)),
-        risk_and_loss(points, best, "risk, 1/k", "GCP"),
+        risk_and_loss(
+            points, best, "risk, 1/k", "GCP", {one.algorithm: look_of(one.algorithm) for one in runs}
+        ),
     ]
     return Markup("").join(parts)
 

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets, loss
-from anonflow.algorithms.classes.agglomerative import DISTANCES, agglomerative, agglomerative_labels
+from anonflow.algorithms.classes.agglomerative import (
+    AGGLOMERATIVE,
+    DISTANCES,
+    agglomerative,
+    agglomerative_labels,
+)
 from anonflow.algorithms.classes.forest import forest, forest_labels
 from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
@@ -97,11 +102,10 @@ def test_modified_clusters_have_k_records_but_where_leftovers_went() -> None:
 
 
 def test_options_are_checked() -> None:
-    part = partition(cost_cases.table(np.random.default_rng(1), 6, ["numeric"], [5]))
     with pytest.raises(ParameterError, match="dist must be one of"):
-        agglomerative(part, 2, dist="far")
-    with pytest.raises(ParameterError, match="modified is True or False"):
-        agglomerative(part, 2, modified=1)  # type: ignore[arg-type]
+        AGGLOMERATIVE.check_options({"dist": "far"})
+    with pytest.raises(ParameterError, match="modified must be true or false"):
+        AGGLOMERATIVE.check_options({"modified": 1})
 
 
 # ---------------------------------------------------------------------------------------------- forest

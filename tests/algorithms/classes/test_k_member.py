@@ -1,4 +1,4 @@
-"""k-member and greedy-cka: against the definition, their guarantees, Figure 4 and the shapes of paper 3's tables."""
+"""k-member and greedy-cka: against the definition, their guarantees, Figure 4 and the shapes of Miller 2008's tables."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_greedy_cka_without_boundaries_is_refused() -> None:
         af.anonymize(table, "greedy-cka", k=2, boundaries=False)
 
 
-# Paper 3, section 5. Figures 6 and 7 are pictures: these trees are like them, and the shapes are compared.
+# Miller 2008, section 5. Figures 6 and 7 are pictures: these trees are like them, and the shapes are compared.
 
 
 @pytest.mark.slow

@@ -209,12 +209,12 @@ def test_a_flow_says_it_too(tmp_path: Any) -> None:
     [
         ({"target": "k"}, "target must be one of"),
         ({"target": ["concealment"]}, "target must be one of"),
-        ({"near": "far"}, "near must be expansion or pairs"),
-        ({"randomized": 1}, "randomized is True or False"),
-        ({"exact": "no"}, "exact is True or False"),
+        ({"near": "far"}, "near must be one of expansion, pairs"),
+        ({"randomized": 1}, "randomized must be true or false"),
+        ({"exact": "no"}, "exact must be true or false"),
         ({"q": 3}, "greater than k - 1 = 3"),
         ({"q": 60}, "at most 59"),
-        ({"q": 5.5}, "number of neighbours"),
+        ({"q": 5.5}, "q must be a whole number"),
     ],
 )
 def test_bad_options(options: dict[str, Any], words: str) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss
-from anonflow.algorithms.freeform.greedy import greedy, greedy_matches, spread
+from anonflow.algorithms.freeform.greedy import GREEDY, greedy, greedy_matches, spread
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -93,9 +93,8 @@ def test_spread_visits_lose_less(data_folder: Path) -> None:
 
 
 def test_visits_are_checked() -> None:
-    records = cost_cases.table(np.random.default_rng(0), 5, ["numeric"], [9])
-    with pytest.raises(ParameterError, match="visit"):
-        greedy(partition(records), 2, visit="random")
+    with pytest.raises(ParameterError, match="greedy: visit must be one of spread, lexicographic"):
+        GREEDY.check_options({"visit": "random"})
 
 
 @given(

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
-from anonflow.algorithms.freeform.reciprocal import even_size, reciprocal_matches
+from anonflow.algorithms.freeform.hungarian import HUNGARIAN
+from anonflow.algorithms.freeform.reciprocal import reciprocal_matches
 from anonflow.algorithms.method import Partition
 from anonflow.errors import FlowError, ParameterError
 from anonflow.kernels import links
@@ -241,12 +242,12 @@ def test_each_match_is_drawn_as_often_as_its_record_has_matches() -> None:
 
 
 def test_even_partitions() -> None:
-    assert even_size(251, 10, True) == 250
-    assert even_size(251, 10, False) == 251
-    assert even_size(251, 5, True) == 251
-    assert even_size(250, 10, True) == 250
-    assert even_size(None, 10, True) is None
-    assert even_size(11, 10, True) == 10
+    assert HUNGARIAN.partition_size(251, 10, {"reciprocal": True}) == 250
+    assert HUNGARIAN.partition_size(251, 10, {"reciprocal": False}) == 251
+    assert HUNGARIAN.partition_size(251, 5, {"reciprocal": True}) == 251
+    assert HUNGARIAN.partition_size(250, 10, {"reciprocal": True}) == 250
+    assert HUNGARIAN.partition_size(None, 10, {"reciprocal": True}) is None
+    assert HUNGARIAN.partition_size(11, 10, {"reciprocal": True}) == 10
     assert af.anonymize(numbers(120), "greedy", k=4, partition_size=31, reciprocal=True).facts[
         "one_more_match"
     ] == 0  # fmt: skip
@@ -254,7 +255,7 @@ def test_even_partitions() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_wrong_values_are_refused(method: str) -> None:
-    with pytest.raises(ParameterError, match="reciprocal is True or False"):
+    with pytest.raises(ParameterError, match="reciprocal must be true or false"):
         af.anonymize(numbers(9), method, k=3, reciprocal="yes")
 
 

@@ -16,13 +16,12 @@ import anonflow as af
 from anonflow import loss as losses
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.two_phase import (
+    TWO_PHASE,
     improve,
     near_blocks,
     stretches,
-    two_phase,
     two_phase_matches,
 )
-from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
@@ -91,7 +90,7 @@ def test_slot_costs_are_those_of_the_exchange(table: Table, data: st.DataObject,
 def test_a_pass_never_raises_the_loss_and_keeps_the_degrees() -> None:
     table = random_table(300)
     part = part_of(table)
-    matches = two_phase_matches(part, 4, 40, 16, 0, start="dense")[0]
+    matches = two_phase_matches(part, 4, 40, 16, 0, start="dense", improvement="reassign")[0]
     own = Generalization.of(table.records)
     origin = load(part.plan, own.lo, own.hi, own.bits)
     joined = empty_state(part.plan, table.n)
@@ -108,7 +107,10 @@ def test_a_pass_never_raises_the_loss_and_keeps_the_degrees() -> None:
 
 def test_threads_do_not_show() -> None:
     table = random_table(400)
-    results = [two_phase_matches(part_of(table), 5, 64, 32, 3, workers)[0] for workers in (1, 2, 5)]
+    results = [
+        two_phase_matches(part_of(table), 5, 64, 32, 3, workers, improvement="reassign")[0]
+        for workers in (1, 2, 5)
+    ]
     assert (results[0] == results[1]).all()
     assert (results[0] == results[2]).all()
 
@@ -126,7 +128,7 @@ def test_what_is_gained_adds_up_over_partitions() -> None:
 def test_far_apart_records_stay_apart_when_stretches_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anonflow.algorithms.freeform.two_phase.STRETCH", 50)
     table = random_table(230)
-    matches, facts = two_phase_matches(part_of(table), 3, 40, 16, 3)
+    matches, facts = two_phase_matches(part_of(table), 3, 40, 16, 3, improvement="reassign")
     assert_regular(matches)
     assert facts["gained"] > 0
 
@@ -156,10 +158,10 @@ def test_stretches_keep_k_records() -> None:
 @pytest.mark.parametrize("measure", MEASURES)
 def test_result_keeps_its_guarantee(measure: str) -> None:
     table = random_table(200)
-    anon = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2)
+    anon = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2, improve="reassign")
     check_result(anon)
     assert anon.loss(measure) <= af.anonymize(table, "hungarian", k=4, loss=measure).loss(measure) + 1e-9
-    again = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2)
+    again = af.anonymize(table, "two-phase", k=4, loss=measure, seed=3, passes=2, improve="reassign")
     assert (anon.matches == again.matches).all()
 
 
@@ -174,6 +176,5 @@ def test_all_records_equal_or_all_in_one() -> None:
 
 @pytest.mark.parametrize("option", [{"first": 0}, {"block": 1}, {"passes": -1}])
 def test_options_out_of_range(option: dict[str, int]) -> None:
-    part = Partition(random_table(5).records, "ncp", np.random.default_rng(0))
     with pytest.raises(ParameterError, match="two-phase"):
-        two_phase(part, 2, **option)
+        TWO_PHASE.check_options(option)

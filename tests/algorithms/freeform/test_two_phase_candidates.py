@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss as losses
-from anonflow.algorithms.freeform.two_phase import shuffled, two_phase, two_phase_matches
+from anonflow.algorithms.freeform.two_phase import shuffled, two_phase_matches
 from anonflow.algorithms.freeform.two_phase_candidates import (
     near_records,
     nearness,
@@ -278,6 +278,5 @@ def test_restarts_are_never_worse() -> None:
     [{"start": "warm"}, {"improve": "all"}, {"candidates": 0}, {"t": 0}, {"p": -1}, {"restarts": -1}],
 )
 def test_options_out_of_range(option: dict[str, Any]) -> None:
-    part = Partition(random_table(5).records, "ncp", np.random.default_rng(0))
     with pytest.raises(ParameterError, match="two-phase"):
-        two_phase(part, 2, **option)
+        af.anonymize(random_table(5), "two-phase", k=2, **option)

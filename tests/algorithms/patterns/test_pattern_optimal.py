@@ -261,7 +261,7 @@ def test_exact_methods_refuse_what_they_cannot(monkeypatch: pytest.MonkeyPatch) 
     frame = pd.DataFrame({"a": list("xxyyxy"), "b": list("uvuvuv")})
     with pytest.raises(ParameterError, match="exact='two' is for k = 2"):
         af.anonymize(table(frame), "pattern-guided-optimal", k=3, patterns=["10", "01"], exact="two")
-    with pytest.raises(ParameterError, match="exact is one of"):
+    with pytest.raises(ParameterError, match="exact must be one of"):
         af.anonymize(table(frame), "pattern-guided-optimal", k=2, exact="best")
     monkeypatch.setattr("anonflow.algorithms.patterns.enumeration.GROUPS", 1)
     three = table(pd.DataFrame({"a": list("xxy"), "b": list("uvu")}))

@@ -92,7 +92,7 @@ def test_cmc_nearer_to_the_optimum(k: int, data_folder: object) -> None:
 @pytest.mark.parametrize("value", [1, "yes", None])
 def test_bad_options(value: Any) -> None:
     made = table(pd.DataFrame({"a": ["x", "x"]}))
-    with pytest.raises(ParameterError, match="local_search is True or False"):
+    with pytest.raises(ParameterError, match="local_search must be true or false"):
         af.anonymize(made, "pattern-guided", k=2, local_search=value)
 
 

@@ -9,16 +9,16 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 import anonflow as af
-from anonflow.algorithms.registry import REGISTRY
+from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import CompareModel, column_losses
 from anonflow.dashboards.compare.screen import FIVE, CompareScreen
 from anonflow.dashboards.components.figures import DARK, LIGHT, Point, against_k, risk_and_loss
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.drawing.marks import SHAPES, mark_of, sparkline
+from anonflow.drawing.comparisons import heat, intervals, pairs
+from anonflow.drawing.method_mark import SHAPES, sparkline
 from anonflow.drawing.neighbours import around_one
-from anonflow.drawing.tables import heat, intervals, pairs
 from anonflow.loss import cell_costs
 from anonflow.utility.frontier import frontier
 
@@ -286,11 +286,11 @@ def test_a_single_k_is_drawn_by_method() -> None:
 
 def test_the_look_of_methods_differs() -> None:
     names = list(REGISTRY)
-    looks = [(mark_of(name).colour, mark_of(name).shape) for name in names]
+    looks = [(look_of(name).colour, look_of(name).shape) for name in names]
     assert len(set(looks)) == len(names)
-    five = [mark_of(name) for name in FIVE]
+    five = [look_of(name) for name in FIVE]
     assert len({mark.colour for mark in five}) == len({mark.shape for mark in five}) == 5
-    assert {mark.shape for mark in map(mark_of, names)} <= set(SHAPES)
+    assert {mark.shape for mark in map(look_of, names)} <= set(SHAPES)
 
 
 def test_drawings_escape_what_they_are_given() -> None:

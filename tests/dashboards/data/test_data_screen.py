@@ -20,7 +20,7 @@ from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.columns import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
 from anonflow.dashboards.data.screen import OWN, DataScreen
-from anonflow.dashboards.session import table
+from anonflow.dashboards.session import workspace as sessions
 from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
 
@@ -421,14 +421,14 @@ def test_a_file_is_read_aside_while_everybody_else_is_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go, inside = threading.Event(), threading.Event()
-    read = table.read_upload
+    read = sessions.read_upload
 
     def slowly(path: Path, *rest: Any, **given: Any) -> Any:
         inside.set()
         assert go.wait(30)
         return read(path, *rest, **given)
 
-    monkeypatch.setattr(table, "read_upload", slowly)
+    monkeypatch.setattr(sessions, "read_upload", slowly)
     one, other = Workspace(), Workspace()
     screen = DataScreen(workspace=one)
     path = one.folder / "upload-1"

@@ -19,7 +19,6 @@ pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.components.markup import methods_list
 from anonflow.dashboards.protect.column_limits import LimitChoice
 from anonflow.dashboards.protect.diversity import NONE, DiversityChoice
-from anonflow.dashboards.protect.method_options import NOT_ASKED, options_of
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.protect.settings import Protection, share
 from anonflow.dashboards.session.workspace import Workspace
@@ -139,17 +138,17 @@ def test_methods_are_toggled_and_the_last_one_stays(workspace: Workspace) -> Non
 
 def test_every_option_of_every_method_is_asked_for_in_words() -> None:
     for name, method in REGISTRY.items():
-        asked = options_of(name)
-        assert {option.name for option in asked} == set(method.options) - set(NOT_ASKED)
-        for option in asked:
-            assert option.told, (name, option.name)
-            if isinstance(option.default, str):
+        for option in method.options.values():
+            assert option.sentence, (name, option.name)
+            assert option.label, (name, option.name)
+            assert option.problem(option.default) is None, (name, option.name)
+            if isinstance(option.default, str) and option.in_form:
                 assert option.default in option.choices, (name, option.name)
 
 
 @pytest.mark.parametrize(
     ("method", "option", "word"),
-    [(o.method, o.name, w) for name in REGISTRY for o in options_of(name) for w in o.choices],
+    [(name, o.name, w) for name in REGISTRY for o in REGISTRY[name].options.values() for w in o.choices],
 )
 def test_every_choice_of_an_option_is_one_that_the_method_takes(method: str, option: str, word: str) -> None:
     table = Table(
@@ -169,7 +168,7 @@ def test_options_go_for_their_method_alone(workspace: Workspace) -> None:
     assert workspace.problems == ()
     runs = {run.anonymize.algorithm: run.anonymize.options for run in workspace.draft.flow().runs}
     assert runs == {"greedy": {"reciprocal": True}, "mondrian": {}, "k-concealment": {"randomized": False}}
-    found = {o.name: choice.value_of(o) for o in options_of("greedy")}
+    found = {o.name: choice.value_of("greedy", o) for o in choice.asked_options()["greedy"]}
     assert found["reciprocal"] is True
     choice.set_option("greedy", "reciprocal", False)
     choice.set_option("k-concealment", "randomized", True)
@@ -181,10 +180,10 @@ def test_options_go_for_their_method_alone(workspace: Workspace) -> None:
 def test_an_option_of_a_loaded_flow_is_seen_and_overruled(workspace: Workspace) -> None:
     workspace.draft.set(("steps", "anonymize", "reciprocal"), True)
     choice = Protection(workspace)
-    (option,) = (o for o in options_of("greedy") if o.name == "reciprocal")
-    assert choice.value_of(option) is True
+    option = REGISTRY["greedy"].options["reciprocal"]
+    assert choice.value_of("greedy", option) is True
     choice.set_option("greedy", "reciprocal", False)
-    assert choice.value_of(option) is False
+    assert choice.value_of("greedy", option) is False
     assert workspace.draft.flow().runs[0].anonymize.options["reciprocal"] is False
 
 

@@ -23,8 +23,8 @@ from tornado.websocket import websocket_connect
 
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server import server
-from anonflow.dashboards.server.accounts import Accounts, Patience, add_account, hashed
-from anonflow.dashboards.server.server import Server, Settings
+from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
+from anonflow.dashboards.server.server import Server, ServerSettings
 from anonflow.errors import ParameterError
 
 WAIT = 60.0
@@ -43,7 +43,7 @@ class Running:
             loop = asyncio.new_event_loop()
             asyncio.set_event_loop(loop)
             try:
-                self.server = Server(Settings(**{"port": 0, **settings}))
+                self.server = Server(ServerSettings(**{"port": 0, **settings}))
                 self.server.run(ready.set, signals=())
             except BaseException as error:
                 self._error = error
@@ -231,8 +231,14 @@ def test_nothing_but_health_and_the_login_is_open(running: Callable[..., Running
     forged = signed.replace("|", "|0", 1)
     assert one.ask(Cookie=forged)[0] == 302
     assert one.ask(Cookie='anonflow-user="anna"')[0] == 302
-    status, headers, _ = one.ask(path="/logout", Cookie=signed)
-    assert status == 302
+    here = f"http://127.0.0.1:{one.port}"
+    assert (
+        one.ask(path="/logout", Cookie=signed)[0] == 200
+    )  # a page with a button: looking at it changes nothing
+    assert one.ask("POST", "/logout", "", Cookie=signed, Origin="http://evil.test")[0] == 403
+    assert one.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
+    status, headers, _ = one.ask("POST", "/logout", "", Cookie=signed, Origin=here)
+    assert status == 303
     assert 'anonflow-user=""' in headers["Set-Cookie"]
 
 
@@ -267,7 +273,7 @@ def test_a_proxy_is_believed_only_where_there_is_one(
 ) -> None:
     one = running(users=users, workers=0, proxied=proxied)
     assert sign_in(one, password="wrong", X_Real_IP="192.0.2.7")[0] == 403
-    waiting = one.server._wall.patience["address"]._wrong
+    waiting = one.server._gateway.throttles["address"]._wrong
     assert list(waiting) == ["192.0.2.7" if proxied else "127.0.0.1"]
 
 
@@ -310,7 +316,7 @@ def test_accounts_are_hashes_that_only_their_owner_reads(tmp_path: Path) -> None
 
 def test_patience_doubles_and_forgets() -> None:
     now = [0.0]
-    patience = Patience(free=2, longest=10.0, clock=lambda: now[0])
+    patience = LoginThrottle(free=2, longest=10.0, clock=lambda: now[0])
     waits = []
     for _ in range(6):
         patience.failed("anna")
@@ -322,9 +328,9 @@ def test_patience_doubles_and_forgets() -> None:
     patience.passed("anna")
     patience.failed("anna")
     assert patience.wait("anna") == 0
-    for number in range(Patience.MOST + 10):
+    for number in range(LoginThrottle.MOST + 10):
         patience.failed(str(number))
-    assert len(patience._wrong) == Patience.MOST
+    assert len(patience._wrong) == LoginThrottle.MOST
 
 
 # --------------------------------------------------------------------------------------------- sessions

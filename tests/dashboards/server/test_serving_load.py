@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server.workers import SharedCluster
-from anonflow.dashboards.session.fair_queue import Line
+from anonflow.dashboards.session.fair_queue import FairQueue
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ SESSIONS = 50
 def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None:
     workers = os.cpu_count() or 1
     cluster = SharedCluster(workers)
-    line = Line(workers)
+    line = FairQueue(workers)
     users = [
         Workspace(line=line, scheduler=cluster.address, freed=cluster.sweep, limits=Limits(seconds=300.0))
         for _ in range(SESSIONS)
@@ -65,7 +65,7 @@ def test_fifty_sessions_with_a_run_of_3000_records_each_are_all_served() -> None
 
 def test_a_user_with_many_runs_does_not_keep_the_others_waiting() -> None:
     cluster = SharedCluster(1)
-    line = Line(1)
+    line = FairQueue(1)
     greedy_user, other = (Workspace(line=line, scheduler=cluster.address) for _ in range(2))
     ended: list[str] = []
     try:
@@ -87,7 +87,7 @@ def test_a_user_with_many_runs_does_not_keep_the_others_waiting() -> None:
 
 def test_a_cancelled_run_gives_its_worker_back() -> None:
     cluster = SharedCluster(1)
-    line = Line(1)
+    line = FairQueue(1)
     slow, quick = (Workspace(line=line, scheduler=cluster.address, freed=cluster.sweep) for _ in range(2))
     try:
         slow.open_dataset("census_like", n=20_000, seed=1)

@@ -19,7 +19,7 @@ from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 
 pytest.importorskip("param", reason="the dashboards are an extra")
 from anonflow.dashboards import Draft, Limits, Workspace
-from anonflow.dashboards.session.fair_queue import Line
+from anonflow.dashboards.session.fair_queue import FairQueue
 
 WAIT = 60.0
 
@@ -330,7 +330,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_says_so() -> None:
 
 
 def test_a_queue_is_fair_and_says_where_one_stands() -> None:
-    line = Line(1)
+    line = FairQueue(1)
     users = [Workspace(line=line) for _ in range(3)]
     said: list[str] = []
     order: list[int] = []
@@ -343,10 +343,9 @@ def test_a_queue_is_fair_and_says_where_one_stands() -> None:
         gate = threading.Event()
         line.join("somebody", lambda: gate.wait(WAIT), lambda: None)
         for one in users:
-            one._told = 0.0
             one.start()
         time.sleep(0.2)
-        users[2]._show()
+        users[2]._show(users[2]._batch)
         gate.set()
         for one in users:
             one.wait(WAIT)
@@ -366,7 +365,7 @@ def test_changes_reach_params_through_schedule_alone() -> None:
         opened(one)
         one.start()
         until = time.monotonic() + WAIT
-        while not one._over.is_set() and time.monotonic() < until:
+        while not one._batch.wait(0) and time.monotonic() < until:
             assert len(one.runs) <= 1
             if waiting:
                 waiting.pop(0)()

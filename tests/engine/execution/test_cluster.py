@@ -19,6 +19,7 @@ import pytest
 from anonflow import engine
 from anonflow.engine.execution import schedulers, tasks
 from anonflow.engine.execution.events import Event, EventStream, PartitionDone, StepStarted
+from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from tests import ROOT
 from tests.cases.flow_files import everything_in, write_flow
@@ -209,7 +210,7 @@ def worker_processes() -> list[int]:
 def test_a_lost_cluster_publishes_nothing_and_is_picked_up(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from anonflow.engine.owner.folder import checkpoints
+    from anonflow.engine.owner import checkpoints
 
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     quiet = tmp_path / "quiet"
@@ -269,13 +270,13 @@ def test_a_worker_without_memory_names_the_partition(tmp_path: Path, monkeypatch
     assert not (tmp_path / "out").exists()
 
 
-def test_a_partition_that_ends_every_worker_is_given_up() -> None:
-    """The graph's own machinery: a task that kills whoever runs it, among tasks that do not."""
-    graph = {"bad": (signal.raise_signal, 9), "good": (len, [1, 2])}
-    events = EventStream()
-    arrived = dict(schedulers.stream(graph, ("bad", "good"), "processes", 2, events))
+def test_a_task_that_ends_every_worker_is_given_up() -> None:
+    """The executor's own machinery: a task that kills whoever runs it, among tasks that do not."""
+    calls = [Call(signal.raise_signal, (9,), key="bad"), Call(len, ([1, 2],), key="good")]
+    with Executor("processes", 2, EventStream()) as executor:
+        arrived = {call.key: result for call, result in executor.stream(calls)}
     assert arrived["good"] == 2
-    failed = arrived["bad"].matched
+    failed = arrived["bad"]
     assert isinstance(failed, tasks.Failed)
     assert failed.error is not None
     assert "smaller partitions" in failed.error.message

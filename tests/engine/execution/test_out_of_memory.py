@@ -14,9 +14,9 @@ import pytest
 
 from anonflow import engine
 from anonflow.engine import context
-from anonflow.engine.execution import schedulers, tasks
+from anonflow.engine.execution import batches, schedulers, tasks
 from anonflow.engine.execution.events import Event, EventStream
-from anonflow.engine.large import units
+from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.errors import AnonflowError, ParameterError
 from tests.cases.flow_files import everything_in, write_flow
 
@@ -76,7 +76,8 @@ def test_a_partition_that_needs_too_much_memory(
     from anonflow.engine.owner import checkpoints
 
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
-    monkeypatch.setattr(units, "ROWS", 300)
+    monkeypatch.setattr(batches, "ROWS", 300)
+    monkeypatch.setattr(batches, "SHARE", 1.0 if pieces == "300" else 0.0)
     quiet = flow_in(tmp_path / "quiet", "false")
     assert engine.run(quiet, seed=SEED).ok
     flow = flow_in(tmp_path / "limited", pieces, more=MEMORY)
@@ -93,7 +94,7 @@ def test_a_partition_that_needs_too_much_memory(
     hog.unlink()
     said: list[Event] = []
     assert engine.run(flow, on_event=said.append).ok
-    found = "9 partitions are there" if pieces == "300" else "11 of 12 partitions are there"
+    found = f"{9 if pieces == '300' else 11} of 12 partitions are there"
     assert any(found in getattr(event, "message", "") for event in said)
     assert (flow.parent / "out" / "release.csv").read_bytes() == (
         quiet.parent / "out" / "release.csv"
@@ -126,19 +127,15 @@ def test_what_waits_on_a_worker_that_ends_is_not_given_up_with_it(
 ) -> None:
     """One worker, all tasks given to it at once, every death counts: the bad ones are found out one by one."""
     monkeypatch.setattr(schedulers, "LOST", 0)
-    # needs so different that no task counts as a root, which would be given to the worker later
-    graph: dict[str, Any] = {f"number-{i}": i for i in range(6)}
-    for i in range(6):
-        graph[f"task-{i}"] = (signal.raise_signal, 9) if i < bad else (abs, f"number-{i}")
-    leaves = [f"task-{i}" for i in range(6)]
-    arrived = dict(schedulers.stream(graph, leaves, "processes", 1, EventStream()))
-    problems = [arrived[name].matched for name in leaves[:bad]]
+    calls = [Call(*((signal.raise_signal, (9,)) if i < bad else (abs, (i,))), key=i) for i in range(6)]
+    with Executor("processes", 1, EventStream()) as executor:
+        arrived = {call.key: result for call, result in executor.stream(calls)}
+    problems = [arrived[i] for i in range(bad)]
     assert all(isinstance(one, tasks.Failed) and one.error is not None for one in problems)
     alone = [one for one in problems if "every worker that it was given to" in one.message]
     assert len(alone) == min(bad, schedulers.TRIED)
-    good = [arrived[name] for name in leaves[bad:]]
     if bad < schedulers.TRIED:
-        assert good == list(range(bad, 6))
+        assert [arrived[i] for i in range(bad, 6)] == list(range(bad, 6))
 
 
 def test_an_undisturbed_run_stays_within_its_memory(tmp_path: Path) -> None:

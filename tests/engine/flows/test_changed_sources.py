@@ -15,12 +15,14 @@ import pytest
 
 from anonflow import engine
 from anonflow.engine import publish
+from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone, StepStarted
 from anonflow.engine.flows import source
 from anonflow.engine.flows.fingerprint import FileFingerprint, Fingerprint
-from anonflow.engine.large import reading, scan, sorting, units
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.engine.storage import external_sort, scan
+from anonflow.engine.storage import pieces as source_pieces
 from anonflow.errors import AnonflowError, DataError, FlowError
 from anonflow.table.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow
@@ -44,7 +46,8 @@ STORAGES = ("memory", "pieces")
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Units of a few partitions, several shelves, and every result worth a file."""
-    monkeypatch.setattr(units, "ROWS", 60)
+    monkeypatch.setattr(batches, "ROWS", 60)
+    monkeypatch.setattr(batches, "SHARE", 1.0)
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
 
 
@@ -194,7 +197,7 @@ def test_a_piece_of_another_table_that_is_gone_again(
 ) -> None:
     """The file is another one while the third piece is read, and the first one again before anybody looks."""
     flow, place = flow_of(tmp_path, form, "pieces")
-    room = {"scan": scan, "sort_piece": sorting}[function]
+    room = {"scan": scan, "sort_piece": external_sort}[function]
     real = getattr(room, function)
     calls: list[int] = []
     kept = tmp_path / "kept"
@@ -471,9 +474,11 @@ def test_tables_read_alone_need_nothing(tmp_path: Path) -> None:
         read = read_parquet if form == "parquet" else read_csv
         opener = Fingerprint((FileFingerprint.of(path),)).open
         pd.testing.assert_frame_equal(read(path), read(path, opener=opener))
-    pieces = reading.parquet_pieces(tmp_path / "t.parquet", 50)
+    pieces = source_pieces.parquet_pieces(tmp_path / "t.parquet", 50)
     assert pieces is not None
-    assert reading.read_piece(pieces[0], ["age"]) == reading.read_piece(pieces[0], ["age"], opener)
+    assert source_pieces.read_piece(pieces[0], ["age"]) == source_pieces.read_piece(
+        pieces[0], ["age"], opener
+    )
 
 
 def test_the_check_comes_before_the_first_file_is_written(

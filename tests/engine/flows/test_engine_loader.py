@@ -163,3 +163,18 @@ def test_specs_are_frozen_and_strict() -> None:
         assert issubclass(model, BaseModel)
         assert model.model_config["frozen"]
         assert model.model_config["extra"] == ("allow" if name == "AnonymizeSpec" else "forbid")
+
+
+def test_a_columns_problem_stands_where_its_key_does(tmp_path: Path) -> None:
+    """Whatever the column is called: the place comes with the problem, and is not read off its sentence."""
+    name = "unknown key 'role'"
+    path = write_flow(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    entry = f'    "{name}": {{role: quasi-identifier, kind: numeric, weight: 0}}\n'
+    path.write_text(text.replace("  columns:\n", "  columns:\n" + entry, 1), encoding="utf-8")
+    line = path.read_text(encoding="utf-8").splitlines().index(entry.rstrip("\n")) + 1
+    with pytest.raises(FlowError) as caught:
+        load_flow(path)
+    column = entry.index("weight") + 1
+    assert any(f"flow.yaml:{line}:{column}: " in problem for problem in caught.value.problems)
+    assert ("table", "columns", name, "weight") in [one for one, _ in caught.value.found]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from anonflow import engine
+from anonflow.engine.execution import batches
 from anonflow.errors import AnonflowError
 from tests.cases.flow_files import everything_in, write_flow
 
@@ -90,8 +91,8 @@ KILLED = """
 import os, signal, sys
 from anonflow import engine
 from anonflow.engine.execution.events import PartitionDone
-from anonflow.engine.large import units
-units.ROWS = 600
+from anonflow.engine.execution import batches
+batches.ROWS, batches.SHARE = 600, 1.0
 def listen(event):
     if isinstance(event, PartitionDone) and event.done >= 30:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -100,9 +101,8 @@ engine.run(sys.argv[1], on_event=listen, workers=1, seed=int(sys.argv[2]))
 
 
 def test_a_killed_run_in_pieces_is_picked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from anonflow.engine.large import units
-
-    monkeypatch.setattr(units, "ROWS", 600)
+    monkeypatch.setattr(batches, "ROWS", 600)
+    monkeypatch.setattr(batches, "SHARE", 1.0)
     flow = flow_in(tmp_path / "killed", "1000")
     command = [sys.executable, "-c", KILLED, str(flow), str(SEED)]
     done = subprocess.run(command, check=False, timeout=600)
@@ -119,9 +119,8 @@ def test_a_killed_run_in_pieces_is_picked_up(tmp_path: Path, monkeypatch: pytest
 
 def test_workers_that_are_killed_twice_lose_no_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from anonflow.engine.execution.events import Event, PartitionDone
-    from anonflow.engine.large import units
-
-    monkeypatch.setattr(units, "ROWS", 600)
+    monkeypatch.setattr(batches, "ROWS", 600)
+    monkeypatch.setattr(batches, "SHARE", 1.0)
     flow = flow_in(tmp_path / "killed", "1000")
     ended: list[int] = []
 

@@ -136,8 +136,8 @@ def test_a_damaged_checkpoint_is_done_again(tmp_path: Path, counted: list[int], 
 def test_whatever_byte_is_damaged_is_as_if_it_were_not_there(tmp_path: Path) -> None:
     table = af.Table(af.datasets.census_like(20, seed=1), af.datasets.schema("census_like"))
     settings = tasks.Settings(0, "greedy", 3, "ncp", {}, ("covers",), SEED)
-    matched = tasks.match(settings, table.records, 0)
-    result = tasks.finish(matched, (), tasks.measure(table.records, matched))
+    result = tasks.solve_partition(settings, table.records, 0)
+    assert isinstance(result, tasks.PartitionResult)
     store = checkpoints.Checkpoints(tmp_path / "kept", b"k" * 32)
     (name,) = store.names(settings, checkpoints.domains_digest(table.domains), [table.records])
     file = store.folder / f"{name}.npz"

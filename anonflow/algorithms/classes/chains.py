@@ -1,0 +1,294 @@
+"""Less loss after any method that makes equivalence classes: records move between them in chains, and after kicks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from anonflow.algorithms.freeform.two_phase import near_blocks
+from anonflow.algorithms.method import Outcome, Partition
+from anonflow.generalization import Generalization
+from anonflow.kernels.class_chains import DRAWS, improve_classes, improve_classes_jit, room_of
+from anonflow.kernels.class_state import classes_of
+from anonflow.kernels.clusters import k_member_clusters, k_member_clusters_jit
+from anonflow.kernels.costs import load
+from anonflow.kernels.state import Plan, State, empty_state, take
+from anonflow.option import Option
+from anonflow.partition import lexicographic_order
+
+__all__ = [
+    "KICKS",
+    "ROUNDS",
+    "Effort",
+    "Improve",
+    "Kicks",
+    "Rounds",
+    "Threads",
+    "class_states",
+    "cut_large",
+    "effort_of",
+    "improve_labels",
+    "members",
+    "outcome_of",
+]
+
+Improve = Annotated[Literal["none", "chains"], Option("Afterwards")]
+Rounds = Annotated[int, Option("Rounds of chains", least=1)]
+Kicks = Annotated[int, Option("Kicks for each class", least=0)]
+Threads = Annotated[int | None, Option("Threads", least=1, in_form=False)]
+
+ROUNDS = 1
+"""Rounds without a word of the caller: with `KICKS`, the classes benchmark says what more of them give."""
+
+KICKS = 0
+"""Kicks for each class, likewise."""
+
+BLOCK = 256
+"""Classes of a block: in one round records move inside it only."""
+
+DEPTH = 8
+"""Classes of a chain at most, less one, where there are kicks."""
+
+SHORT = 1
+"""The same without kicks: moves and exchanges alone, which keep k-member's time below three times its own."""
+
+SLACK = 0.3
+"""How much more than before the classes that a kick makes may lose for it to be tried further."""
+
+STRETCH = 2_000
+"""Records of one large class that are clustered at a time."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How far classes are improved.
+
+    Attributes
+    ----------
+    rounds, kicks : int
+        At least 1, at least 0.
+    threads : int or None
+    """
+
+    rounds: int = ROUNDS
+    kicks: int = KICKS
+    threads: int | None = None
+
+
+def effort_of(improve: str, rounds: int, kicks: int, threads: int | None) -> Effort | None:
+    """The options of the improvement as one; None for ``none``."""
+    return None if improve == "none" else Effort(int(rounds), int(kicks), threads)
+
+
+def outcome_of(part: Partition, labels: np.ndarray, found: int, k: int, effort: Effort | None) -> Outcome:
+    """The outcome of a method that made these classes, improved if it is to be.
+
+    Parameters
+    ----------
+    part : Partition
+    labels : numpy.ndarray, shape (P,), int64
+    found : int
+        Classes.
+    k : int
+    effort : Effort or None
+
+    Returns
+    -------
+    Outcome
+        With classes. Facts: their number, `found`; of an improvement those of :func:`improve_labels`.
+    """
+    if effort is None:
+        return Outcome.of_classes(part.records, labels, found=found)
+    labels, facts = improve_labels(part, labels, k, effort)
+    return Outcome.of_classes(part.records, labels, **facts)
+
+
+def improve_labels(
+    part: Partition,
+    labels: np.ndarray,
+    k: int,
+    effort: Effort,
+    compiled: bool = True,
+    seen: Callable[[np.ndarray], None] | None = None,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Move records between classes so that the loss falls; every class keeps at least k.
+
+    Classes of 2k records and more are first cut in several, where that loses no more. Then rounds: the classes are
+    dealt to blocks of near ones, drawn anew, and in each block records move by
+    :func:`anonflow.kernels.class_chains.improve_classes`.
+
+    Parameters
+    ----------
+    part : Partition
+        P records.
+    labels : numpy.ndarray, shape (P,), int64
+        Classes of at least k records, or one of all.
+    k : int
+    effort : Effort
+        Kicks are spread evenly over the rounds.
+    compiled : bool, optional
+        Whether compiled kernels do it; the plain ones give the same.
+    seen : callable, optional
+        Is handed the labels after each round.
+
+    Returns
+    -------
+    labels : numpy.ndarray, shape (P,), int64
+        From 0.
+    facts : dict
+        The number of classes (`found`), of `chains` and of `kicks` that lowered the loss, and by how much it fell,
+        summed over records (`gained`).
+
+    Notes
+    -----
+    After Lin and Kernighan (Operations Research 21, 1973) and Glover (Discrete Applied Mathematics 65, 1996); the
+    loss of a class is its size times the cost of its generalized record. It never rises, whatever the information
+    loss. Blocks share nothing, and their random numbers are drawn before they run, so any number of threads gives
+    the same bits. O(P C q) time a round for C = 256 classes in a block, and C^2 q / 256 for the blocks of all C;
+    O(P q) memory.
+    """
+    labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    facts: dict[str, Any] = {"found": int(labels.max(initial=-1)) + 1, "chains": 0, "kicks": 0, "gained": 0.0}
+    if k < 2 or part.n < 2 * k:
+        return labels, facts
+    own = Generalization.of(part.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
+    labels, fallen = cut_large(part, origin, labels, k, compiled)
+    facts["gained"] += fallen
+    for turn in range(effort.rounds):
+        labels, fallen, chains, kicks = _round(part, origin, labels, k, effort, turn, compiled)
+        facts["gained"] += fallen
+        facts["chains"] += chains
+        facts["kicks"] += kicks
+        if seen is not None:
+            seen(labels)
+    facts["found"] = int(labels.max()) + 1
+    return labels, facts
+
+
+def cut_large(
+    part: Partition, origin: State, labels: np.ndarray, k: int, compiled: bool = True
+) -> tuple[np.ndarray, float]:
+    """Classes of at least 2k records cut into several of at least k where that loses no more.
+
+    Returns
+    -------
+    labels : numpy.ndarray, shape (P,), int64
+        From 0.
+    gained : float
+        By how much the loss fell, summed over records. O(s q (k + 2,000)) time for a class of s records.
+
+    Notes
+    -----
+    Those of :func:`anonflow.algorithms.classes.k_member.k_member`; equal records as they come. Entropy may rise
+    when a class is cut: then it stays.
+    """
+    sizes = np.bincount(labels)
+    large = np.flatnonzero(sizes >= 2 * k)
+    if not len(large):
+        return labels, 0.0
+    before = sizes * class_states(part, labels, compiled).cost
+    rank = np.empty(part.n, np.int64)
+    rank[lexicographic_order(part.records)] = np.arange(part.n)
+    rows_of = members(labels)
+    fine = labels.copy()
+    used = len(sizes)
+    for c in large.tolist():
+        rows = rows_of[c]
+        if before[c] > 0.0:
+            pieces = np.array_split(rows[np.argsort(rank[rows])], max(1, len(rows) // max(STRETCH, 2 * k)))
+            parts = [inner for piece in pieces for inner in _clusters(part.plan, origin, piece, k, compiled)]
+        else:
+            parts = np.array_split(rows, len(rows) // k)
+        for inner in parts[1:]:
+            fine[inner] = used
+            used += 1
+    source = np.empty(used, np.int64)
+    source[fine] = labels
+    lost = np.bincount(fine) * class_states(part, fine, compiled).cost
+    after = np.bincount(source, weights=lost)
+    worse = after > before
+    fine = np.where(worse[labels], labels, fine)
+    return np.unique(fine, return_inverse=True)[1].astype(np.int64), float((before - after)[~worse].sum())
+
+
+def class_states(part: Partition, labels: np.ndarray, compiled: bool = True) -> State:
+    """What covers each class, as the kernels hold it: C generalized records for the labels 0 to C - 1."""
+    covers = Generalization.join_by_class(part.records, labels).take(np.unique(labels, return_index=True)[1])
+    return load(part.plan, covers.lo, covers.hi, covers.bits, compiled)
+
+
+def members(labels: np.ndarray) -> list[np.ndarray]:
+    """The records of each class, ascending, for labels from 0 that all occur."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(labels))[:-1])
+
+
+def _clusters(plan: Plan, origin: State, rows: np.ndarray, k: int, compiled: bool) -> list[np.ndarray]:
+    inside = np.zeros(len(rows), np.int64)
+    kernel = k_member_clusters_jit if compiled else k_member_clusters
+    heads = empty_state(plan, len(rows) // k)
+    kernel(plan, take(origin, rows), empty_state(plan, len(rows)), heads, 0, k, inside)
+    return [rows[at] for at in members(inside)]
+
+
+def _round(
+    part: Partition, origin: State, labels: np.ndarray, k: int, effort: Effort, turn: int, compiled: bool
+) -> tuple[np.ndarray, float, int, int]:
+    """One round: the labels from 0, by how much the loss fell, chains and kicks that lowered it."""
+    plan = part.plan
+    rows_of = members(labels)
+    small = np.array([len(rows) <= 2 * k for rows in rows_of])
+    # Larger ones are those whose cut loses more (entropy): they stay as they are.
+    numbers = part.rng.permutation(np.flatnonzero(small))
+    blocks = [numbers]
+    if len(numbers) > BLOCK:
+        joined = class_states(part, labels, compiled)
+        blocks = near_blocks(plan, joined, joined, numbers, BLOCK, compiled)
+    jobs = []
+    used = int((~small).sum())
+    for block in blocks:
+        rows = np.concatenate([rows_of[c] for c in block]) if len(block) else np.empty(0, np.int64)
+        due = [effort.kicks * len(block) * turns // effort.rounds for turns in (turn, turn + 1)]
+        draws = part.rng.integers(0, 2**31, (due[1] - due[0], DRAWS))
+        inside = np.repeat(np.arange(len(block)), [len(rows_of[c]) for c in block])
+        jobs.append((rows, inside, used, draws))
+        used += len(rows) // k
+    found = np.empty(part.n, np.int64)
+    for at, c in enumerate(np.flatnonzero(~small)):
+        found[rows_of[c]] = at
+
+    depth = DEPTH if effort.kicks else SHORT
+
+    def work(job: tuple[np.ndarray, np.ndarray, int, np.ndarray]) -> tuple[float, int, int]:
+        rows, inside, first, draws = job
+        if len(rows) < 2 * k:
+            found[rows] = first
+            return 0.0, 0, 0
+        classes = classes_of(plan, inside, len(rows) // k, 2 * k)
+        kernel = improve_classes_jit if compiled else improve_classes
+        changed = kernel(
+            plan, take(origin, rows), classes, room_of(plan, len(rows), classes), k, depth, SLACK, draws
+        )
+        found[rows] = first + classes.label
+        return changed
+
+    # Blocks share no record, so the threads' order does not show.
+    threads = min(len(jobs), effort.threads or os.cpu_count() or 1)
+    if threads > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            changes = list(pool.map(work, jobs))
+    else:
+        changes = [work(job) for job in jobs]
+    labels = np.unique(found, return_inverse=True)[1].astype(np.int64)
+    return (
+        labels,
+        float(sum(change[0] for change in changes)),
+        sum(int(change[1]) for change in changes),
+        sum(int(change[2]) for change in changes),
+    )

@@ -1,0 +1,189 @@
+"""What the reason for a change gives away: enumerated on tables small enough to try everybody's value anew."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.anonymization import Anonymization
+from anonflow.algorithms.diversity.diversify import diversify
+from anonflow.algorithms.diversity.target import sensitive_codes, sensitive_column
+from anonflow.algorithms.diversity.within_partition import components
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.table import Table
+
+__all__ = ["MOST", "Published", "enumerated_excess", "minimality_excess"]
+
+MOST = 2_000
+"""More ways to deal a table's values to its people are not tried."""
+
+Published = tuple[Hashable, Sequence[Sequence[int]]]
+"""A published file, and for each person the people whose rows list it."""
+
+
+def minimality_excess(
+    anon: Anonymization,
+    criterion: str = "l-diversity",
+    *,
+    column: str | None = None,
+    seed: int = 0,
+    most: int = MOST,
+    **parameters: Any,
+) -> float | None:
+    """How much surer of somebody's value one is who knows why a release was made diverse as it was.
+
+    The attacker knows everybody's quasi-identifiers, the method with its seeds, and which values are in the table; each
+    way to deal them to people is as likely as another. It runs method and step for every way, and keeps those that
+    give the published file.
+
+    Parameters
+    ----------
+    anon : Anonymization
+        Before it was made diverse; it looks at no values.
+    criterion : str
+    column : str, optional
+    seed : int
+        Of :func:`anonflow.algorithms.diversity.diversify.diversify`.
+    most : int
+        Ways to deal the values that are tried at most.
+    **parameters
+        Others that ``diversify`` takes.
+
+    Returns
+    -------
+    float or None
+        Largest difference, over people and values, of the value's probability for this attacker and its share on the
+        rows that list the person: 0 is nothing. None is "not bounded": the table is too large, or a draw changes
+        what rows show, so that files are not as likely as each other.
+
+    Raises
+    ------
+    ParameterError
+        As ``diversify``.
+    InfeasibleError
+        If this table cannot be made diverse so.
+
+    Notes
+    -----
+    Minimality: Wong, Fu, Wang and Pei, VLDB 2007; Cormode, Srivastava, Li and Li, PVLDB 3, 2010. Exact, in as many runs
+    of the step as there are ways.
+    """
+    if not isinstance(anon, Anonymization):
+        raise ParameterError(f"minimality_excess takes an Anonymization, not a {type(anon).__name__}")
+    name = sensitive_column(column, tuple(anon.table.sensitive), tuple(anon.table.other_columns))
+    codes, _, _ = sensitive_codes(anon.table, name)
+    if _ways(Counter(codes.tolist())) > most:
+        return None
+    cells = anon.table.frame[name]
+    example = {int(code): cells.iloc[at] for at, code in enumerate(codes)}
+    fixed = True
+
+    def publish(values: tuple[int, ...]) -> Published:
+        nonlocal fixed
+        frame = anon.table.frame.assign(**{name: [example[code] for code in values]})
+        frame[name] = frame[name].astype(cells.dtype)
+        other = _with_table(anon, Table(frame, anon.table.schema))
+        try:
+            made = diversify(other, criterion, column=name, seed=seed, **parameters)
+        except InfeasibleError:
+            if values == tuple(codes.tolist()):
+                raise
+            return ("refused",), [[] for _ in values]
+        listed = _lists(made)
+        if listed is None:
+            fixed = False
+            return ("open",), [[i] for i in range(len(values))]
+        rows = made.frame().astype(str).to_numpy().tolist()
+        groups = {tuple(people): None for people in listed}
+        file = sorted(
+            (tuple(rows[people[0]]), tuple(sorted(values[i] for i in people))) for people in groups if people
+        )
+        return (tuple(file),), listed
+
+    excess = enumerated_excess(tuple(codes.tolist()), publish)
+    return excess if fixed else None
+
+
+def enumerated_excess(values: tuple[int, ...], publish: Callable[[tuple[int, ...]], Published]) -> float:
+    """The same for anything that makes one file from people's values.
+
+    Parameters
+    ----------
+    values : tuple of int, length n
+        The true ones.
+    publish : callable
+        File, and for each person the people whose rows list it.
+    """
+    file, listed = publish(values)
+    times = np.zeros((len(values), max(values) + 1))
+    total = 0
+    for dealt in _deals(Counter(values), len(values)):
+        if publish(dealt)[0] == file:
+            total += 1
+            times[np.arange(len(values)), dealt] += 1
+    shares = np.zeros_like(times)
+    for i, people in enumerate(listed):
+        for other in people:
+            shares[i, values[other]] += 1 / len(people)
+        if not people:  # nothing is published of it
+            shares[i] = np.bincount(values, minlength=times.shape[1]) / len(values)
+    return float((times / total - shares).max())
+
+
+def _ways(counts: Counter[int]) -> int:
+    ways = math.factorial(counts.total())
+    for count in counts.values():
+        ways //= math.factorial(count)
+    return ways
+
+
+def _deals(counts: Counter[int], left: int) -> Iterator[tuple[int, ...]]:
+    """Every way to deal values to `left` people, each once."""
+    if not left:
+        yield ()
+        return
+    for value in sorted(counts):
+        if counts[value]:
+            counts[value] -= 1
+            for rest in _deals(counts, left - 1):
+                yield (value, *rest)
+            counts[value] += 1
+
+
+def _lists(made: Anonymization) -> list[list[int]] | None:
+    """For each person those whose rows list it; None where a draw changes what rows show.
+
+    Of fewer than k suppressed records nothing is published.
+    """
+    if made.classes is not None:
+        label = np.where(made.suppressed, -1, made.classes)
+    elif made.matches is not None:
+        label, complete = components(made.matches)
+        if not complete.all():
+            return None
+        label = np.where(made.suppressed, -1, label)
+    else:
+        return None
+    groups = {int(one): np.flatnonzero(label == one).tolist() for one in np.unique(label)}
+    if len(groups.get(-1, ())) < made.k:
+        groups[-1] = []
+    return [groups[int(one)] for one in label]
+
+
+def _with_table(anon: Anonymization, table: Table) -> Anonymization:
+    return Anonymization(
+        table,
+        anon.algorithm,
+        anon.k,
+        anon.generalization,
+        matches=anon.matches,
+        classes=anon.classes,
+        suppressed=anon.suppressed,
+        facts=anon.facts,
+        parameters=anon.parameters,
+        partitions=anon.partitions,
+    )

@@ -1,0 +1,93 @@
+"""Throwaway draws: how often a release would fail a criterion, found out before the one draw that counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import betaincinv
+
+from anonflow.algorithms.diversity.target import Targets
+from anonflow.release import RandomWords, draw_assignment
+
+__all__ = ["CONFIDENCE", "draws_for", "refusal_at_least", "refusal_at_most", "throwaway_draws"]
+
+CONFIDENCE = 0.95
+"""Of bounds of the refusal rate, each on one side."""
+
+_CELLS = 1 << 22
+"""Counts held at a time."""
+
+
+def draws_for(risk: float) -> int:
+    """How many draws show that the chance of a failure is below `risk`, if none of them fails."""
+    return math.ceil(math.log(1 - CONFIDENCE) / math.log1p(-risk))
+
+
+def refusal_at_most(failed: int, draws: int) -> float:
+    """The upper bound of the chance of a failure, after so many failures in so many independent draws.
+
+    Notes
+    -----
+    Clopper and Pearson, Biometrika 26, 1934, on one side.
+    """
+    if failed >= draws:
+        return 1.0
+    return float(betaincinv(failed + 1, draws - failed, CONFIDENCE))
+
+
+def refusal_at_least(failed: int, draws: int) -> float:
+    """The lower bound; see :func:`refusal_at_most`."""
+    if failed <= 0:
+        return 0.0
+    return float(betaincinv(failed, draws - failed + 1, 1 - CONFIDENCE))
+
+
+def throwaway_draws(
+    matches: np.ndarray, values: np.ndarray, targets: Targets, draws: int, secret: bytes
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw many times from a graph, and look who fails.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (P, w), int32
+        ``matches[j]`` lists the originals of generalized record j, padded with -1.
+    values : numpy.ndarray, shape (P, c), int64
+        Each original's value in every column, numbered as in `targets`.
+    targets : Targets
+    draws : int
+    secret : bytes
+        At least 16; of these draws alone, never of the one that is published.
+
+    Returns
+    -------
+    failed : numpy.ndarray, shape (draws,), bool
+        Draws in which some original fails.
+    often : numpy.ndarray, shape (P,), int64
+        In how many draws each original fails. O(draws P (w + V)) time.
+
+    Notes
+    -----
+    Many copies of the graph are drawn from at once; they are components apart, so their draws are independent.
+    """
+    many, width = matches.shape
+    failed = np.zeros(draws, bool)
+    often = np.zeros(many, np.int64)
+    if not many:
+        return failed, often
+    row = np.repeat(np.arange(many), (matches >= 0).sum(axis=1))
+    listed = matches[matches >= 0].astype(np.int64)
+    block = max(1, _CELLS // (many * max(targets.size, width)))
+    for start in range(0, draws, block):
+        copies = min(block, draws - start)
+        shift = np.arange(copies)[:, None, None] * many
+        stacked = np.where(matches >= 0, matches + shift, -1).reshape(copies * many, width)
+        drawn = draw_assignment(stacked, RandomWords(secret, step=start))
+        shown = values[drawn % many].reshape(copies, many, -1)[:, row]  # of each match, on its row
+        group = (np.arange(copies)[:, None] * many + listed)[:, :, None] * targets.size
+        counts = np.bincount((group + shown).ravel(), minlength=copies * many * targets.size)
+        lacking = targets.gaps(counts.reshape(copies * many, targets.size)) > 0
+        by_copy = lacking.reshape(copies, many)
+        failed[start : start + copies] = by_copy.any(axis=1)
+        often += by_copy.sum(axis=0)
+    return failed, often

@@ -1,0 +1,241 @@
+"""Ejection chains and kicks: the second phase of two-phase, round by round over blocks drawn anew."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.method import Partition, Progress
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization
+from anonflow.kernels.chains import Search, block_chains, block_chains_jit
+from anonflow.kernels.costs import load
+from anonflow.kernels.slot_rows import Rows, empty_rows, renew_span, renew_span_jit
+from anonflow.kernels.two_hops import two_hops, two_hops_jit
+from anonflow.partition import lexicographic_order
+
+__all__ = ["improve_by_chains", "search_of"]
+
+DEPTH = 8
+"""Records in a chain at most."""
+
+TESTS = 32
+"""Steps from each record of a chain whose closing is tested."""
+
+VISITS = 16
+"""Records visited after a kick at most: those that lower the loss need few."""
+
+JOURNAL = 1_024
+"""Exchanges that can be undone after a kick."""
+
+DEAR = 2.0
+"""What a kick may cost, in mean costs of a record."""
+
+REACH = 8
+"""Neighbours along an order, on each side, that become candidates."""
+
+ORDERS = 4
+"""Lexicographic orders, their QIs in random turns, besides the usual one."""
+
+STRANGERS = 16
+"""Records at random distances that become candidates."""
+
+BLOCKS = 16
+"""Blocks of a large table in each round, whatever the threads."""
+
+LEAST = 2_048
+"""Records in a block at least, where there are so many."""
+
+LONGEST = 65_536
+"""Records in a block at most."""
+
+ENOUGH = 1e-4
+"""Rounds of chains alone end when one lowers the loss by a smaller share."""
+
+_PIECE = 512
+
+
+def improve_by_chains(
+    part: Partition,
+    matches: np.ndarray,
+    candidates: int,
+    rounds: int,
+    kicks: int,
+    pool: ThreadPoolExecutor,
+    compiled: bool = True,
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """A k-regular graph of lower loss, by ejection chains and kicks.
+
+    Parameters
+    ----------
+    part : Partition
+        P records.
+    matches : numpy.ndarray, shape (P, k), int32
+        k-regular, ``matches[:, 0]`` the records themselves.
+    candidates : int
+        Originals that each record may take, at most.
+    rounds : int
+        Rounds of chains alone at most.
+    kicks : int
+        Rounds after these, each with as many kicks as there are records.
+    pool : concurrent.futures.ThreadPoolExecutor
+        The result does not depend on its threads.
+    compiled : bool, optional
+
+    Returns
+    -------
+    matches : numpy.ndarray, shape (P, k), int32
+    facts : dict
+        `chains` that lowered the loss, `kicks_kept` of those tried, `rounds`.
+
+    Raises
+    ------
+    ParameterError
+        If P k is too large for the numbers of places.
+
+    Notes
+    -----
+    In each round candidates are renewed, and the records are divided anew into blocks along an order of QIs drawn
+    at random, those on which matches agree sooner; chains stay inside a block, so threads never meet. Blocks are a
+    sixteenth of the table, 2,048 to 65,536 records.
+
+    O(P (k^3 + k depth (C (q + k) + tests q))) time per round; O(P k q) memory: P k rows of 8 bytes for every
+    hierarchy QI, 16 for every other run and 8 for every 64 values of sets.
+    """
+    n, k = matches.shape
+    if n * k >= 2**31:
+        raise ParameterError("two-phase: improve: chains takes at most 2**31 matches; use smaller partitions")
+    # Along the order, what is near to a record lies near to it in memory.
+    order = lexicographic_order(part.records)
+    rank = np.empty(n, np.int64)
+    rank[order] = np.arange(n)
+    records = part.records.take(order)
+    rng, plan = part.rng, part.plan
+    own = Generalization.of(records)
+    origin = load(plan, own.lo, own.hi, own.bits, compiled)
+    rows = empty_rows(plan, origin, k)
+    search = search_of(rank[matches[order]].astype(np.int32), min(candidates, n))
+    renew = renew_span_jit if compiled else renew_span
+    list(pool.map(lambda at: renew(rows, search.matches, at, min(at + _PIECE, n)), range(0, n, _PIECE)))
+    codes = records.codes
+    totals = np.zeros(5, np.int64)
+    done, chains_only = 0, rounds
+    while done < chains_only + kicks:
+        _look_around(rows, search, codes, rng, pool, compiled)
+        before = float(rows.drop[::k].sum())
+        kicking = done >= chains_only
+        totals += _one_round(rows, search, codes, kicking, DEAR * before / n, rng, pool, compiled)
+        done += 1
+        now = float(rows.drop[::k].sum())
+        if part.watch is not None:
+            part.watch(Progress(done, chains_only + kicks, now))
+        if now == 0.0:
+            break
+        if not kicking and before - now <= ENOUGH * abs(before):
+            chains_only = done
+    facts = {
+        "rounds": done,
+        "chains": int(totals[0]),
+        "kicks_tried": int(totals[2]),
+        "kicks_kept": int(totals[3]),
+    }
+    return order[search.matches[rank]].astype(np.int32), facts
+
+
+def search_of(matches: np.ndarray, candidates: int) -> Search:
+    """A k-regular graph as chains need it, without candidates yet, in one block.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, k), int32
+        Changed by the search.
+    candidates : int
+    """
+    n, k = matches.shape
+    # a stable order: each original's own place, slot 0 of its own record, is to come first
+    key = 2 * matches.ravel().astype(np.int64) + np.tile(np.arange(k) > 0, n)
+    holders = np.argsort(key, kind="stable").astype(np.int32).reshape(n, k)
+    turn = np.empty(n * k, np.int32)
+    turn[holders.ravel()] = np.tile(np.arange(k, dtype=np.int32), n)
+    return Search(
+        matches=matches,
+        holders=holders,
+        turn=turn.reshape(n, k),
+        near=np.full((n, candidates), -1, np.int32),
+        block=np.zeros(n, np.int32),
+        waiting=np.zeros(n, bool),
+    )
+
+
+def _look_around(
+    rows: Rows,
+    search: Search,
+    codes: np.ndarray,
+    rng: np.random.Generator,
+    pool: ThreadPoolExecutor,
+    compiled: bool,
+) -> None:
+    """New candidates for every record."""
+    n, k = search.matches.shape
+    shifts, begin = rng.integers(n, size=STRANGERS), int(rng.integers(k))
+    turns = [rng.permutation(codes.shape[1]) for _ in range(ORDERS)]
+    orders = np.array(
+        [np.arange(n), *pool.map(lambda turn: np.lexsort([codes[:, a] for a in turn]), turns)], np.int64
+    )
+    ranks = np.empty_like(orders)
+    for at, line in zip(ranks, orders, strict=True):
+        at[line] = np.arange(n)
+
+    def find(start: int) -> None:
+        stop = min(start + _PIECE, n)
+        (two_hops_jit if compiled else two_hops)(
+            rows, search, orders, ranks, REACH, shifts, begin, start, stop
+        )
+
+    list(pool.map(find, range(0, n, _PIECE)))
+
+
+def _one_round(
+    rows: Rows,
+    search: Search,
+    codes: np.ndarray,
+    kicking: bool,
+    dear: float,
+    rng: np.random.Generator,
+    pool: ThreadPoolExecutor,
+    compiled: bool,
+) -> np.ndarray:
+    """Chains, and kicks if wanted, in blocks drawn anew; what happened, as ``block_chains`` counts it."""
+    n = len(codes)
+    blocks = _blocks(search.matches, codes, rng)
+    for number, members in enumerate(blocks):
+        search.block[members] = number
+    lanes = [
+        rng.integers(2**32, size=(len(members) if kicking else 0, 4), dtype=np.uint32) for members in blocks
+    ]
+    sizes = np.array([DEPTH, TESTS, 10 * n, VISITS, JOURNAL], np.int64)
+
+    def work(number: int) -> np.ndarray:
+        facts = np.zeros(5, np.int64)
+        (block_chains_jit if compiled else block_chains)(
+            rows, search, blocks[number], lanes[number], dear, sizes, facts
+        )
+        return facts
+
+    return np.sum(list(pool.map(work, range(len(blocks)))), axis=0)
+
+
+def _blocks(matches: np.ndarray, codes: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """The records in blocks along a random order of the QIs, cut at random places."""
+    n = len(codes)
+    size = min(max(LEAST, -(-n // BLOCKS)), LONGEST)
+    if n <= size:
+        return [np.arange(n)]
+    sample = rng.integers(n, size=min(n, 10_000))
+    slot = rng.integers(matches.shape[1], size=len(sample))
+    agree = (codes[sample] == codes[matches[sample, slot]]).mean(axis=0)
+    columns = np.argsort(rng.random(codes.shape[1]) * (1.0 - agree), kind="stable")
+    line = np.lexsort([codes[:, a] for a in columns[::-1]])
+    return np.array_split(np.roll(line, int(rng.integers(n))), -(-n // size))

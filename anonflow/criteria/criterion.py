@@ -1,0 +1,73 @@
+"""What a criterion is: one check, and all that a flow, a report or a reader needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.verification import Finding
+from anonflow.option import NEEDED, Option, options_of
+
+__all__ = ["Criterion"]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A privacy condition that a release is checked for.
+
+    Attributes
+    ----------
+    name : str
+    check : callable
+        ``check(evidence, **options) -> Finding``, or several; its options are keyword-only and declared there
+        (:mod:`anonflow.option`). A bare number or word stands for the first.
+    sentence : str
+        What holds, in plain words.
+    promise : str, optional
+        What it promises, for a reader of the release, where a method guarantees it.
+    warning : str, optional
+        What a release with this guarantee does not protect from.
+    covers_k : bool, optional
+        Whether under it every generalized record covers at least k originals.
+    adds_up : bool, optional
+        Whether a release keeps it if each of its partitions does.
+    also : mapping, optional
+        Its other names, each with the other names of its options there.
+    """
+
+    name: str
+    check: Callable[..., Finding | Sequence[Finding]]
+    sentence: str
+    promise: str = ""
+    warning: str = ""
+    covers_k: bool = False
+    adds_up: bool = True
+    also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def options(self) -> Mapping[str, Option]:
+        """Its options besides k, by name."""
+        return options_of(self.check)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The options that must be given."""
+        return tuple(name for name, option in self.options.items() if option.default is NEEDED)
+
+    @property
+    def of_a_column(self) -> bool:
+        """Whether it looks at the sensitive values of rows that belong together: a diversity criterion."""
+        return "per" in self.options
+
+    def findings(self, evidence: Evidence, parameters: Mapping[str, Any]) -> list[Finding]:
+        """What the check finds.
+
+        Raises
+        ------
+        ParameterError, DataError
+            As the check does.
+        """
+        found = self.check(evidence, **parameters)
+        return [found] if isinstance(found, Finding) else list(found)

@@ -1,0 +1,128 @@
+"""What a file's order says of steps that were left out: a draw cannot be read off a file, but some omissions can."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from anonflow.criteria.evidence import Evidence
+from anonflow.errors import AnonflowError
+
+__all__ = ["DRAWS", "SUSPICIOUS", "chance", "order_remarks"]
+
+DRAWS = 999
+SUSPICIOUS = 1e-6
+"""A smaller chance is remarked on."""
+
+_ROWS = 500
+"""Rows that are looked at, evenly over the file."""
+
+_UNREADABLE = (
+    "whether the rows were drawn and shuffled cannot be read off a file: a table that shows everybody's own values may "
+    "pass every criterion"
+)
+
+
+def order_remarks(evidence: Evidence) -> tuple[str, ...]:
+    """What the order of a release's rows looks like, against random orders and against draws.
+
+    Parameters
+    ----------
+    evidence : Evidence
+
+    Returns
+    -------
+    tuple of str
+        Nothing of an anonymization, whose rows are in the table's order, and where nothing is published along.
+
+    Notes
+    -----
+    Two counts, each against 999 random ones, p = (1 + #{T_r >= T}) / 1000:
+
+    - rows that cover the original at their own position, against rows in random order. Where none of 999 reaches T, the
+      chance is said by Chernoff's bound for a sum of independent events of the same mean.
+    - where the order is kept: rows that show that original's own other values, against draws of one covered original
+      for each row. Rows are drawn independently here, not along one assignment.
+
+    A remark, never a reason to draw again: that would bias the draw. O(999 r q) time for r of at most 500 rows.
+    """
+    if evidence.frame is None or evidence.own:
+        return ()
+    remarks = [_UNREADABLE]
+    rng = np.random.default_rng(evidence.n)
+    rows = np.unique(np.linspace(0, evidence.n - 1, min(evidence.n, _ROWS)).astype(np.int64))
+    rows = rows[~evidence.exempt[rows]]
+    if not len(rows):
+        return tuple(remarks)
+    others = rng.integers(evidence.n, size=DRAWS * len(rows))
+    drawn = _covers(evidence, np.tile(rows, DRAWS), others).reshape(DRAWS, len(rows)).sum(axis=1)
+    p = chance(int(_covers(evidence, rows, rows).sum()), drawn.tolist())
+    if p >= SUSPICIOUS:
+        return tuple(remarks)
+    remarks.append(
+        f"the rows stand in the original table's order (by chance: p = {p:.1g}); shuffle them, or every row names its "
+        "person by its place"
+    )
+    own = _own_values(evidence, rows, rng)
+    if own is not None and own < SUSPICIOUS:
+        remarks.append(
+            f"rows show their own records' values more often than a draw would (p = {own:.1g}); release() draws them"
+        )
+    return tuple(remarks)
+
+
+def chance(count: int, drawn: list[int]) -> float:
+    """The chance of a count as high as this one, from counts of random ones.
+
+    Notes
+    -----
+    ``(1 + #{drawn >= count}) / (1 + draws)``; below the least that this can be, at most Chernoff's bound
+    ``exp(T - m - T log(T / m))`` for a sum of independent events with mean m, here that of the random ones.
+    """
+    p = (1 + sum(one >= count for one in drawn)) / (1 + len(drawn))
+    mean = max(float(np.mean(drawn)), 1 / len(drawn))
+    if p > 1 / (1 + len(drawn)) or count <= mean:
+        return p
+    return min(p, math.exp(count - mean - count * math.log(count / mean)))
+
+
+def _covers(evidence: Evidence, rows: np.ndarray, originals: np.ndarray) -> np.ndarray:
+    """Whether each row covers its original, shape (r,), bool."""
+    inside = np.ones(len(rows), bool)
+    published, records = evidence.published, evidence.records
+    layout = published.layout
+    for t, a in enumerate(layout.ranges):
+        low, high = records.ends(int(a))
+        inside &= (published.lo[t, rows] <= low[originals]) & (high[originals] <= published.hi[t, rows])
+    for t, a in enumerate(layout.sets):
+        code = records.codes[originals, a].astype(np.int64)
+        word = published.bits[layout.offset[t] + (code >> 6), rows]
+        inside &= (word >> (code & 63).astype(np.uint64)) & np.uint64(1) == 1
+    return inside
+
+
+def _own_values(evidence: Evidence, rows: np.ndarray, rng: np.random.Generator) -> float | None:
+    """The chance that so many rows show their own record's values; None where values are not to be had."""
+    try:
+        rest, graph = evidence.rest, evidence.graph
+    except AnonflowError:
+        return None
+    if rest is None:
+        return None
+    original, shown = rest
+    boxes, people = graph.published, graph.originals
+    mass = np.bincount(people.label, minlength=people.size).astype(float)
+    own = original[rows] == shown[rows]
+    share = np.empty(len(rows))
+    by_person = np.argsort(people.label, kind="stable")
+    first = np.concatenate([[0], np.cumsum(people.count)])
+    for at, row in enumerate(rows.tolist()):
+        box = int(boxes.label[row])
+        ends = graph.end[graph.start[box] : graph.start[box + 1]]
+        members = np.concatenate(
+            [by_person[first[u] : first[u + 1]] for u in ends.tolist()] or [np.empty(0, int)]
+        )
+        share[at] = (original[members] == original[row]).sum() / max(mass[ends].sum(), 1.0)
+    draws = (rng.random((DRAWS, len(rows))) < share).sum(axis=1)
+    return chance(int(own.sum()), draws.tolist())

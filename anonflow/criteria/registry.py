@@ -1,0 +1,46 @@
+"""Every criterion by name. Adding one means its file beside this one, or a function in one, and one line here."""
+
+from __future__ import annotations
+
+from anonflow.criteria.boundaries import BOUNDARY, PATTERN
+from anonflow.criteria.classes import K_ANONYMITY
+from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
+from anonflow.criteria.covers import COVERS
+from anonflow.criteria.criterion import Criterion
+from anonflow.criteria.diversity import (
+    ENTROPY_L_DIVERSITY,
+    L_DIVERSITY,
+    P_SENSITIVITY,
+    RECURSIVE_L_DIVERSITY,
+    T_CLOSENESS,
+)
+from anonflow.criteria.linkable import LINKABLE_COLUMNS
+from anonflow.criteria.regular import K_REGULAR
+
+__all__ = ["CRITERIA", "promise_of"]
+
+CRITERIA: dict[str, Criterion] = {
+    criterion.name: criterion
+    for criterion in (
+        COVERS,
+        K_ANONYMITY,
+        COVERED_BY_K,
+        COVERS_K,
+        TWO_SIDED,
+        K_CONCEALMENT,
+        K_REGULAR,
+        BOUNDARY,
+        PATTERN,
+        P_SENSITIVITY,
+        L_DIVERSITY,
+        ENTROPY_L_DIVERSITY,
+        RECURSIVE_L_DIVERSITY,
+        T_CLOSENESS,
+        LINKABLE_COLUMNS,
+    )
+}  # fmt: skip
+
+
+def promise_of(guarantee: str) -> str:
+    """What a guarantee promises, in plain words; empty where nothing is said."""
+    return CRITERIA[guarantee].promise if guarantee in CRITERIA else ""

@@ -1,0 +1,42 @@
+"""A field of a form for any option that a method, or a table to start with, declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+
+from anonflow.option import NEEDED, Option
+
+__all__ = ["option_field"]
+
+
+def option_field(option: Option, value: Any, width: int) -> Any:
+    """The widget to choose a value of an option with.
+
+    Parameters
+    ----------
+    option : Option
+    value : object
+        What it shows at first.
+    width : int
+        In pixels.
+    """
+    value = None if value is NEEDED else value
+    if option.choices:
+        choices = [*([None] if option.optional else []), *option.choices]
+        return pn.widgets.Select(label=option.label, options=choices, value=value, width=width)
+    if option.kind is bool and option.optional:
+        words = {"by itself": None, "yes": True, "no": False}
+        return pn.widgets.Select(label=option.label, options=words, value=value, width=width)
+    if option.kind is bool:
+        return pn.widgets.Checkbox(label=option.label, value=value)
+    if option.kind is float:
+        number = None if value is None else float(value)
+        return pn.widgets.FloatInput(
+            label=option.label, value=number, start=option.least, step=option.step, width=width
+        )
+    if option.kind is int:
+        least = None if option.least is None else int(option.least)
+        return pn.widgets.IntInput(label=option.label, value=value, start=least, width=width)
+    return pn.widgets.TextInput(label=option.label, value=str(value), width=width)

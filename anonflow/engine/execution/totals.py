@@ -1,0 +1,213 @@
+"""A run's batches added up: what the client knows of a run, however many partitions it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from anonflow import utility
+from anonflow.algorithms.anonymize import beyond_which, nothing_left
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.criteria.verification import Finding
+from anonflow.engine.execution.batches import Batch, BatchDone, Summary, Tally, added
+from anonflow.engine.execution.result import ColumnLoss, RunResult
+from anonflow.engine.execution.tasks import Measured
+from anonflow.engine.flows.flow import Run
+from anonflow.table import Domain
+from anonflow.utility.measures import MeasureRequest
+
+__all__ = ["Totals", "column_losses", "infeasible", "result_of", "said_of", "with_findings"]
+
+
+class Totals:
+    """What the batches of a run add up to, in their order: bits do not depend on who was done first.
+
+    Parameters
+    ----------
+    run : Run
+    ready : MeasureRequest
+        The measures.
+
+    Attributes
+    ----------
+    partitions, found : int
+        Partitions, and those that an earlier run had left.
+    """
+
+    def __init__(self, run: Run, ready: MeasureRequest) -> None:
+        self.run = run
+        self.ready = ready
+        self.rows = self.partitions = self.found = self.suppressed = self.beyond = 0
+        self.seconds = 0.0
+        self.steps: dict[str, float] = {}
+        self.findings: tuple[Tally, ...] = ()
+        self.kind = "none"
+        self.sizes = self.spread = np.zeros(0, np.int64)
+        self._measured: Measured | None = None
+        self._measures: dict[str, list[Any]] = {}
+        self._texts: dict[str, str | None] = {}
+        self._next = 0
+        self._waiting: dict[int, tuple[Batch, BatchDone]] = {}
+
+    def add(self, batch: Batch, done: BatchDone) -> None:
+        """Add a batch. Those that come before their turn wait: no more of them than are worked on at once."""
+        self._waiting[batch.number] = batch, done
+        while self._next in self._waiting:
+            self._add(*self._waiting.pop(self._next))
+            self._next += 1
+
+    def _add(self, batch: Batch, done: BatchDone) -> None:
+        self.rows += batch.stop - batch.start
+        self.partitions += len(batch.bounds)
+        self.found += done.found
+        self.beyond += done.beyond
+        self.seconds += float(done.seconds.sum())
+        for step, seconds in done.steps.items():
+            self.steps[step] = self.steps.get(step, 0.0) + seconds
+        own, findings = done.summary, done.findings
+        both = zip(self.findings, findings, strict=True)
+        self.findings = tuple(a.then(b) for a, b in both) if self.findings else findings
+        self.kind = own.kind
+        self.suppressed += own.suppressed
+        self.sizes, self.spread = _sum(self.sizes, own.sizes), _sum(self.spread, own.spread)
+        self._measured = done.measured if self._measured is None else added([self._measured, done.measured])
+        for name, chunks in own.measures.items():
+            self._measures.setdefault(name, []).extend(chunks)
+        for name, text in done.texts.items():
+            self._texts[name] = text if self._texts.get(name, text) == text else None
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What the method said in words in all partitions."""
+        return {name: text for name, text in self._texts.items() if text is not None}
+
+    @property
+    def guarantee(self) -> str:
+        """The criterion that the run's method promises."""
+        return self.texts.get("guarantee") or algorithm_named(self.run.anonymize.algorithm).guarantee
+
+    @property
+    def measured(self) -> Measured:
+        """The information loss."""
+        assert self._measured is not None
+        return self._measured
+
+    @property
+    def summary(self) -> Summary:
+        """All of it; what the batches add to measures of classes is elsewhere."""
+        return Summary(self._measures, {}, self.sizes, self.spread, self.suppressed, self.kind)
+
+
+def result_of(
+    totals: Totals, domains: Sequence[Domain], n: int, sums: Sequence[Mapping[str, tuple[float, ...]]]
+) -> RunResult:
+    """A run's batches put together.
+
+    Parameters
+    ----------
+    totals : Totals
+    domains : sequence of Domain
+        Of the table.
+    n : int
+        Its records.
+    sums : sequence of mapping
+        What its classes add to each measure of classes.
+    """
+    run = totals.run
+    method = algorithm_named(run.anonymize.algorithm)
+    names = beyond_which(domains, run.anonymize.boundaries)
+    if names and totals.suppressed == n:
+        return infeasible(run, nothing_left(method, names).message, n)
+    result = RunResult(
+        run.number,
+        run.name,
+        method.name,
+        totals.guarantee,
+        run.anonymize.k,
+        n,
+        seconds=totals.seconds,
+        findings=tuple(one.finding() for one in totals.findings),
+        values=dict(run.values),
+    )
+    return said_of(result, totals.ready, domains, totals.summary, totals.measured, sums)
+
+
+def said_of(
+    result: RunResult,
+    ready: MeasureRequest,
+    domains: Sequence[Domain],
+    summary: Summary,
+    measured: Measured,
+    sums: Sequence[Mapping[str, tuple[float, ...]]],
+) -> RunResult:
+    """A result with its measures, and what its page shows.
+
+    Parameters
+    ----------
+    result : RunResult
+    ready : MeasureRequest
+        The measures.
+    domains : sequence of Domain
+    summary : Summary
+        Of all records.
+    measured : Measured
+        Of all records.
+    sums : sequence of mapping
+        What classes add to the measures of classes.
+    """
+    found = utility.finish_sums(ready, sums) if sums and sums[0] else {}
+    rest = MeasureRequest({name: ready.prepared[name] for name in summary.measures})
+    found |= utility.finalize(rest, summary.measures)
+    sizes = {size: int(summary.sizes[size]) for size in np.flatnonzero(summary.sizes).tolist()}
+    hidden = summary.suppressed
+    if summary.kind == "classes" and hidden:
+        sizes[hidden] = sizes.get(hidden, 0) + hidden
+    return replace(
+        result,
+        measures={name: found[name] for name in ready.prepared},
+        suppressed=hidden,
+        columns=column_losses(domains, measured, result.records),
+        sizes=tuple(sorted(sizes.items())),
+        spread=tuple(enumerate(summary.spread.tolist())),
+    )
+
+
+def infeasible(run: Run, problem: str, records: int) -> RunResult:
+    """A run without a result, and why."""
+    method = algorithm_named(run.anonymize.algorithm)
+    return RunResult(
+        run.number,
+        run.name,
+        method.name,
+        method.guarantee,
+        run.anonymize.k,
+        records,
+        values=dict(run.values),
+        problem=problem,
+    )
+
+
+def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult:
+    """The same result with what was found in the release, which replaces what the partitions said."""
+    failed = tuple(finding for finding in result.findings if not finding.holds)
+    return replace(result, findings=(*failed, *findings))
+
+
+def column_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:
+    """Mean loss of each published column over n records; positions of a code are one column."""
+    shares = [values / n for values in (measured.costs, measured.exact, measured.whole)]
+    found = []
+    for name in dict.fromkeys(domain.column for domain in domains):
+        at = [a for a, domain in enumerate(domains) if domain.column == name]
+        found.append(ColumnLoss(name, *(float(np.mean(values[at])) for values in shares)))
+    return tuple(found)
+
+
+def _sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    total = np.zeros(max(len(one), len(other)), np.int64)
+    total[: len(one)] += one
+    total[: len(other)] += other
+    return total

@@ -1,0 +1,138 @@
+"""The steps of a flow file: their order, and what each of them names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from anonflow import strict_yaml
+from anonflow.engine.flows.references import (
+    attacker_problem,
+    criterion_problem,
+    diversify_problem,
+    measure_problem,
+)
+from anonflow.engine.flows.sections import KeyPath, Sections
+from anonflow.engine.flows.spec import DiversifySpec, DrawSpec, StepsSpec
+from anonflow.table.schema import Schema
+
+__all__ = ["STEPS", "Steps"]
+
+STEPS = tuple(StepsSpec.model_fields)
+
+_EXAMPLE = {"verify": "covers, guarantee", "attack": "prosecutor, linker", "measure": "gcp, usefulness"}
+
+
+class Steps:
+    """The steps of a flow by name; problems are noted with their place.
+
+    Parameters
+    ----------
+    sections : Sections
+        Of the flow.
+
+    Attributes
+    ----------
+    settings : dict
+        Step -> what is said of it.
+    """
+
+    def __init__(self, sections: Sections) -> None:
+        self.sections = sections
+        self.problems = sections.problems
+        self.settings: dict[str, Any] = {}
+        self._at: dict[str, int] = {}
+        self._read()
+
+    def place(self, name: str) -> KeyPath:
+        """Where a step stands."""
+        return ("steps", self._at[name], name)
+
+    def _read(self) -> None:
+        found, at = self.settings, self._at
+        given = self.sections.data.get("steps")
+        if "steps" not in self.sections.data:
+            return
+        if not isinstance(given, list) or not given:
+            self.problems.add(("steps",), "'steps' is a list that begins with anonymize", value=True)
+            return
+        for i, step in enumerate(given):
+            path = ("steps", i)
+            if not isinstance(step, dict) or len(step) != 1:
+                self.problems.add(
+                    path, "a step is one name and its settings, such as '- verify: [covers]'", value=True
+                )
+                continue
+            ((name, settings),) = step.items()
+            if name not in STEPS:
+                self.problems.add((*path, name), strict_yaml.unknown(name, STEPS, "step"))
+            elif name in found:
+                self.problems.add((*path, name), f"a second step {name!r}; a flow has one of each")
+            else:
+                found[name], at[name] = settings, i
+        order = [name for name in found if name in ("anonymize", "diversify", "draw")]
+        if "anonymize" not in found:
+            self.problems.add(("steps",), "no step 'anonymize'; it comes first")
+        elif next(iter(found)) != "anonymize":
+            self.problems.add(("steps", at["anonymize"]), "'anonymize' is the first step")
+        elif "diversify" in order and at["diversify"] != 1:
+            self.problems.add(("steps", at["diversify"]), "'diversify' comes right after 'anonymize'")
+        elif "draw" in order and at["draw"] != order.index("draw"):
+            self.problems.add(
+                ("steps", at["draw"]), f"'draw' comes right after '{order[order.index('draw') - 1]}'"
+            )
+        if found.get("draw"):
+            self.sections.model(DrawSpec, ("steps", at["draw"], "draw"), data=found["draw"])
+        for name in ("verify", "attack", "measure"):
+            if name in found and (not isinstance(found[name], list) or not found[name]):
+                self.problems.add(
+                    ("steps", at[name], name), f"{name!r} is a list of names, such as [{_EXAMPLE[name]}]"
+                )
+                found[name] = []
+
+    def check_verify(self, methods: Sequence[str]) -> None:
+        """Check the criteria, for every method that is run."""
+        for i, criterion in enumerate(self.settings.get("verify") or ()):
+            for method in methods or [""]:
+                text = criterion_problem(criterion, method)
+                if text is not None:
+                    self.problems.add((*self.place("verify"), i), text, value=True)
+                    break
+
+    def diversify(self, schema: Schema | None) -> DiversifySpec | None:
+        """The step diversify as its model, None without one and where it has problems."""
+        if "diversify" not in self.settings:
+            return None
+        home = self.place("diversify")
+        given = self.settings["diversify"]
+        if not isinstance(given, dict) or not given:
+            self.problems.add(
+                home, "'diversify' needs settings such as {criterion: l-diversity, l: 2}", value=True
+            )
+            return None
+        spec = self.sections.model(DiversifySpec, home, data=given)
+        if spec is None:
+            return None
+        key, text = diversify_problem(spec.criterion, spec.settings, schema)
+        if text is not None:
+            self.problems.add((*home, key) if key in given else home, text, value=key in given)
+        return spec
+
+    def check_attack(self, draws: bool) -> None:
+        """Check the attackers, and that there is a release for them."""
+        if "attack" in self.settings and not draws:
+            self.problems.add(
+                self.place("attack"),
+                "there is no release to attack: add '- draw: {}', and with a matrix pick a run to publish",
+            )
+        for i, attacker in enumerate(self.settings.get("attack") or ()):
+            text = attacker_problem(attacker)
+            if text is not None:
+                self.problems.add((*self.place("attack"), i), text, value=True)
+
+    def check_measure(self) -> None:
+        """Check the names of the measures."""
+        for i, measure in enumerate(self.settings.get("measure") or ()):
+            text = measure_problem(measure)
+            if text is not None:
+                self.problems.add((*self.place("measure"), i), text, value=True)

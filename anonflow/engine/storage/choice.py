@@ -1,0 +1,114 @@
+"""Where a flow's table is worked on: in memory, or in pieces on disk, and whether it can be there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anonflow import utility
+from anonflow.criteria.request import read_criteria
+from anonflow.engine.context import Session
+from anonflow.engine.execution.tasks import OF_THE_WHOLE
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.storage.disk import OnDisk
+from anonflow.engine.storage.memory import InMemory
+from anonflow.engine.storage.storage import Storage
+from anonflow.errors import DataError, FlowError
+from anonflow.table.read import parquet_files
+
+__all__ = ["ROWS", "pieces_of", "storage_of"]
+
+ROWS = 1 << 18
+"""Rows of a piece, where the flow does not say."""
+
+_ADVICE = {
+    "diversify": "run it with pieces: false where there is memory for it",
+    "attack": "attack the release of a flow over some of the rows",
+}
+"""Steps that look at the whole table, and what to do."""
+
+_CELL = 100
+"""Bytes that a cell takes, from the file to the release, where a table is in memory."""
+
+_TEXT = 30
+"""How many times its size a CSV file takes there."""
+
+
+def storage_of(session: Session) -> Storage:
+    """Where the table of a run lies.
+
+    Raises
+    ------
+    FlowError, DataError
+        As :func:`pieces_of`.
+    """
+    rows = pieces_of(session.flow)
+    return InMemory(session) if rows is None else OnDisk(session, rows)
+
+
+def pieces_of(flow: Flow) -> int | None:
+    """The rows of a piece, if the flow's table is worked on in pieces; else None.
+
+    It is where the source says ``pieces: N``, or where the table would take more memory than ``run: memory`` allows,
+    half of the machine's without it; never with ``pieces: false``.
+
+    Raises
+    ------
+    FlowError
+        If the source asks for pieces and the flow asks for what needs the whole table.
+    DataError
+        If the source cannot be read.
+    """
+    source = flow.spec.table.source
+    if source.pieces is False or source.dataset is not None or flow.table is not None:
+        return None
+    problems = _problems(flow)
+    if source.pieces is not None:
+        if problems:
+            raise FlowError.collected(f"{flow.path or flow.name}: cannot be run in pieces", problems)
+        return ROWS if source.pieces is True else source.pieces
+    if problems or flow.source_path is None:
+        return None
+    allowed = flow.spec.run.memory_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
+
+
+def _need(path: Path, text: bool) -> int:
+    """About how many bytes a table would take in memory."""
+    if text:
+        try:
+            return path.stat().st_size * _TEXT
+        except OSError:
+            return 0  # it is said where it is read
+    try:
+        about = [pq.ParquetFile(file).metadata for file in parquet_files(path)]
+    except (pa.ArrowException, OSError, DataError):
+        return 0
+    return sum(one.num_rows * one.num_columns for one in about) * _CELL
+
+
+def _problems(flow: Flow) -> list[str]:
+    problems = []
+    if flow.path is None:
+        problems.append(
+            "a flow that is no file has no owner's folder to put pieces aside in; write it to a file"
+        )
+    for step, advice in _ADVICE.items():
+        if getattr(flow.spec.steps, step):
+            problems.append(f"the step {step} needs the whole table; leave it out, or {advice}")
+    known = (*utility.measures_by_record(), *utility.measures_by_class())
+    for name in flow.spec.steps.measure:
+        if name not in known:
+            problems.append(f"the measure {name!r} needs the whole table; without it: {', '.join(known)}")
+    for one in read_criteria(flow.criteria, "covers"):
+        if one.name in OF_THE_WHOLE:
+            problems.append(f"the criterion {one.name!r} needs the whole table; leave it out")
+    for run in flow.runs:
+        if run.partition.order == "random":
+            problems.append("partitions in random order need the whole table; use lexicographic or input")
+        if run.partition.size == "auto":
+            problems.append("partition size auto needs the whole table; name a size")
+    return list(dict.fromkeys(problems))

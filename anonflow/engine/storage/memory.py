@@ -1,0 +1,329 @@
+"""A table in memory: orders are permutations, results come back to the client, and a run ends as an anonymization."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow import partition as partitions
+from anonflow import utility
+from anonflow.algorithms.anonymize import Anonymization, assemble, partition_rng
+from anonflow.algorithms.diversity.diversify import diversify
+from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.criteria.request import DIVERSITY, read_criteria
+from anonflow.criteria.verification import Finding
+from anonflow.criteria.verify import verify
+from anonflow.engine import publish
+from anonflow.engine.context import Session
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of
+from anonflow.engine.execution.plan import BoundaryClasses, Plan, RunPlan, refuse_early, settings_of
+from anonflow.engine.execution.result import RunResult
+from anonflow.engine.execution.schedulers import Call, Executor
+from anonflow.engine.execution.tasks import (
+    OF_THE_WHOLE,
+    Matched,
+    Measured,
+    PartitionResult,
+    Settings,
+    measure,
+)
+from anonflow.engine.execution.totals import Totals, infeasible, said_of
+from anonflow.engine.flows import source
+from anonflow.errors import InfeasibleError
+from anonflow.loss import measure_named
+from anonflow.release import Release, write_release
+from anonflow.table import Domain, Records, Table
+from anonflow.utility.measures import MeasureRequest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["HeldRelease", "HeldRows", "InMemory"]
+
+
+class HeldRows:
+    """Rows of a table in memory. What travels to another process are they, not the table.
+
+    Parameters
+    ----------
+    codes : numpy.ndarray, shape (n, q), int32
+    positions : numpy.ndarray, shape (m,), int64
+    """
+
+    def __init__(self, codes: np.ndarray, positions: np.ndarray) -> None:
+        self._codes = codes
+        self._positions = positions
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
+        """Their positions in the table, and the records."""
+        return self._positions, Records(domains, np.ascontiguousarray(self._codes[self._positions]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Taken, (self._codes[self._positions], self._positions)
+
+
+@dataclass(frozen=True, eq=False)
+class _Taken:
+    """Rows that were taken out of their table."""
+
+    codes: np.ndarray
+    positions: np.ndarray
+
+    def load(self, domains: tuple[Domain, ...]) -> tuple[np.ndarray, Records]:
+        return self.positions, Records(domains, self.codes)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOrder:
+    """A permutation of a table in memory.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray, shape (n, q), int32
+    positions : numpy.ndarray, shape (n,), int64
+    """
+
+    codes: np.ndarray
+    positions: np.ndarray
+
+    def rows(self, start: int, stop: int) -> HeldRows:
+        """The rows of some consecutive places."""
+        return HeldRows(self.codes, self.positions[start:stop])
+
+
+@dataclass(frozen=True, eq=False)
+class InHand:
+    """Results that are handed back to the client.
+
+    Attributes
+    ----------
+    found : mapping
+        Partition of the batch -> what an earlier run left of it.
+    """
+
+    found: Mapping[int, PartitionResult]
+
+    def open(
+        self, settings: Settings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+    ) -> InHand:
+        """The results of the batch."""
+        return self
+
+    def keep(self, results: Mapping[int, PartitionResult]) -> dict[int, PartitionResult]:
+        """Those that are new."""
+        return {number: result for number, result in results.items() if number not in self.found}
+
+    def put(
+        self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]
+    ) -> Mapping[str, list[Any]]:
+        """What the batch adds to measures of classes."""
+        return classes
+
+
+class InMemory:
+    """A table in memory, and all that is made of it.
+
+    Parameters
+    ----------
+    session : Session
+    """
+
+    table: Table
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._names: dict[tuple[int, int], str] = {}
+        self._results: dict[int, dict[int, PartitionResult]] = {}
+        self._classes: dict[int, dict[int, Mapping[str, list[Any]]]] = {}
+
+    def __enter__(self) -> InMemory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None and self._session.keeper is not None:
+            self._session.keeper.stopped(self._session.seed)
+
+    def load(self, executor: Executor) -> Table:
+        """Read and code the table."""
+        self.table = source.read(self._session.flow, self._session.fingerprint)
+        return self.table
+
+    def sample(self) -> Records:
+        """All records."""
+        return self.table.records
+
+    def refuse_early(self) -> None:
+        """Refuse a diversity that not even the whole table has."""
+        refuse_early(self._session.flow, self.table)
+
+    def boundary_classes(self) -> BoundaryClasses:
+        """Who may be generalized together."""
+        return BoundaryClasses.of(self.table.records)
+
+    def order(self, name: str, bounded: bool) -> HeldOrder:
+        """The table in an order."""
+        rng = partition_rng(self._session.seed, -1)
+        positions = partitions.ordered(self.table.records, name, rng, boundaries=bounded)
+        return HeldOrder(self.table.codes, positions)
+
+    def begin(self, plan: Plan) -> None:
+        """Find what an earlier run left."""
+        session = self._session
+        for one in plan.runs:
+            self._results[one.run.number], self._classes[one.run.number] = {}, {}
+        if session.keeper is None:
+            return
+        for one in plan.runs:
+            parts = (self.table.records.take(at) for at in _index(one))
+            settings = settings_of(session.flow, one.run, session.seed)
+            for p, name in enumerate(session.keeper.names(settings, self.table.domains, parts)):
+                self._names[one.run.number, p] = name
+        there = session.keeper.find(self._names.values(), self.table.domains)
+        for (number, p), name in self._names.items():
+            if name in there:
+                self._results[number][p] = there[name]
+
+    def place(self, one: RunPlan, batch: Batch) -> InHand:
+        """Where a task puts the results of a batch: nowhere, it hands them back."""
+        there = self._results[one.run.number]
+        numbers = range(batch.first, batch.first + len(batch.bounds))
+        return InHand({p: there[p] for p in numbers if p in there})
+
+    def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
+        """Take what a task handed back."""
+        number = one.run.number
+        self._results[number] |= done.kept
+        if isinstance(done, BatchDone):
+            self._classes[number][batch.number] = done.put
+        if self._session.keeper is not None:
+            for p, result in done.kept.items():
+                self._session.keeper.add(self._names[number, p], result, self._session.seed)
+
+    def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
+        """One call: all classes are at hand."""
+        chunks = self._classes.pop(one.run.number)
+        together = {name: [each for b in sorted(chunks) for each in chunks[b][name]] for name in names}
+        return [Call(utility.class_sums, (together,))]
+
+    def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
+        """The result with its anonymization, diversified, and with what only the whole table can say."""
+        results = self._results.pop(one.run.number)
+        if result.problem is not None:
+            return result
+        flow, table, run = self._session.flow, self.table, one.run
+        try:
+            anonymization = self._gathered(one, [results[p].matched.outcome for p in range(len(results))])
+            more = flow.spec.steps.diversify
+            if more is not None:
+                begin = perf_counter()
+                anonymization = diversify(
+                    anonymization, more.criterion, **more.settings, seed=self._session.seed
+                )
+                result = _said_again(
+                    replace(result, seconds=result.seconds + perf_counter() - begin),
+                    anonymization,
+                    totals.ready,
+                )
+        except InfeasibleError as error:
+            return infeasible(run, error.message, table.n)
+        findings = result.findings
+        if not flow.draws(run):
+            asked = read_criteria(flow.criteria, anonymization.guarantee)
+            whole = [each for each in asked if more is not None or each.name in OF_THE_WHOLE]
+            if more is not None:
+                # everything again; what a k-regular result shows is known after the draw only
+                drawn = anonymization.matches is not None
+                whole = [each for each in whole if not (drawn and each.name in DIVERSITY)]
+                findings = ()
+            if whole:
+                findings += verify(table, anonymization, whole, run.anonymize.k).findings
+        names = list(dict.fromkeys(("gcp", *flow.spec.steps.measure, "usefulness")))
+        others = [name for name in names if name not in result.measures]
+        found = result.measures | (utility.measure(table, anonymization, others) if others else {})
+        return replace(
+            result,
+            guarantee=anonymization.guarantee,
+            findings=findings,
+            measures={name: found[name] for name in names},
+            anonymization=anonymization,
+        )
+
+    def _gathered(self, one: RunPlan, outcomes: list[Outcome]) -> Anonymization:
+        spec, cut = one.run.anonymize, one.run.partition
+        parameters = {
+            "loss": measure_named(spec.loss),
+            "partition_size": spec.method.partition_size(cut.cut, spec.k, spec.options),
+            "order": cut.order,
+            **spec.options,
+            **({} if spec.boundaries else {"boundaries": False}),
+            **({} if cut.budget is None else {"budget": cut.budget}),
+        }
+        index = _index(one)
+        out = np.ones(self.table.n, bool)
+        for at in index:
+            out[at] = False
+        method = algorithm_named(spec.algorithm)
+        return assemble(self.table, method, spec.k, index, outcomes, parameters, np.flatnonzero(out))
+
+    def draw(
+        self, executor: Executor, plan: Plan, totals: Totals, result: RunResult
+    ) -> tuple[tuple[Finding, ...], HeldRelease]:
+        """Draw the release of a run, and verify it as a whole."""
+        release, findings = publish.release_of(self._session, self.table, result)
+        return findings, HeldRelease(self._session, self.table, release, result)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRelease:
+    """A release in memory.
+
+    Attributes
+    ----------
+    session : Session
+    table : Table
+    release : Release
+    result : RunResult
+    """
+
+    session: Session
+    table: Table
+    release: Release
+    result: RunResult
+
+    def attack(self) -> pd.DataFrame | None:
+        """How often attackers win against it."""
+        return publish.attack(self.session, self.table, self.release, self.result)
+
+    def write_release(self, path: Path) -> None:
+        """Write the published table."""
+        write_release(self.release, path)
+
+    def write_certificate(self, path: Path) -> None:
+        """Write the owner's proof."""
+        if self.release.certificate is not None:
+            self.release.certificate.save(path)
+
+
+def _index(one: RunPlan) -> list[np.ndarray]:
+    """Table positions of each partition's records."""
+    assert isinstance(one.order, HeldOrder)
+    return [one.order.positions[cut] for cut in one.cuts]
+
+
+def _said_again(result: RunResult, made: Anonymization, ready: MeasureRequest) -> RunResult:
+    """A result whose records were generalized further."""
+    whole = Outcome(made.generalization, made.matches, made.classes, made.suppressed)
+    measured = measure(made.table.records, Matched(whole, 0.0))
+    assert isinstance(measured, Measured)
+    summary = summary_of(ready, made.table.records, whole)
+    sums = [utility.class_sums(ready, summary.classes)]
+    return said_of(result, ready, made.table.domains, summary, measured, sums)

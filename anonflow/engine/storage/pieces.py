@@ -1,0 +1,218 @@
+"""The pieces of a source: row groups of Parquet files, or what a CSV file is rewritten as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anonflow.engine.flows.spec import SourceSpec
+from anonflow.engine.storage.spill import read_batch, write_batches
+from anonflow.errors import DataError
+from anonflow.table.domain import missing_cells
+from anonflow.table.read import Opener, csv_batches, parquet_fields, parquet_files
+from anonflow.table.schema import Schema
+
+__all__ = ["Piece", "fields_of", "kept_rows", "parquet_pieces", "read_piece", "rewrite"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some consecutive rows of a source.
+
+    Attributes
+    ----------
+    path : str
+        A Parquet file, or an Arrow file of one record batch.
+    groups : tuple of int or None
+        Row groups of the Parquet file; None for an Arrow file.
+    rows : int
+    """
+
+    path: str
+    groups: tuple[int, ...] | None
+    rows: int
+
+
+def fields_of(path: Path, source: SourceSpec, opener: Opener) -> pa.Schema:
+    """The columns of a source, seen without reading its rows.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or has changed.
+    """
+    if source.parquet is not None:
+        return parquet_fields(path, opener=opener)
+    first = next(
+        csv_batches(
+            path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
+        )
+    )
+    return first.schema
+
+
+def parquet_pieces(path: Path, rows: int, opener: Opener | None = None) -> list[Piece] | None:
+    """A Parquet source as pieces of about as many rows; None where its row groups are too large for that.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        A file, or a folder of files.
+    rows : int
+    opener : callable, optional
+        Opens each file.
+
+    Raises
+    ------
+    DataError
+        If there is no Parquet file, or one cannot be read.
+    """
+    pieces = []
+    for file in parquet_files(path):
+        try:
+            about = pq.ParquetFile(opener(file) if opener else file).metadata
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            raise DataError(f"{file}: is no readable Parquet file ({type(error).__name__})") from None
+        groups: list[int] = []
+        held = 0
+        for number in range(about.num_row_groups):
+            count = about.row_group(number).num_rows
+            if count > 2 * rows:
+                return None
+            if groups and held + count > rows:
+                pieces.append(Piece(str(file), tuple(groups), held))
+                groups, held = [], 0
+            groups.append(number)
+            held += count
+        if held:
+            pieces.append(Piece(str(file), tuple(groups), held))
+    return pieces
+
+
+def rewrite(
+    path: str, source: SourceSpec, columns: Sequence[str], rows: int, into: str, opener: Opener | None = None
+) -> list[Piece]:
+    """Write a source that cannot be cut where it lies as Arrow files, from its first row to its last.
+
+    Parameters
+    ----------
+    path : str
+    source : SourceSpec
+    columns : sequence of str
+        Those that are needed.
+    rows : int
+        Of a piece.
+    into : str
+        Beginning of the files' names.
+    opener : callable, optional
+        Opens each file of the source.
+
+    Returns
+    -------
+    list of Piece
+        No more than a piece is held at a time.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be read.
+    OSError
+        If a file cannot be written.
+    """
+    pieces: list[Piece] = []
+
+    def put(batches: list[pa.RecordBatch]) -> None:
+        table = pa.Table.from_batches(batches).combine_chunks()
+        name = f"{into}{len(pieces)}.arrow"
+        write_batches(name, table.to_batches())
+        pieces.append(Piece(name, None, table.num_rows))
+
+    waiting: list[pa.RecordBatch] = []
+    held = 0
+    for batch in _batches(path, source, columns, rows, opener):
+        while batch.num_rows:
+            part = batch.slice(0, rows - held)
+            batch = batch.slice(part.num_rows)
+            waiting.append(part)
+            held += part.num_rows
+            if held == rows:
+                put(waiting)
+                waiting, held = [], 0
+    if waiting:
+        put(waiting)
+    return pieces
+
+
+def _batches(
+    path: str, source: SourceSpec, columns: Sequence[str], rows: int, opener: Opener | None
+) -> Iterator[pa.RecordBatch]:
+    if source.parquet is not None:
+        for file in parquet_files(path):
+            try:
+                content = pq.ParquetFile(opener(file) if opener else file)
+                for batch in content.iter_batches(min(rows, 1 << 16), columns=list(columns)):
+                    yield _plain(pa.Table.from_batches([batch]).select(list(columns))).to_batches()[0]
+            except (pa.ArrowException, OSError, UnicodeError) as error:
+                raise DataError(f"{file}: cannot be read ({type(error).__name__})") from None
+        return
+    for batch in csv_batches(
+        path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
+    ):
+        yield batch.select(list(columns))
+
+
+def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = None) -> pa.Table:
+    """The rows of a piece.
+
+    Parameters
+    ----------
+    piece : Piece
+    columns : sequence of str
+    opener : callable, optional
+        Opens the file of a source; what the run itself put aside needs none.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    if piece.groups is None:
+        return pa.Table.from_batches([read_batch(piece.path)])
+    try:
+        with pq.ParquetFile(opener(Path(piece.path)) if opener else piece.path) as file:
+            table = file.read_row_groups(list(piece.groups), columns=list(columns))
+        return _plain(table.select(list(columns)))
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise DataError(f"{piece.path}: cannot be read ({type(error).__name__})") from None
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """The same without metadata, and with the values themselves where a file has dictionaries of them.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If texts are none.
+    """
+    fields = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    table = table.cast(pa.schema(fields)).replace_schema_metadata(None)
+    table.validate(full=True)
+    return table
+
+
+def kept_rows(frame: pd.DataFrame, schema: Schema) -> np.ndarray:
+    """Which rows stay where the schema drops those without a value, shape (m,), bool."""
+    kept = np.ones(len(frame), bool)
+    for name in frame.columns:
+        if schema[name].missing == "drop":
+            kept &= ~missing_cells(frame[name])
+    return kept

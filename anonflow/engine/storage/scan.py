@@ -1,0 +1,318 @@
+"""One pass over a source: the domains of its quasi-identifiers, and what its other columns would tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
+from anonflow.errors import AnonflowError, DataError
+from anonflow.release.columns import telling
+from anonflow.table import Domain, Records, Schema
+from anonflow.table.coding import code_column
+from anonflow.table.domain import missing_cells
+from anonflow.table.marks import Content
+
+__all__ = ["Coder", "Found", "Sketch", "coders", "published_kind", "scan", "sketched", "stand_in"]
+
+MOST = 1_000_000
+"""Distinct values of a quasi-identifier: every worker holds them all."""
+
+SKETCH = 100_000
+"""Distinct values of another column that are counted; of more, a share."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """How often values occur, and in how many runs: of all values, or of those whose hash ends in zeros.
+
+    Attributes
+    ----------
+    level : int
+        How many zeros; one value in 2^level is here, with all its occurrences.
+    values : numpy.ndarray, shape (v,), uint64, ascending
+        Hashes.
+    counts, runs : numpy.ndarray, shape (v,), int64
+    first, last : int or None
+        The hashes of the first and of the last cell that is not missing.
+    """
+
+    level: int
+    values: np.ndarray
+    counts: np.ndarray
+    runs: np.ndarray
+    first: int | None
+    last: int | None
+
+    @classmethod
+    def of(cls, cells: pd.Series) -> Sketch:
+        """The sketch of consecutive cells."""
+        at, distinct = pd.factorize(cells)
+        given = at[at >= 0]
+        if pd.api.types.is_numeric_dtype(distinct.dtype):
+            # whole numbers are read as floats where some are missing
+            hashes = pd.util.hash_array(np.asarray(distinct, np.float64))
+        else:
+            hashes = pd.util.hash_array(
+                np.array([str(value) for value in distinct], object), categorize=False
+            )
+        counts = np.bincount(given, minlength=len(distinct))
+        starts = np.concatenate([given[:1], given[1:][given[1:] != given[:-1]]])
+        runs = np.bincount(starts, minlength=len(distinct))
+        first, last = (int(hashes[given[0]]), int(hashes[given[-1]])) if len(given) else (None, None)
+        order = np.argsort(hashes)
+        return cls(0, hashes[order], counts[order], runs[order], first, last)._thinned()
+
+    def then(self, other: Sketch) -> Sketch:
+        """This one's cells and those that follow."""
+        level = max(self.level, other.level)
+        one, two = self._at(level), other._at(level)
+        values, at = np.unique(np.concatenate([one.values, two.values]), return_inverse=True)
+        counts = np.bincount(at, np.concatenate([one.counts, two.counts]), len(values)).astype(np.int64)
+        runs = np.bincount(at, np.concatenate([one.runs, two.runs]), len(values)).astype(np.int64)
+        if self.last is not None and self.last == other.first:
+            runs[values == np.uint64(self.last)] -= 1  # one run goes across
+        first = other.first if self.first is None else self.first
+        last = self.last if other.last is None else other.last
+        return Sketch(level, values, counts, runs, first, last)._thinned()
+
+    def _at(self, level: int) -> Sketch:
+        if level == self.level:
+            return self
+        kept = (self.values & np.uint64((1 << level) - 1)) == 0
+        return replace(
+            self, level=level, values=self.values[kept], counts=self.counts[kept], runs=self.runs[kept]
+        )
+
+    def _thinned(self) -> Sketch:
+        sketch = self
+        while len(sketch.values) > SKETCH:
+            sketch = sketch._at(sketch.level + 1)
+        return sketch
+
+    def told(self, name: str) -> str | None:
+        """What the column tells of who is who; None if nothing."""
+        return telling(name, self.counts, int(self.runs.sum()) - len(self.counts), 1 << self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a piece has, or several.
+
+    Attributes
+    ----------
+    rows, kept : int
+        Of the pieces, and without those that a missing value drops.
+    values : dict of pandas.Series
+        QI column -> its distinct values (the index) and how often each occurs.
+    missing : dict of int
+        Published column -> cells without a value.
+    sketches : dict of Sketch
+        Other columns.
+    beyond : frozenset of str
+        Other columns with whole numbers that 64 bits with a sign cannot hold.
+    content : Content
+        Of the rows that are kept, for the words of the draw.
+    """
+
+    rows: int
+    kept: int
+    values: dict[str, pd.Series]
+    missing: dict[str, int]
+    sketches: dict[str, Sketch]
+    beyond: frozenset[str] = frozenset()
+    content: Content = field(default_factory=lambda: Content(0, 0))
+
+    def then(self, other: Found) -> Found:
+        """This one's rows and those that follow.
+
+        Raises
+        ------
+        DataError
+            If a quasi-identifier has too many distinct values.
+        """
+        values = {}
+        for name, one in self.values.items():
+            both = pd.concat([part for part in (one, other.values[name]) if len(part)] or [one])
+            values[name] = both.groupby(level=0, sort=False).sum()
+            _check_distinct(name, len(values[name]))
+        return Found(
+            self.rows + other.rows,
+            self.kept + other.kept,
+            values,
+            {name: count + other.missing[name] for name, count in self.missing.items()},
+            {name: sketch.then(other.sketches[name]) for name, sketch in self.sketches.items()},
+            self.beyond | other.beyond,
+            self.content.then(other.content),
+        )
+
+
+def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequence[str]) -> Found:
+    """Look at a piece.
+
+    Parameters
+    ----------
+    fingerprint : Fingerprint
+        Of the source.
+    piece : Piece
+    schema : Schema
+    columns : sequence of str
+        Those that are published.
+
+    Returns
+    -------
+    Found
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or has changed, or a quasi-identifier has too many distinct values.
+    """
+    frame = read_piece(piece, columns, fingerprint.open).to_pandas()
+    kept = kept_rows(frame, schema)
+    if not kept.all():
+        frame = frame[kept]
+    values, missing, sketches = {}, {}, {}
+    beyond = set()
+    for name in columns:
+        cells = frame[name]
+        missing[name] = int(missing_cells(cells).sum())
+        if schema[name].role != "quasi-identifier":
+            sketches[name] = Sketch.of(cells)
+            if cells.dtype == np.uint64 and len(cells) and int(cells.max()) >= 1 << 63:
+                beyond.add(name)
+            continue
+        values[name] = cells.value_counts(sort=False, dropna=True)
+        _check_distinct(name, len(values[name]))
+    content = Content.of(frame, columns)
+    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond), content)
+
+
+def _check_distinct(name: str, count: int) -> None:
+    if count > MOST:
+        raise DataError(
+            f"column {name!r}: more than {MOST:,} distinct values, too many for a table that is worked on in "
+            "pieces; make it coarser, or set source.pieces to false"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Coder:
+    """The codes of a column's values.
+
+    Attributes
+    ----------
+    name : str
+    values : pandas.Index, length v
+    codes : numpy.ndarray, shape (v + 1, positions), int32
+        The last row is for a missing value.
+    """
+
+    name: str
+    values: pd.Index
+    codes: np.ndarray
+
+    def code(self, cells: pd.Series) -> np.ndarray:
+        """The codes of some cells, shape (m, positions), int32."""
+        at, distinct = pd.factorize(cells)
+        place = self.values.get_indexer(pd.Index(distinct))
+        found: np.ndarray = self.codes[np.append(place, len(self.values))[at]]
+        return found
+
+
+def coders(found: Found, schema: Schema) -> tuple[list[Coder], tuple[Domain, ...]]:
+    """The domains of a table, and how its values are coded: as if the whole table had been looked at at once.
+
+    Parameters
+    ----------
+    found : Found
+        Of all pieces.
+    schema : Schema
+
+    Returns
+    -------
+    coders : list of Coder
+        In schema order.
+    domains : tuple of Domain
+
+    Raises
+    ------
+    DataError, HierarchyError, SchemaError
+        If values do not go with their column.
+    """
+    made: list[Coder] = []
+    domains: list[Domain] = []
+    errors: list[AnonflowError] = []
+    for name in schema.quasi_identifiers:
+        try:
+            coder, own = _coder(name, found.values[name], found.missing[name], schema)
+        except AnonflowError as error:
+            errors.append(error)
+            continue
+        made.append(coder)
+        domains += own
+    if errors:
+        problems = [problem for error in errors for problem in error.problems]
+        raise type(errors[0]).collected("the table does not go with its schema", problems)
+    return made, tuple(domains)
+
+
+def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple[Coder, list[Domain]]:
+    """Each distinct value is coded once; then it is counted as often as it occurs."""
+    cells = counted.index.to_series(index=pd.RangeIndex(len(counted)))
+    if missing:
+        nothing = pd.Series([None], dtype=cells.dtype if len(cells) else object)
+        cells = pd.concat([cells, nothing], ignore_index=True) if len(cells) else nothing
+    coded = code_column(cells, schema[name], Path(schema.folder))
+    codes = np.full((len(counted) + 1, len(coded.codes)), -1, np.int32)
+    codes[: len(cells)] = np.stack(coded.codes, axis=1)
+    often = np.append(counted.to_numpy(np.int64), missing)
+    domains = []
+    for t, domain in enumerate(coded.domains):
+        given = codes[:, t] >= 0
+        counts = np.bincount(codes[given, t], often[given], domain.size).astype(np.int64)
+        domains.append(replace(domain, counts=counts))
+    return Coder(name, counted.index, codes), domains
+
+
+def sketched(found: Found) -> list[str]:
+    """What is to be said of the other columns before they are published."""
+    told = (sketch.told(name) for name, sketch in found.sketches.items())
+    return [one for one in told if one]
+
+
+def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) -> str:
+    """What another column's cells are published as: int, float, bool or text, as in a table that is read whole.
+
+    Parameters
+    ----------
+    name : str
+    field : pyarrow.DataType
+        Of the source.
+    found : Found
+    hidden : bool
+        Whether some cells are published as ``*``.
+    """
+    missing = found.missing[name]
+    if hidden or missing == found.kept or name in found.beyond:
+        return "text"
+    if pa.types.is_boolean(field) and not missing:
+        return "bool"
+    if pa.types.is_integer(field):
+        return "float" if missing else "int"
+    return "float" if pa.types.is_floating(field) else "text"
+
+
+def stand_in(made: Sequence[Coder], domains: tuple[Domain, ...], found: Found) -> Records:
+    """A few records that have every value that the table has, column by column: for what looks at no more."""
+    # the last row of codes is that of a missing value, if there is one
+    there = [coder.codes if found.missing[coder.name] else coder.codes[:-1] for coder in made]
+    at = np.arange(max(1, *(len(codes) for codes in there)))
+    parts = [codes[at % len(codes)] for codes in there]
+    return Records(domains, np.ascontiguousarray(np.concatenate(parts, axis=1)))

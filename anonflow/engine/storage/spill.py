@@ -1,0 +1,144 @@
+"""What a run puts aside on disk: Arrow files in a folder of the owner's that is gone with the run."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+import pyarrow as pa
+
+from anonflow.errors import AnonflowError
+
+__all__ = ["Spill", "as_numpy", "deal", "read_batch", "save", "write_batches"]
+
+PREFIX = "pieces-"
+
+
+class Spill:
+    """A folder of one run, 0700, in the owner's folder; removed at its end, whatever the end.
+
+    Parameters
+    ----------
+    home : pathlib.Path
+        The owner's folder; it exists.
+
+    Notes
+    -----
+    Its name says which process made it: what a killed process left is removed by the next run on that machine.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.path = home / f"{PREFIX}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+    def __enter__(self) -> Spill:
+        for left in self._home.glob(f"{PREFIX}{_machine()}-*"):
+            process = left.name.removeprefix(f"{PREFIX}{_machine()}-").partition("-")[0]
+            if process.isdigit() and not _runs(int(process)):
+                shutil.rmtree(left, ignore_errors=True)
+        try:
+            self.path.mkdir(mode=0o700)
+        except OSError as error:
+            raise AnonflowError(f"{self.path}: cannot be made: {error.strerror}") from None
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def file(self, name: str) -> str:
+        """The path of one of its files."""
+        return str(self.path / name)
+
+
+def write_batches(path: str, batches: Sequence[pa.RecordBatch]) -> None:
+    """Write record batches of one schema as an Arrow file, readable by the owner only.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written: the driver says so.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as stream, pa.ipc.new_file(stream, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def deal(rows: pa.Table, bucket: np.ndarray, buckets: int, into: str) -> None:
+    """Deal rows to shuffle buckets: a file with a record batch for each.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table, m rows
+    bucket : numpy.ndarray, shape (m,), integer
+    buckets : int
+    into : str
+        The file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    whole = rows.take(pa.array(np.argsort(bucket, kind="stable"))).combine_chunks().to_batches()[0]
+    ends = np.cumsum(np.bincount(bucket, minlength=buckets)).tolist()
+    write_batches(into, [whole.slice(start, end - start) for start, end in pairwise([0, *ends])])
+
+
+def save(path: str, **arrays: np.ndarray) -> None:
+    """Put arrays aside, readable by the owner only.
+
+    Raises
+    ------
+    OSError
+        If they cannot be written.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        np.savez(stream, **arrays)  # type: ignore[arg-type]
+
+
+def read_batch(path: str, number: int = 0) -> pa.RecordBatch:
+    """One record batch of a file, mapped into memory: only what is looked at is read.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with pa.memory_map(path) as stream, pa.ipc.open_file(stream) as reader:
+        return reader.get_batch(number)
+
+
+def as_numpy(column: pa.Array) -> np.ndarray:
+    """A column of numbers without missing ones as an array, not copied.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        If it would have to be copied.
+    """
+    found: np.ndarray = column.to_numpy(zero_copy_only=True)
+    return found
+
+
+def _machine() -> str:
+    return "".join(c if c.isalnum() else "_" for c in socket.gethostname())
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,132 @@
+"""What a run needs of the place where its table lies; memory and disk are two answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from anonflow.criteria.verification import Finding
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place
+from anonflow.engine.execution.plan import BoundaryClasses, Order, Plan, RunPlan
+from anonflow.engine.execution.result import RunResult
+from anonflow.engine.execution.schedulers import Call, Executor
+from anonflow.engine.execution.totals import Totals
+from anonflow.engine.report.report import Described
+from anonflow.table import Records
+from anonflow.utility.measures import MeasureRequest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.release import Release
+
+__all__ = ["Drawn", "Storage"]
+
+
+class Drawn(Protocol):
+    """A release that was drawn and verified, and is not yet written."""
+
+    @property
+    def release(self) -> Release | None:
+        """The release, where it is in memory."""
+
+    def attack(self) -> pd.DataFrame | None:
+        """How often attackers win against it; None where nobody was asked to attack."""
+
+    def write_release(self, path: Path) -> None:
+        """Write the published table.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If it cannot be written.
+        """
+
+    def write_certificate(self, path: Path) -> None:
+        """Write the owner's proof.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If it cannot be written.
+        """
+
+
+class Storage(Protocol):
+    """Where the table of a flow lies while it is run, and where is put what is made of it.
+
+    The runner asks it for rows, in an order, and gives it results; it alone knows where they lie.
+    """
+
+    def __enter__(self) -> Storage:
+        """Make room for what is put here."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Remove what was put here for the run alone."""
+
+    def load(self, executor: Executor) -> Described:
+        """Look at the source: its records, domains and columns.
+
+        Raises
+        ------
+        DataError, SchemaError, HierarchyError
+            If it cannot be read, or does not go with its columns.
+        """
+
+    def sample(self) -> Records:
+        """Records with every value of the table: what measures and budgets look at beforehand."""
+
+    def refuse_early(self) -> None:
+        """Refuse what not even the whole table has.
+
+        Raises
+        ------
+        InfeasibleError, ParameterError
+            If the flow asks for such a thing.
+        """
+
+    def boundary_classes(self) -> BoundaryClasses:
+        """Who may be generalized together."""
+
+    def order(self, name: str, bounded: bool) -> Order:
+        """The table in an order, boundary classes one after the other if so wanted."""
+
+    def begin(self, plan: Plan) -> None:
+        """The work begins: find what an earlier run left of it.
+
+        Raises
+        ------
+        AnonflowError
+            If it cannot be written down that it begins.
+        """
+
+    def place(self, one: RunPlan, batch: Batch) -> Place:
+        """Where a task puts the results of a batch."""
+
+    def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
+        """A task put them there."""
+
+    def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
+        """Calls that each give what some classes add to measures, as :func:`anonflow.utility.class_sums` does."""
+
+    def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
+        """A run's result with what is to be had only where all rows are at hand."""
+
+    def draw(
+        self, executor: Executor, plan: Plan, totals: Totals, result: RunResult
+    ) -> tuple[tuple[Finding, ...], Drawn]:
+        """Draw the release of a run, and verify it.
+
+        Raises
+        ------
+        Cancelled
+            If the run was cancelled.
+        VerificationError
+            If the matches are not regular.
+        AnonflowError
+            If something cannot be drawn, or put aside.
+        """

@@ -1,0 +1,170 @@
+"""What generalized records cost by an information loss: cells, records, a release; and the same for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from anonflow.generalization import Generalization, Layout
+from anonflow.kernels.state import LINEAR, NODES, SLOPE, Plan, on_grid
+from anonflow.loss.measure import Pools
+from anonflow.loss.registry import LOSSES, measure_named
+from anonflow.table.domain import Domain
+
+__all__ = ["cell_costs", "height_total", "information_loss", "plan", "record_costs", "suppressed_cells"]
+
+
+def information_loss(generalization: Generalization, measure: str = "ncp") -> float:
+    """The loss of a release: the mean of its records' losses; 0 for no records. GCP for ``ncp``.
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown.
+    """
+    costs = record_costs(generalization, measure)
+    return float(costs.mean()) if len(costs) else 0.0
+
+
+def record_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarray:
+    """The loss of each record: the mean of its cells' costs, weighted by the QIs' weights.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), float64
+        In [0, 1], for entropy in bits.
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown.
+    """
+    # added up QI by QI: a product of matrices rounds as BLAS, its threads and its version like
+    total = np.zeros(generalization.n)
+    for share, costs in zip(
+        _shares(generalization.domains), cell_costs(generalization, measure), strict=True
+    ):
+        total += share * costs
+    return total
+
+
+def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarray:
+    """The cost of each cell, without weights.
+
+    Parameters
+    ----------
+    generalization : Generalization
+        n generalized records over q coded QIs.
+    measure : str
+        ``ncp``, ``lm``, ``entropy``, ``height``, ``suppressions`` or an alias.
+
+    Returns
+    -------
+    numpy.ndarray, shape (q, n), float64
+        In [0, 1], for entropy in bits.
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown.
+
+    Notes
+    -----
+    O(n q), plus O(u D) for the entropy of u distinct sets over D values. Computed from the definitions
+    alone, in float64; the kernels' costs are these, rounded.
+    """
+    loss = LOSSES[measure_named(measure)]
+    cells = np.zeros((len(generalization.domains), generalization.n))
+    layout = generalization.layout
+    for t, a in enumerate(layout.ranges):
+        domain = generalization.domains[a]
+        if domain.size > 1:
+            # what covers nothing (read from a file) is priced as the run of one value
+            lo = np.minimum(generalization.lo[t], domain.size - 1)
+            cells[a] = loss.run_costs(domain, lo, np.maximum(generalization.hi[t], lo))
+    counts = generalization.counts()
+    for t, a in enumerate(layout.sets):
+        domain = generalization.domains[a]
+        if domain.size > 1:
+            bits = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
+            cells[a] = loss.set_costs(domain, bits, counts[t])
+    return cells
+
+
+def suppressed_cells(generalization: Generalization) -> int:
+    """How many cells are published as ``*``, hidden positions of a code one by one."""
+    return int(cell_costs(generalization, "suppressions").sum())
+
+
+def height_total(generalization: Generalization) -> float:
+    """Miller 2008's total information loss (Definitions 10, 11): the sum of all cells' height costs.
+
+    QIs are not weighted; a suppressed record counts q, the most there is.
+    """
+    return float(cell_costs(generalization, "height").sum())
+
+
+def _shares(domains: Sequence[Domain]) -> np.ndarray:
+    """Weights that add up to 1, shape (q,)."""
+    weights = np.array([domain.weight for domain in domains], np.float64)
+    return weights / weights.sum() if len(weights) else weights
+
+
+def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
+    """A measure over some domains as the kernels take it: numbers only, weights folded in.
+
+    Parameters
+    ----------
+    domains : sequence of Domain, length q
+    measure : str
+
+    Returns
+    -------
+    Plan
+        Its costs of records are those of :func:`record_costs` up to 1e-11 (entropy: 1e-7), for they are
+        rounded to a grid on which sums are exact. O(sum of D) memory.
+
+    Raises
+    ------
+    ParameterError
+        If the measure is unknown.
+    """
+    loss = LOSSES[measure_named(measure)]
+    layout = Layout.of(domains)
+    shares = _shares(domains)
+    pools = Pools()
+    ranges: list[tuple[int, int, float]] = []
+    for a in layout.ranges:
+        domain, share = domains[a], float(shares[a])
+        points = np.arange(domain.size, dtype=np.float64)
+        form = (LINEAR, 0, 0.0)
+        if domain.hierarchy is not None:
+            tree = domain.hierarchy
+            several = domain.size > 1
+            costs = loss.run_costs(domain, tree.first, tree.last) if several else np.zeros(tree.n_nodes)
+            form = (NODES, pools.add_nodes(domain, on_grid(share * costs)), 0.0)
+        elif domain.size <= 1:
+            points = np.zeros(domain.size)
+        else:
+            kind, at, unit, points = loss.range_form(domain, share, pools)
+            form = (kind, at, unit)
+        ranges.append(form)
+        pools.points.append(points)
+    sets: list[tuple[int, int, float, int]] = []
+    for a in layout.sets:
+        domain, share = domains[a], float(shares[a])
+        sets.append(loss.set_form(domain, share, pools) if domain.size > 1 else (SLOPE, 0, 0.0, 0))
+    return Plan(
+        range_form=np.array([one[0] for one in ranges], np.int64),
+        range_at=np.array([one[1] for one in ranges], np.int64),
+        range_unit=np.array([one[2] for one in ranges], np.float64),
+        range_last=np.array([domains[a].size - 1 for a in layout.ranges], np.float64),
+        point_at=np.cumsum([0, *(domains[a].size for a in layout.ranges)], dtype=np.int64),
+        set_form=np.array([one[0] for one in sets], np.int64),
+        set_at=np.array([one[1] for one in sets], np.int64),
+        set_unit=np.array([one[2] for one in sets], np.float64),
+        set_least=np.array([one[3] for one in sets], np.int64),
+        word_at=layout.offset.astype(np.int64),
+        **pools.named(),
+    )

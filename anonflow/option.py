@@ -1,0 +1,221 @@
+"""What an option is, said once: on the keyword-only parameter of the function that takes it.
+
+Methods, criteria, measures and what else is called by name with options of its own declare them all in this way::
+
+    def spread(part, k, *, visit: Annotated[Literal["near", "far"], Option("Who comes first")] = "far"): ...
+
+Flows, the JSON Schema, forms, links, the shell and the documentation read that, through :func:`options_of`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from numbers import Integral, Real
+from types import MappingProxyType, NoneType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+__all__ = ["NEEDED", "Option", "options_of", "paragraphs"]
+
+NEEDED: Any = inspect.Parameter.empty
+"""The default of an option that has none: it must be given."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a method, a criterion or a measure.
+
+    Attributes
+    ----------
+    label : str
+        A few words, for a form.
+    least : float or None
+        The smallest number it may be.
+    most : float or None
+        The largest number it may be.
+    below : float or None
+        What a number must be below.
+    step : float
+        By how much a form raises and lowers a number.
+    whole : bool
+        Whether a number without a fraction is expected, however it is written.
+    in_form : bool
+        Whether a form asks for it with the others; not what has a page of its own, or concerns the machine.
+    time_limit : bool
+        Whether it is the number of seconds after which the best result found is kept.
+    words : tuple of str
+        Words that a value of no plain type may hold, such as the names of predicates.
+    symmetric : bool
+        Whether with it matches are reciprocal: record j covers original i wherever record i covers original j.
+    name, sentence : str
+        Read off the parameter's name, and the first paragraph that the docstring says about it.
+    kind : type or None
+        bool, int, float or str, read off the annotation; None may be any value: the function looks at it itself.
+    choices : tuple of str
+        The words of a Literal.
+    optional : bool
+        Whether it may be None.
+    default : object
+        `NEEDED` where there is none.
+    """
+
+    label: str = ""
+    least: float | None = None
+    most: float | None = None
+    below: float | None = None
+    step: float = 1.0
+    whole: bool = False
+    in_form: bool = True
+    time_limit: bool = False
+    words: tuple[str, ...] = ()
+    symmetric: bool = False
+    name: str = ""
+    sentence: str = ""
+    kind: type | None = None
+    choices: tuple[str, ...] = ()
+    optional: bool = False
+    default: Any = NEEDED
+
+    def problem(self, value: Any) -> str | None:
+        """What a value must be instead, to follow the option's name; None if it may be this one."""
+        return None if self._may_be(value) else f"must be {self.value_words()}"
+
+    def value_words(self) -> str:
+        """What it may be, in words."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        if self.kind is None:
+            return "as the method reads it"
+        if self.kind in (bool, str):
+            return "true or false" if self.kind is bool else "text"
+        words = "a whole number" if self.kind is int or self.whole else "a number"
+        bounds = [f"of at least {self.least:g}"] if self.least is not None else []
+        bounds += [f"at most {self.most:g}"] if self.most is not None else []
+        bounds += [f"below {self.below:g}"] if self.below is not None else []
+        return " ".join([words, " and ".join(bounds)]).strip()
+
+    def _may_be(self, value: Any) -> bool:
+        if self.kind is None or (value is None and self.optional):
+            return True
+        if self.choices:
+            return isinstance(value, str) and value in self.choices
+        if self.kind in (bool, str):
+            return isinstance(value, self.kind)
+        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
+            return False
+        number = float(value)
+        return (
+            math.isfinite(number)
+            and (self.least is None or number >= self.least)
+            and (self.most is None or number <= self.most)
+            and (self.below is None or number < self.below)
+            and (not self.whole or number == int(number))
+        )
+
+
+@cache
+def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mapping[str, Option]:
+    """The keyword-only parameters of a function as options, by name.
+
+    Parameters
+    ----------
+    function : callable
+        Or a class that is made with such parameters. Parameters may be annotated with a type, or with
+        ``Annotated[type, Option(...)]``. One without an annotation is what its default is.
+    keyword_only : bool, optional
+        False for all parameters.
+
+    Returns
+    -------
+    mapping of str to Option
+        In the order of the parameters; read once.
+    """
+    parameters = [
+        one
+        for one in inspect.signature(function).parameters.values()
+        if one.kind is one.KEYWORD_ONLY or not keyword_only
+    ]
+    if not parameters:
+        return MappingProxyType({})
+    # a class has no globals of its own: those of its module
+    names = getattr(function, "__globals__", None) or vars(sys.modules[function.__module__])
+    sentences = paragraphs(function.__doc__)
+    options = {}
+    for one in parameters:
+        hint = _hint(one.annotation, names)
+        option = Option()
+        if get_origin(hint) is Annotated:
+            hint, *extras = get_args(hint)
+            option = next((extra for extra in extras if isinstance(extra, Option)), option)
+        kinds = set(get_args(hint)) if _is_union(hint) else {hint}
+        optional = NoneType in kinds
+        (kind,) = kinds - {NoneType} if len(kinds - {NoneType}) == 1 else (None,)
+        choices = get_args(kind) if get_origin(kind) is Literal else ()
+        if hint is None and one.default not in (NEEDED, None):
+            kind = type(one.default)
+        options[one.name] = replace(
+            option,
+            name=one.name,
+            label=option.label or one.name.replace("_", " ").capitalize(),
+            sentence=sentences.get(one.name, ""),
+            kind=str if choices else kind if kind in (bool, int, float, str) else None,
+            choices=choices,
+            optional=optional,
+            default=one.default,
+        )
+    return MappingProxyType(options)
+
+
+def _hint(annotation: Any, names: dict[str, Any]) -> Any:
+    """The type that an annotation names; any, if it names what is imported for type checkers only."""
+    if annotation is NEEDED:
+        return None
+    holder = type("_", (), {"__annotations__": {"it": annotation}})
+    try:
+        return get_type_hints(holder, names, include_extras=True)["it"]
+    except NameError:
+        return Any
+
+
+def _is_union(hint: Any) -> bool:
+    origin = get_origin(hint)
+    return origin is Union or getattr(origin, "__name__", "") == "UnionType"
+
+
+def paragraphs(docstring: str | None) -> dict[str, str]:
+    """What a numpy docstring says about each parameter: the first paragraph, without its marks.
+
+    Parameters
+    ----------
+    docstring : str or None
+
+    Returns
+    -------
+    dict of str to str
+        Empty where there is none, as under ``python -OO``.
+    """
+    lines = inspect.cleandoc(docstring or "").splitlines() or [""]
+    told: dict[str, list[str]] = {}
+    names: list[str] = []
+    inside = over = False
+    for line, under in zip(lines, [*lines[1:], ""], strict=True):
+        if under and set(under) == {"-"}:
+            inside = line == "Parameters"
+        elif inside and line and not line.startswith((" ", "-")):
+            names, over = re.split(r"\s*,\s*", line.split(" : ")[0].strip()), False
+            told |= {name: [] for name in names}
+        elif inside:
+            over = over or (not line.strip() and bool(names and told[names[0]]))
+            for name in [] if over else names:
+                told[name].append(line.strip())
+    return {name: _plain(" ".join(parts)) for name, parts in told.items()}
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text)
+    return text.replace("``", "").replace("`", "").strip()

@@ -1,0 +1,209 @@
+"""What published columns that are no quasi-identifiers tell of who is who, in spite of the shuffle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anonflow.table.linkage import TOGETHER, Candidates, linkage
+from anonflow.table.uniqueness import unique_as_added
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.generalization import Generalization
+    from anonflow.table import Table
+
+__all__ = ["covering", "stands_in_order", "telling", "told_by_columns"]
+
+_OWN_VALUE = 0.2
+"""Share of the records whose value nobody else has, from which on a column is named."""
+
+_OWN_COMBINATION = 0.5
+"""The same of combinations of several columns: they are more often unique, and harder to know."""
+
+_MISPLACED = 0.1
+"""Share of the runs by which a random order has more that a column may have, and is still in the table's order."""
+
+_CHANCE = math.log(1000)
+
+_LINKED = 0.05
+"""Share of the rows with a candidate above half-way between 1/k and certainty, from which on a column is named."""
+
+_LOOKED_AT = 2_000
+"""Rows whose candidates are weighed before a release; the rows' order is random, so they are a sample."""
+
+_COVERED = 300
+"""The same where candidates are not listed and have to be looked for."""
+
+
+def told_by_columns(
+    table: Table, shown: Sequence[int] | np.ndarray, candidates: Candidates, k: int
+) -> list[str]:
+    """What the other columns of a release tell, a sentence each: counts and names of columns.
+
+    Parameters
+    ----------
+    table : Table
+        n originals.
+    shown : numpy.ndarray, shape (m,), integer
+        The original whose other columns each of m rows carries; of rows without candidates whatever.
+    candidates : Candidates
+        Of these rows.
+    k : int
+        What the release promises.
+
+    Returns
+    -------
+    list of str
+        Nearly unique or sorted columns, combinations that are nearly unique, and columns that follow from
+        quasi-identifiers. O(n log n) for each column.
+    """
+    names = list(table.other_columns)
+    said = [(name, _told_by_column(name, table.frame[name])) for name in names]
+    sentences = [sentence for _, sentence in said if sentence]
+    quiet = [name for name, sentence in said if not sentence]
+    sentences += _told_together(table.frame, quiet)
+    if names:
+        sentences += _told_by_linkage(table, names, np.asarray(shown), candidates, k)
+    return sentences
+
+
+def _told_by_column(name: str, cells: pd.Series) -> str | None:
+    import pandas as pd
+
+    try:
+        at, distinct = pd.factorize(cells)
+    except TypeError:
+        return None  # refused when the column is rebuilt
+    counts = np.bincount(at[at >= 0], minlength=len(distinct))
+    filled = at[at >= 0]
+    runs = int((filled[1:] != filled[:-1]).sum()) + 1
+    return telling(name, counts, runs - len(counts))
+
+
+def telling(name: str, counts: np.ndarray, extra_runs: int, share: int = 1) -> str | None:
+    """What a column that is no quasi-identifier tells of who is who; None if nothing.
+
+    Parameters
+    ----------
+    name : str
+    counts : numpy.ndarray, shape (v,), int64
+        How often each of its values occurs.
+    extra_runs : int
+        Runs of equal values in the table, less v: 0 where every value stands in one run.
+    share : int
+        Of how many values one was looked at.
+    """
+    own = int((counts == 1).sum())
+    if len(counts) > 1 and own >= _OWN_VALUE * counts.sum():
+        return (
+            f"column {name!r} is nearly unique: {'about ' if share > 1 else ''}{own * share} records have a value "
+            "that nobody else has, which undoes the shuffle; leave it out or make it coarser"
+        )
+    if len(counts) > 1 and stands_in_order(counts, extra_runs, share):
+        but = f", but for {extra_runs * share} breaks" if extra_runs else ""
+        return (
+            f"column {name!r} is monotone: its {len(counts) * share} values stand in the table's order{but}, "
+            "which undoes the shuffle; leave it out or put the table in another order"
+        )
+    return None
+
+
+def stands_in_order(counts: np.ndarray, extra_runs: int, share: int = 1) -> bool:
+    """Whether a column's values stand in the table's order, all but a few, and it is no chance.
+
+    Notes
+    -----
+    Values with counts c have sum of c (n - c + 1) / n runs in a random order on average (Wald and Wolfowitz, 1940).
+    At most C(n - v, e) (v + e)! of the n! / prod c! orders have e runs more than the v values.
+    """
+    n, v = int(counts.sum()), len(counts)
+    usual = float((counts * (n * share - counts + 1) / (n * share)).sum()) - v
+    if extra_runs > max(4.0, _MISPLACED * usual) or extra_runs > n - v:
+        return False
+    orders = math.lgamma(n + 1) - sum(math.lgamma(count + 1) for count in counts.tolist())
+    places = math.lgamma(n - v + 1) - math.lgamma(extra_runs + 1) - math.lgamma(n - v - extra_runs + 1)
+    return orders - places - math.lgamma(v + extra_runs + 1) > _CHANCE
+
+
+def _told_together(frame: pd.DataFrame, names: list[str]) -> list[str]:
+    """Columns that nobody shares together, though each alone is shared by many; the fewest that are."""
+    n = len(frame)
+    if len(names) < 2 or n < 2:
+        return []
+    try:
+        names = sorted(names, key=lambda name: -frame[name].nunique(dropna=False))
+        unique = unique_as_added(frame, names)
+    except TypeError:
+        return []
+    if unique[-1] < _OWN_COMBINATION * n:
+        return []
+    needed = next(at for at, count in enumerate(unique) if count >= _OWN_COMBINATION * n) + 1
+    listed = ", ".join(map(repr, names[:needed]))
+    return [
+        f"columns {listed} together are nearly unique: {unique[needed - 1]} of {n} records have a combination that "
+        f"nobody else has ({unique[-1]} with all other columns); whoever knows these values of a person finds the "
+        "row: leave some out or make them coarser"
+    ]
+
+
+def _told_by_linkage(
+    table: Table, names: list[str], shown: np.ndarray, candidates: Candidates, k: int
+) -> list[str]:
+    looked_at = np.arange(min(len(shown), _LOOKED_AT))
+    columns = {name: table.frame[name] for name in names}
+    rows = {name: cells.iloc[shown[looked_at]] for name, cells in columns.items()}
+    try:
+        links = linkage(table.records, columns, rows, candidates.take(looked_at))
+    except TypeError:
+        return []
+    threshold = (1 + 1 / k) / 2
+    linked = [link for link in links if link.above(threshold) >= _LINKED]
+    if len(linked) > 1 and linked[-1].column == TOGETHER:
+        linked.pop()  # said column by column
+    return [
+        (
+            f"the columns {', '.join(map(repr, names))} together lead"
+            if link.column == TOGETHER
+            else f"column {link.column!r} follows from {' and '.join(map(repr, link.uses))} and leads"
+        )
+        + f" back to people: it names a row's person with probability {link.mean:.2f} on average instead of "
+        f"{1 / k:.2f}, and above {threshold:.2f} for {100 * link.above(threshold):.0f}% of the rows; leave it out, or "
+        "make it a quasi-identifier"
+        for link in linked
+    ]
+
+
+def covering(table: Table, generalization: Generalization, rows: np.ndarray) -> Candidates:
+    """The originals that some generalized records cover: candidates where no matches are listed.
+
+    Parameters
+    ----------
+    table : Table
+    generalization : Generalization
+    rows : numpy.ndarray, shape (m,), integer
+        The first ``_COVERED`` of them are looked at; the others have no candidates. O(n q) for each.
+    """
+    codes, layout = table.codes, generalization.layout
+    missing = codes < 0
+    lists = []
+    for row in rows[:_COVERED].tolist():
+        inside = np.ones(table.n, bool)
+        for t, a in enumerate(layout.ranges):
+            lo, hi = int(generalization.lo[t, row]), int(generalization.hi[t, row])
+            whole = lo == 0 and hi == table.domains[a].size - 1
+            inside &= np.where(missing[:, a], whole, (codes[:, a] >= lo) & (codes[:, a] <= hi))
+        for t, a in enumerate(layout.sets):
+            words = generalization.bits[layout.offset[t] : layout.offset[t + 1], row]
+            code = codes[:, a]
+            inside &= (words[code >> 6] >> (code & 63).astype(np.uint64)) & np.uint64(1) == 1
+        lists.append(np.flatnonzero(inside))
+    sizes = [len(found) for found in lists]
+    offsets = np.concatenate([[0], np.cumsum(sizes), [sum(sizes)]]).astype(np.int64)
+    row_list = np.minimum(np.arange(len(rows)), len(lists))  # the last list is empty
+    originals = np.concatenate(lists) if lists else np.empty(0, np.int64)
+    return Candidates(row_list, offsets, originals)

@@ -1,0 +1,29 @@
+"""A release in a notebook: what is published, and apart from it what is the owner's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from anonflow.drawing import facts, grid, note, view
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["release_view"]
+
+ROWS = 5
+"""Published rows that are shown."""
+
+
+def release_view(frame: pd.DataFrame, proof: Sequence[tuple[str, Any]]) -> str:
+    """The first published rows as HTML, and what the certificate proves, if there is one."""
+    numbers = [("rows", f"{len(frame):,}"), ("columns", len(frame.columns)), *proof]
+    first = frame.head(ROWS)
+    kept = " The certificate that goes with it stays with the owner." if proof else ""
+    return view(
+        "Release",
+        facts(numbers),
+        grid(["", *first.columns], list(first.itertuples(index=True, name=None))),
+        note("release.frame is what may be published, as release.write(path) writes it." + kept),
+    )

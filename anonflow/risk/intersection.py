@@ -1,0 +1,198 @@
+"""An attacker who has several releases of the same people, and keeps what all of them allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from anonflow.errors import ParameterError
+from anonflow.risk.attacker import Success, percent
+from anonflow.table import equal_columns
+from anonflow.table.marks import coded_texts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.risk.evidence import Scene
+
+__all__ = ["Intersection"]
+
+_SURE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Intersection:
+    """Has earlier releases of the same people as well, knows everybody's quasi-identifiers, wants the sensitive value.
+
+    Of T releases the values of a person's other columns are weighed by pi(y)^(1 - T) times the product of the shares of
+    its rows that show y, pi the shares in the whole table. Values that are nearly unique link rows directly that way.
+
+    Parameters
+    ----------
+    earlier : release, DataFrame, path, or list of them
+        Of the same table; or pairs ``(table, release)`` of another one, whose people are those with the same labels in the
+        frames' indices.
+    column : str, optional
+        The sensitive column; the only one of the table without it.
+    """
+
+    earlier: Any
+    column: str | None = None
+    name: ClassVar[str] = "intersection"
+    needs_truth: ClassVar[bool] = True
+    knows: ClassVar[str] = (
+        "everybody's quasi-identifiers, the method, and earlier releases of the same people"
+    )
+
+    def attack(self, scene: Scene) -> Success:
+        """O(pairs of a person and a row), of each release.
+
+        Raises
+        ------
+        ParameterError
+            If there is no earlier release, or no sensitive column to choose.
+        DataError
+            If a release does not go with its table.
+        """
+        column = sensitive_column(scene, self.column)
+        releases = (
+            self.earlier
+            if isinstance(self.earlier, list | tuple) and not _is_pair(self.earlier)
+            else [self.earlier]
+        )
+        if not releases:
+            raise ParameterError(
+                "intersection: name at least one earlier release, such as earlier=['2024.parquet']"
+            )
+        scenes = [scene, *(_scene_of(scene, each) for each in releases)]
+        names = [
+            name for name in scene.table.other_columns if all(name in each.frame.columns for each in scenes)
+        ]
+        if column not in names:
+            raise ParameterError(f"intersection: column {column!r} is not in every release")
+        codes = _codes([each.frame[names] for each in scenes] + [scene.table.frame[names]])
+        values = int(max(code.max() for code in codes)) + 1
+        prior = np.bincount(codes[0], minlength=values) / scene.n
+        counts = [
+            _counts(each, code, values, scene.table) for each, code in zip(scenes, codes[:-1], strict=True)
+        ]
+        of_value = _codes([scene.frame[[column]], scene.table.frame[[column]]])
+        kind = np.full(values, -1)
+        kind[codes[0]] = of_value[0]
+        truth = of_value[1]
+        alone, _ = _named(counts[:1], prior, kind, truth)
+        rate, sure = _named(counts, prior, kind, truth)
+        return Success(
+            scene.n, float(rate.mean()), float(rate.max(initial=0.0)), int(sure.sum()), float(alone.mean()),
+            f"Who has {len(scenes)} releases of the same people names the right {column} for {percent(float(rate.mean()))} "
+            f"of them, from this release alone for {percent(float(alone.mean()))}; for {int(sure.sum()):,} people it is "
+            "certain, and right.",
+        )  # fmt: skip
+
+
+def sensitive_column(scene: Scene, column: str | None) -> str:
+    """The sensitive column that an attacker wants.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such column, or several to choose from.
+    """
+    table = scene.table
+    if column is None:
+        if len(table.sensitive) != 1:
+            raise ParameterError(
+                f"the table has {len(table.sensitive)} sensitive columns; say which one: column=..."
+            )
+        return table.sensitive[0]
+    if column not in table.other_columns or column not in scene.frame.columns:
+        raise ParameterError(f"{column!r} is no published column besides the quasi-identifiers")
+    return column
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and hasattr(item[0], "records")
+
+
+def _scene_of(scene: Scene, item: Any) -> Scene:
+    table, release = item if _is_pair(item) else (scene.table, item)
+    return type(scene).of(table, release, scene.k)
+
+
+def _counts(scene: Scene, code: np.ndarray, values: int, people: Any) -> csr_array:
+    """How many of each person's rows show each value; a person who is not in the release has none."""
+    original, row = scene.pairs
+    counts = csr_array((np.ones(len(row)), (original, code[row])), shape=(scene.n, values))
+    counts.sum_duplicates()
+    if scene.table is people:
+        return counts
+    place = scene.table.frame.index.get_indexer(people.frame.index)
+    present = np.flatnonzero(place >= 0)
+    chosen = csr_array((np.ones(len(present)), (present, place[present])), shape=(len(place), scene.n))
+    return csr_array(chosen @ counts)
+
+
+def _named(
+    counts: Sequence[csr_array], prior: np.ndarray, kind: np.ndarray, truth: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each person the probability that the best guess is right, ties shared; and whether it is certain and right."""
+    whole = counts[0].copy()
+    with np.errstate(divide="ignore"):
+        whole.data = np.log(whole.data)
+    for other in counts[1:]:
+        absent = np.asarray(other.sum(axis=1)).ravel() == 0
+        whole = _product(whole, other, absent, prior)
+    n, kinds = len(truth), int(kind.max()) + 1
+    row = np.repeat(np.arange(n), np.diff(whole.indptr))
+    top = np.full(n, -np.inf)
+    np.maximum.at(top, row, whole.data)
+    weight = np.exp(whole.data - top[row])
+    shown = kind[whole.indices] >= 0
+    mass = csr_array((weight[shown], (row[shown], kind[whole.indices[shown]])), shape=(n, kinds))
+    mass.sum_duplicates()
+    row = np.repeat(np.arange(n), np.diff(mass.indptr))
+    best, total = np.zeros(n), np.zeros(n)
+    np.maximum.at(best, row, mass.data)
+    np.add.at(total, row, mass.data)
+    is_best = mass.data >= best[row] * (1 - 1e-9)
+    ties = np.bincount(row[is_best], minlength=n)
+    right = np.bincount(row[is_best & (mass.indices == truth[row])], minlength=n)
+    rate = np.where(ties > 0, right / np.maximum(ties, 1), 1 / max(kinds, 1))
+    sure = (best >= _SURE * np.maximum(total, 1e-300)) & (right > 0)
+    return rate, sure
+
+
+def _product(logs: csr_array, other: csr_array, absent: np.ndarray, prior: np.ndarray) -> csr_array:
+    """Log weights with one more release: values that it does not allow are gone, where it knows the person."""
+    n, values = logs.shape
+    row = np.repeat(np.arange(n), np.diff(logs.indptr))
+    key = row * values + logs.indices
+    other.sort_indices()
+    theirs = np.repeat(np.arange(n), np.diff(other.indptr)) * values + other.indices
+    at = np.minimum(np.searchsorted(theirs, key), max(len(theirs) - 1, 0))
+    both = theirs[at] == key if len(theirs) else np.zeros(len(key), bool)
+    # who has changed since is in no value of both: such a release says nothing of them
+    changed = np.bincount(row[both], minlength=n) == 0
+    silent = (absent | changed)[row]
+    keep = both | silent
+    count = other.data[at] if len(theirs) else np.ones(len(key))
+    with np.errstate(divide="ignore"):
+        more = np.where(silent, 0.0, np.log(np.where(both, count, 1.0)) - np.log(prior[logs.indices]))
+    return csr_array((logs.data[keep] + more[keep], (row[keep], logs.indices[keep])), shape=(n, values))
+
+
+def _codes(frames: Sequence[pd.DataFrame]) -> list[np.ndarray]:
+    """Labels of rows, equal where all cells read the same, in several frames with the same columns."""
+    import pandas as pd
+
+    columns = []
+    for name in frames[0].columns:
+        texts: dict[str, int] = {}
+        numeric = any(pd.api.types.is_numeric_dtype(frame[name].dtype) for frame in frames)
+        columns.append(np.concatenate([coded_texts(frame[name], texts, numeric) for frame in frames]))
+    joint = equal_columns(columns, sum(map(len, frames)))
+    return np.split(joint, np.cumsum([len(frame) for frame in frames])[:-1])

@@ -1,0 +1,90 @@
+"""An attacker who links by the other published columns: what follows from quasi-identifiers leads back to people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from anonflow.criteria.linkable import linked_columns
+from anonflow.errors import ParameterError
+from anonflow.risk.attacker import Success, percent
+from anonflow.table.linkage import TOGETHER
+
+if TYPE_CHECKING:
+    from anonflow.risk.evidence import Scene
+
+__all__ = ["LinkableColumns"]
+
+
+@dataclass(frozen=True)
+class LinkableColumns:
+    """Knows everybody's quasi-identifiers, the method, and how other columns depend on quasi-identifiers.
+
+    It gives each row to its likeliest candidate.
+
+    Parameters
+    ----------
+    column : str, optional
+        One published column; without it all of them together.
+    declared : sequence of str
+        Columns that everybody can compute from the quasi-identifiers.
+    threshold : float, optional
+        A row with a candidate more probable than this is at risk; half-way between 1/k and 1 without it.
+    """
+
+    column: str | None = None
+    declared: Sequence[str] = ()
+    threshold: float | None = None
+    name: ClassVar[str] = "linkable-columns"
+    needs_truth: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        limit = self.threshold
+        if limit is not None and (
+            isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit <= 1
+        ):
+            raise ParameterError("linkable-columns: threshold is a probability")
+
+    @property
+    def knows(self) -> str:
+        """What it has besides the release."""
+        what = "other columns depend" if self.column is None else f"{self.column} depends"
+        return f"everybody's quasi-identifiers, the method, and how {what} on them"
+
+    def attack(self, scene: Scene) -> Success:
+        """O(pairs of a person and a row) for each column, besides fitting.
+
+        Raises
+        ------
+        ParameterError
+            If a column is not published.
+        DataError
+            If the consistency graph is too large.
+
+        Notes
+        -----
+        :func:`anonflow.table.linkage.linkage` is its model; the criterion of the same name calls it, too.
+        """
+        links = linked_columns(scene.evidence, self.column, list(self.declared))
+        threshold = (1 + 1 / scene.k) / 2 if self.threshold is None else float(self.threshold)
+        if not links:
+            mean = float((1.0 / np.maximum(scene.candidates()[scene.people], 1)).mean())
+            return Success(
+                scene.n, mean, mean, 0, 1 / scene.k,
+                "No other column is published: there is nothing to link with.",
+            )  # fmt: skip
+        link = links[-1]
+        probability = link.highest[~np.isnan(link.highest)]
+        at_risk = int((probability > threshold + 1e-9).sum())
+        single = [one for one in links if one.column != TOGETHER]
+        worst = max(single, key=lambda one: one.mean)
+        what = "all other columns" if link.column == TOGETHER else f"column {link.column}"
+        alone = f"; {worst.column} alone gives {percent(worst.mean)}" if len(single) > 1 else ""
+        return Success(
+            len(probability), link.mean, link.largest, at_risk, 1 / scene.k,
+            f"Who uses what {what} say about the quasi-identifiers is right for {percent(link.mean)} of the rows, and "
+            f"more than {percent(threshold)} sure about {at_risk:,} of them{alone}.",
+        )  # fmt: skip

@@ -1,0 +1,586 @@
+"""How far other published columns lead back from a row to a person: the posterior over a row's candidates."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from anonflow.table.domain import Domain
+from anonflow.table.marks import joint_codes
+from anonflow.table.records import Records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TOGETHER", "Candidates", "Link", "linkage"]
+
+TOGETHER = "all of them together"
+"""What stands for a column where all are used."""
+
+_PAIRS = 1 << 21
+"""Pairs of a row and a candidate that are worked on at a time."""
+
+_FITTED = 5_000
+"""Records on which the form of a dependence is chosen; its counts are of all records."""
+
+_BINS = (64, 16, 4)
+_LEVELS = 5
+_LEAST_GAIN = 0.003
+"""Nats a record that one more level of a context must explain."""
+
+_EVIDENCE = math.log(1000)
+"""Nats that it must explain in all: many forms are tried, and one of them fits a small table by chance."""
+
+_STRAY = 0.05
+"""Share of the values that a curve leaves to chance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Among which originals the one of each published row is.
+
+    Attributes
+    ----------
+    row_list : numpy.ndarray, shape (m,), integer
+        The list of each row; rows of an equivalence class share one.
+    offsets : numpy.ndarray, shape (l + 1,), int64
+    originals : numpy.ndarray, shape (e,), integer
+        List t is ``originals[offsets[t] : offsets[t + 1]]``; each original at most once in a list.
+    """
+
+    row_list: np.ndarray
+    offsets: np.ndarray
+    originals: np.ndarray
+
+    @classmethod
+    def of_matches(cls, matches: np.ndarray) -> Candidates:
+        """Those of a matrix, shape (m, k); -1 is no original."""
+        present = matches >= 0
+        offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
+        return cls(np.arange(len(matches)), offsets, matches[present].astype(np.int64))
+
+    @classmethod
+    def of_classes(cls, labels: np.ndarray) -> Candidates:
+        """Those of equivalence classes: equal labels, one list; row j is in the class of original j."""
+        _, row_list = np.unique(labels, return_inverse=True)
+        sizes = np.bincount(row_list)
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(row_list, offsets, np.argsort(row_list, kind="stable"))
+
+    def take(self, rows: np.ndarray) -> Candidates:
+        """Those of some of the rows."""
+        return Candidates(self.row_list[rows], self.offsets, self.originals)
+
+    def without(self, rows: np.ndarray) -> Candidates:
+        """The same, but none for some of the rows, given as a mask."""
+        if not rows.any():
+            return self
+        row_list = np.where(rows, len(self.offsets) - 1, self.row_list)
+        return Candidates(row_list, np.append(self.offsets, self.offsets[-1]), self.originals)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many candidates each row has, shape (m,), int64."""
+        found: np.ndarray = np.diff(self.offsets)[self.row_list]
+        return found
+
+    def components(self, n: int) -> np.ndarray:
+        """Labels of the originals that lists join, directly or through others, shape (n,), int64."""
+        lists = len(self.offsets) - 1
+        of_list = np.repeat(np.arange(lists), np.diff(self.offsets)) + n
+        edges = (np.ones(len(of_list), np.int8), (self.originals, of_list))
+        labels = connected_components(csr_array(edges, shape=(n + lists, n + lists)), directed=False)[1]
+        return np.asarray(labels[:n], np.int64)
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Rows with candidates, some at a time: the rows, where each one's pairs start, the pairs' originals."""
+        rows = np.flatnonzero(self.sizes > 0)
+        ends = np.cumsum(self.sizes[rows])
+        cuts = np.searchsorted(ends, np.arange(_PAIRS, ends[-1] if len(ends) else 0, _PAIRS)) + 1
+        for block in np.split(rows, np.unique(cuts)):
+            if not len(block):
+                continue
+            sizes = self.sizes[block]
+            start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+            within = np.arange(int(sizes.sum())) - np.repeat(start, sizes)
+            yield block, start, self.originals[np.repeat(self.offsets[self.row_list[block]], sizes) + within]
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """How well a column tells a row's own original among its candidates.
+
+    Attributes
+    ----------
+    column : str
+        ``TOGETHER`` for all columns at once.
+    highest : numpy.ndarray, shape (m,), float64
+        For each row the largest posterior probability of one of its candidates; NaN where it has none.
+    uses : tuple of str
+        The quasi-identifiers that the column was found to depend on.
+    """
+
+    column: str
+    highest: np.ndarray
+    uses: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over the rows: how often the likeliest candidate is the right one, if the model holds."""
+        looked_at = self.highest[~np.isnan(self.highest)]
+        return float(looked_at.mean()) if len(looked_at) else 0.0
+
+    @property
+    def largest(self) -> float:
+        """The largest of any row."""
+        return float(np.nanmax(self.highest)) if (~np.isnan(self.highest)).any() else 0.0
+
+    def above(self, threshold: float) -> float:
+        """Share of the rows with a candidate more probable than a threshold."""
+        looked_at = self.highest[~np.isnan(self.highest)]
+        return float((looked_at > threshold + 1e-9).mean()) if len(looked_at) else 0.0
+
+
+def linkage(
+    records: Records,
+    originals: Mapping[str, pd.Series],
+    shown: Mapping[str, pd.Series],
+    candidates: Candidates,
+    declared: Collection[str] = (),
+) -> list[Link]:
+    """The probability of each row's likeliest candidate, given the row's other columns and everybody's QIs.
+
+    Parameters
+    ----------
+    records : Records
+        The n originals' quasi-identifiers (QIs).
+    originals : mapping of str to pandas.Series, n values each
+        Their other columns.
+    shown : mapping of str to pandas.Series, m values each
+        The same columns, as the rows show them.
+    candidates : Candidates
+        Of the m rows.
+    declared : collection of str
+        Columns that everybody can compute from the QIs.
+
+    Returns
+    -------
+    list of Link
+        One for each column that the rows show; where these are several, ``TOGETHER`` is the last.
+
+    Notes
+    -----
+    ``w_ji = f(y_j | x_i) / sum over i' in N(j) of f(y_j | x_i')``, N(j) the candidates of row j. f is fitted to the
+    originals without those of j's component (cross-fitting), so that no pair that is in question counts for itself.
+    Where a component has more than a tenth of the records, j's own candidates are left out instead: there would be
+    nothing left to fit to. For each column the form of f is the one that explains most, record by record left out,
+
+    - counts of values in ever finer contexts, first of one QI's ranges, then of its values and of other QIs; a value
+      is discounted once in a context and the rest is shared as in the context before (absolute discounting; Ney,
+      Essen and Kneser, 1994): so an exact dependence counts if at least two other records support it;
+    - a curve through the values of a numeric QI with Laplace residuals;
+    - of texts also their beginnings, numbers and words that are a QI's values.
+
+    Columns that are declared have f = 1 for a candidate's own value and 0 else. Together, columns count as
+    independent given the QIs. It is a row-wise approximation of the joint posterior, for this f only: a low number
+    says that this model finds nothing, no more. O(forms n log n + columns m k) time.
+    """
+    from anonflow.table.domain import missing_cells
+
+    left_out = _LeftOut.of(candidates, records.n)
+    fits: dict[str, tuple[_Form, np.ndarray]] = {}
+    for name, cells in originals.items():
+        if name not in shown:
+            continue
+        texts, own, published = joint_codes(cells, shown[name])
+        form: _Form = (
+            _Declared(own)
+            if name in declared
+            else _best_form(records, own, list(texts), left_out, bool(missing_cells(cells).all()))
+        )
+        fits[name] = form, published
+    highest = {name: np.full(len(candidates.row_list), np.nan) for name in fits}
+    joint = np.full(len(candidates.row_list), np.nan)
+    for rows, start, pairs in candidates.blocks():
+        size = np.diff(np.append(start, len(pairs)))
+        row = np.repeat(rows, size)
+        logs = np.zeros(len(pairs))
+        for name, (form, published) in fits.items():
+            f = form.at(published[row], pairs, row)
+            highest[name][rows] = _largest_share(f, start, size)
+            with np.errstate(divide="ignore"):
+                logs += np.log(f)
+        top = np.maximum.reduceat(logs, start)
+        top = np.where(np.isfinite(top), top, 0.0)
+        joint[rows] = _largest_share(np.exp(logs - np.repeat(top, size)), start, size)
+    links = [Link(name, highest[name], form.uses) for name, (form, _) in fits.items()]
+    if len(links) > 1:
+        uses = tuple(dict.fromkeys(name for link in links for name in link.uses))
+        links.append(Link(TOGETHER, joint, uses))
+    return links
+
+
+def _largest_share(f: np.ndarray, start: np.ndarray, size: np.ndarray) -> np.ndarray:
+    whole = np.add.reduceat(f, start)
+    return np.where(whole > 0, np.maximum.reduceat(f, start) / np.where(whole > 0, whole, 1.0), 1.0 / size)
+
+
+# ------------------------------------------------------------------------------------- what is left out
+
+
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """Which originals f is fitted without, for each pair of a row and a candidate.
+
+    Attributes
+    ----------
+    component : numpy.ndarray, shape (n,), int64
+    is_large : numpy.ndarray, bool
+        Of each component: whether the candidates of a row are left out instead of it.
+    candidates : Candidates
+    """
+
+    component: np.ndarray
+    is_large: np.ndarray
+    candidates: Candidates
+
+    @classmethod
+    def of(cls, candidates: Candidates, n: int) -> _LeftOut:
+        component = candidates.components(n)
+        return cls(component, np.bincount(component) > n / 10, candidates)
+
+    def own_group(self) -> np.ndarray:
+        """For each original the label of those that it is fitted without: its component, or itself."""
+        n = len(self.component)
+        large = self.is_large[self.component]
+        return np.where(large, len(self.is_large) + np.arange(n), self.component)
+
+    def groups(self, pairs: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """A label of what is left out for each pair; and all that is: labels and originals."""
+        first = len(self.is_large)
+        large = self.is_large[self.component[pairs]]
+        group = np.where(large, first + row, self.component[pairs])
+        whole = np.flatnonzero(~self.is_large[self.component])
+        labels = np.concatenate([self.component[whole], group[large]])
+        return group, labels, np.concatenate([whole, pairs[large]])
+
+
+# -------------------------------------------------------------------------------------------- forms of f
+
+
+class _Form(Protocol):
+    @property
+    def uses(self) -> tuple[str, ...]: ...
+
+    def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """f of each pair of a shown value (its code) and an original; the pair's row says what is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Declared:
+    own: np.ndarray
+    uses: tuple[str, ...] = ()
+
+    def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
+        return (self.own[original] == shown).astype(float)
+
+
+@dataclass(frozen=True, eq=False)
+class _Contexts:
+    """Counts of values in ever finer contexts.
+
+    Attributes
+    ----------
+    bin : numpy.ndarray, shape (V,), int64
+        The bin of each value's code.
+    own : numpy.ndarray, shape (n,), int64
+        The bin of each original's value.
+    levels : list of numpy.ndarray, shape (n,), int64
+        The context of each original, each level finer than the one before.
+    """
+
+    bin: np.ndarray
+    own: np.ndarray
+    levels: list[np.ndarray]
+    left_out: _LeftOut
+    uses: tuple[str, ...]
+
+    def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
+        bins = int(self.bin.max()) + 1
+        y = self.bin[shown]
+        f: np.ndarray = (np.bincount(self.own, minlength=bins) / len(self.own))[y]
+        f = np.maximum(f, 0.1 / len(self.own))  # values that no original has
+        group, label, member = self.left_out.groups(original, row)
+        for context in self.levels:
+            kinds, cell, count = np.unique(context * bins + self.own, return_inverse=True, return_counts=True)
+            of_context = np.bincount(context)
+            distinct = np.bincount(kinds // bins, minlength=len(of_context))
+            # what the left-out originals contribute to each cell, and to each context
+            gone, gone_count = np.unique(label * len(kinds) + cell[member], return_counts=True)
+            gone_cell = gone % len(kinds)
+            gone_context = gone // len(kinds) * len(of_context) + kinds[gone_cell] // bins
+            places, place = np.unique(gone_context, return_inverse=True)
+            less = np.bincount(place, gone_count, len(places))
+            no_more = np.bincount(place, gone_count == count[gone_cell], len(places))
+            z = context[original]
+            at_place, is_place = _find(places, group * len(of_context) + z)
+            m = of_context[z] - np.where(is_place, less[at_place], 0)
+            kept = distinct[z] - np.where(is_place, no_more[at_place], 0)
+            at_cell, is_cell = _find(kinds, z * bins + y)
+            mine = np.where(is_cell, count[at_cell], 0)
+            at_gone, is_gone = _find(gone, group * len(kinds) + at_cell)
+            mine = mine - np.where(is_cell & is_gone, gone_count[at_gone], 0)
+            f = np.where(m > 0, (np.maximum(mine - 1, 0) + kept * f) / np.maximum(m, 1), f)
+        return f
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """A curve through the values of one numeric QI; residuals are Laplace.
+
+    Attributes
+    ----------
+    ends : numpy.ndarray, shape (V + 1,), float64
+        Half-way between neighbouring values.
+    rank : numpy.ndarray, shape (values,), int64
+        Place of each value's code among the V numbers.
+    share : numpy.ndarray, shape (V,), float64
+    middle : numpy.ndarray, shape (n,), float64
+        The curve at each original, through others.
+    scale : float
+    """
+
+    ends: np.ndarray
+    rank: np.ndarray
+    share: np.ndarray
+    middle: np.ndarray
+    scale: float
+    uses: tuple[str, ...]
+
+    def at(self, shown: np.ndarray, original: np.ndarray, row: np.ndarray) -> np.ndarray:
+        rank = self.rank[shown]
+        within = _laplace((self.ends[rank + 1] - self.middle[original]) / self.scale) - _laplace(
+            (self.ends[rank] - self.middle[original]) / self.scale
+        )
+        return np.asarray((1 - _STRAY) * within + _STRAY * self.share[rank])
+
+
+def _laplace(at: np.ndarray) -> np.ndarray:
+    half = 0.5 * np.exp(-np.abs(at))
+    return np.where(at < 0, half, 1 - half)
+
+
+def _find(sorted_keys: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where keys stand among sorted distinct ones, and whether they do."""
+    at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+    return at, sorted_keys[at] == keys
+
+
+def _best_form(
+    records: Records, own: np.ndarray, texts: Sequence[str], left_out: _LeftOut, is_empty: bool
+) -> _Form:
+    """The form of f that explains most of a column."""
+    some = np.arange(0, records.n, -(-records.n // _FITTED))
+    contexts = list(_qi_contexts(records))
+    best: tuple[float, _Form] = (
+        0.0,
+        _Contexts(np.zeros(len(texts), np.int64), np.zeros(records.n, np.int64), [], left_out, ()),
+    )
+    if is_empty:
+        return best[1]
+    for code in _codings(texts, own, records.domains):
+        y = code[own]
+        if y.max() == 0:
+            continue
+        gain, chosen, levels = _chain(y, some, contexts)
+        if gain > best[0]:
+            uses = tuple(dict.fromkeys(records.domains[a].column for a in chosen))
+            best = gain, _Contexts(code, y, levels, left_out, uses)
+    for gain, curve in _curves(records, own, texts, left_out):
+        if gain > best[0]:
+            best = gain, curve
+    return best[1]
+
+
+def _chain(
+    y: np.ndarray, some: np.ndarray, contexts: list[tuple[int, np.ndarray]]
+) -> tuple[float, list[int], list[np.ndarray]]:
+    """Contexts that are refined as long as that explains more: nats a record, QIs, and the levels."""
+    bins = int(y.max()) + 1
+    seen = y[some]
+    share = (np.bincount(y, minlength=bins) / len(y))[seen]
+    f, gain = share, 0.0
+    least = max(_LEAST_GAIN, _EVIDENCE / len(some))
+    level = np.zeros(len(y), np.int64)
+    chosen: list[int] = []
+    levels: list[np.ndarray] = []
+    while len(levels) < _LEVELS:
+        best: tuple[float, Any] = gain + least, None
+        for a, part in contexts:
+            finer = level[some] * (int(part.max()) + 1) + part[some]
+            trial = _left_one_out(finer, seen, bins, f)
+            explained = float(np.log(trial / share).mean())
+            if explained > best[0]:
+                best = explained, (a, part, trial)
+        if best[1] is None:
+            break
+        gain, (a, part, f) = best
+        level = np.unique(level * (int(part.max()) + 1) + part, return_inverse=True)[1].astype(np.int64)
+        chosen.append(a)
+        levels.append(level)
+    return gain, chosen, levels
+
+
+def _left_one_out(context: np.ndarray, y: np.ndarray, bins: int, before: np.ndarray) -> np.ndarray:
+    """f of each record's own value, from the others in its context."""
+    _, context = np.unique(context, return_inverse=True)
+    kinds, cell, count = np.unique(context * bins + y, return_inverse=True, return_counts=True)
+    of_context = np.bincount(context)
+    distinct = np.bincount(kinds // bins)
+    others = of_context[context] - 1
+    mine = count[cell] - 1
+    kept = distinct[context] - (mine == 0)
+    return np.where(others > 0, (np.maximum(mine - 1, 0) + kept * before) / np.maximum(others, 1), before)
+
+
+def _qi_contexts(records: Records) -> Iterator[tuple[int, np.ndarray]]:
+    """Ways to look at each QI: its values, and coarser ranges of them."""
+    for a, domain in enumerate(records.domains):
+        codes = records.codes[:, a].astype(np.int64) + 1  # 0: missing
+        yield a, codes
+        if domain.shape == "range" or domain.size > _BINS[-1]:
+            for bins in _BINS:
+                if bins < domain.size:
+                    yield a, _binned(codes, np.bincount(codes, minlength=domain.size + 1), bins)
+
+
+def _binned(codes: np.ndarray, counts: np.ndarray, bins: int) -> np.ndarray:
+    """Codes in runs of about equally many records."""
+    before = np.cumsum(counts) - counts
+    run = (before * bins) // max(int(counts.sum()), 1)
+    return np.asarray(np.unique(run, return_inverse=True)[1], np.int64)[codes]
+
+
+def _codings(texts: Sequence[str], own: np.ndarray, domains: Sequence[Domain]) -> Iterator[np.ndarray]:
+    """Ways to look at a column: for each of its values the code of what is looked at, shape (values,), int64."""
+    n, counts = len(own), np.bincount(own, minlength=len(texts))
+    if len(texts) < 0.9 * n or n < 50:
+        yield np.arange(len(texts))
+    numbers = _numbers(texts)
+    if numbers is not None:
+        yield from _coarser(numbers, counts)
+        return
+    if len(texts) <= _BINS[-1]:
+        return
+    for length in (1, 2, 3):
+        yield _labelled([text[:length] for text in texts])
+    digits = [re.search(r"\d+", text) for text in texts]
+    if sum(found is not None for found in digits) > len(texts) / 2:
+        first = np.array([-1.0 if found is None else float(found[0][:15]) for found in digits])
+        yield np.unique(first, return_inverse=True)[1].astype(np.int64)
+        yield from _coarser(first, counts)
+    words = [re.findall(r"[^\W_]+(?:[-.][^\W_]+)*", text.casefold()) for text in texts]
+    for domain in domains:
+        known = {label.casefold(): code for code, label in enumerate(domain.labels) if label}
+        mentioned = [next((known[word] for word in some if word in known), -1) for some in words]
+        if sum(code >= 0 for code in mentioned) > len(texts) / 10:
+            yield _labelled(mentioned)
+
+
+def _coarser(numbers: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
+    values, rank = np.unique(numbers, return_inverse=True)
+    of_value = np.bincount(rank, counts).astype(np.int64)
+    for bins in _BINS:
+        if bins < len(values):
+            yield _binned(rank, of_value, bins)
+
+
+def _labelled(values: Iterable[object]) -> np.ndarray:
+    labels: dict[object, int] = {}
+    return np.array([labels.setdefault(value, len(labels)) for value in values], np.int64)
+
+
+def _numbers(texts: Sequence[str]) -> np.ndarray | None:
+    """The values as numbers or as days, the missing ones at the middle; None if they are neither."""
+    numbers = np.full(len(texts), np.nan)
+    for at, text in enumerate(texts):
+        if not text:
+            continue
+        try:
+            number = float(text)
+        except ValueError:
+            try:
+                number = float(np.datetime64(text, "s").astype(np.int64))
+            except ValueError:
+                return None
+        if not math.isfinite(number):
+            return None
+        numbers[at] = number
+    return None if np.isnan(numbers).all() else np.where(np.isnan(numbers), np.nanmedian(numbers), numbers)
+
+
+def _curves(
+    records: Records, own: np.ndarray, texts: Sequence[str], left_out: _LeftOut
+) -> Iterator[tuple[float, _Curve]]:
+    """A curve for each numeric QI, and the nats a record that it explains."""
+    numbers = _numbers(texts)
+    if numbers is None or len(np.unique(numbers)) <= _BINS[-1]:
+        return
+    values, rank = np.unique(numbers, return_inverse=True)
+    share = np.bincount(rank[own], minlength=len(values)) / len(own)
+    ends = np.concatenate([[-np.inf], values[:-1] + np.diff(values) / 2, [np.inf]])
+    least = 1e-9 * float(values[-1] - values[0])
+    y = numbers[own]
+    group = left_out.own_group()
+    for a, domain in enumerate(records.domains):
+        if domain.kind != "numeric" or domain.size <= _BINS[-1] or domain.has_missing:
+            continue
+        middle = _through_others(domain.points, records.codes[:, a], y, group)
+        residual = np.abs(y - middle)
+        for scale in (*np.quantile(residual, [0.5, 0.75]).tolist(), float(residual.mean())):
+            curve = _Curve(ends, rank, share, middle, max(scale, least), (domain.column,))
+            f = curve.at(own, np.arange(records.n), np.arange(records.n))
+            yield float(np.log(f / share[rank[own]]).mean()), curve
+
+
+def _through_others(points: np.ndarray, codes: np.ndarray, y: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """For each record the mean of y at its own x, or between the nearest ones, of the records of other groups.
+
+    O(n log n), and a round for each value in a row that one group has alone.
+    """
+    size = len(points)
+    whole, total = np.bincount(codes, minlength=size), np.bincount(codes, y, size)
+    keys, key, inside = np.unique(group * size + codes, return_inverse=True, return_counts=True)
+    inside_total = np.bincount(key, y)
+
+    def outside(of: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        place, there = _find(keys, of * size + at)
+        count = whole[at] - np.where(there, inside[place], 0)
+        return count, (total[at] - np.where(there, inside_total[place], 0.0)) / np.maximum(count, 1)
+
+    own_group, own_code = keys // size, keys % size
+    found: list[tuple[np.ndarray, np.ndarray]] = []
+    for step in (-1, 1):
+        at = own_code.copy()
+        mean = np.full(len(keys), np.nan)
+        todo = np.arange(len(keys))
+        while len(todo):
+            count, value = outside(own_group[todo], at[todo])
+            mean[todo[count > 0]] = value[count > 0]
+            todo = todo[count == 0]
+            at[todo] += step
+            todo = todo[(at[todo] >= 0) & (at[todo] < size)]
+        found.append((points[np.clip(at, 0, size - 1)], mean))
+    (left, low), (right, high) = found
+    low, high = np.where(np.isnan(low), high, low), np.where(np.isnan(high), low, high)
+    gap = np.where(right > left, right - left, 1.0)
+    part = np.clip((points[own_code] - left) / gap, 0.0, 1.0)
+    middle = low + part * (high - low)
+    return np.asarray(np.where(np.isnan(middle), y.mean(), middle)[key])

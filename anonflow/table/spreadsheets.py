@@ -1,0 +1,116 @@
+"""Texts that spreadsheets would execute: how they stand in a published CSV file, and how they are read back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.table.domain import NUMBER
+from anonflow.table.read import read_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "changed_texts",
+    "formula_cells",
+    "formula_warning",
+    "guarded_text",
+    "read_published",
+    "unguarded_text",
+]
+
+_CSV = ".csv"
+_EXECUTED = ("=", "+", "-", "@", "\t", "\r")
+"""What a text begins with that a spreadsheet takes for a formula, or reads on after."""
+
+_PLAIN = re.compile(rf"[+-]?{NUMBER.removeprefix('-?')}(?:-{NUMBER})?")
+"""Numbers and ranges of them, which stay as they are: a spreadsheet computes nothing from them."""
+
+
+def guarded_text(text: str) -> str:
+    """A text that no spreadsheet executes: with an apostrophe before it, where it begins like a formula.
+
+    A text that begins with apostrophes and then like a formula gets one more, so that :func:`unguarded_text` gives back
+    every text. Numbers and published ranges such as ``-500--20`` stay as they are.
+    """
+    bare = text.lstrip("'")
+    return (
+        f"'{text}" if bare.startswith(_EXECUTED) and not (bare == text and _PLAIN.fullmatch(text)) else text
+    )
+
+
+def unguarded_text(text: str) -> str:
+    """The text that :func:`guarded_text` was given."""
+    return text[1:] if text[:1] == "'" and text.lstrip("'").startswith(_EXECUTED) else text
+
+
+def formula_cells(frame: pd.DataFrame) -> int:
+    """How many cells and names of a frame :func:`guarded_text` changes in a CSV file."""
+    count = sum(guarded_text(str(name)) != str(name) for name in frame.columns)
+    for name in frame.columns:
+        at, texts = _distinct_texts(frame[name])
+        if texts is not None:
+            changed = np.array([isinstance(text, str) and guarded_text(text) != text for text in texts], bool)
+            count += int(np.append(changed, False)[at].sum())
+    return count
+
+
+def formula_warning(frame: pd.DataFrame, path: str | PathLike[str]) -> str | None:
+    """What to say of a frame that is written to a CSV file; None of other files, and where no cell is changed."""
+    count = formula_cells(frame) if Path(path).suffix.lower() == _CSV else 0
+    if not count:
+        return None
+    return (
+        f"{count:,} cells begin like a formula (=, +, -, @, tab or return); in the CSV file an apostrophe stands before "
+        "them, so that no spreadsheet executes them; read_release and verify take it away"
+    )
+
+
+def _distinct_texts(cells: pd.Series) -> tuple[np.ndarray, list[Any] | None]:
+    """Where each cell's text stands among the distinct ones, -1 where it is missing; None of numbers."""
+    import pandas as pd
+
+    if not (pd.api.types.is_string_dtype(cells.dtype) or pd.api.types.is_object_dtype(cells.dtype)):
+        return np.zeros(0, np.intp), None
+    at, distinct = pd.factorize(cells)
+    return at, list(distinct)
+
+
+def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
+    """A column with its texts changed; the same column where none is."""
+    import pandas as pd
+
+    at, texts = _distinct_texts(cells)
+    if texts is None:
+        return cells
+    changed = [change(text) if isinstance(text, str) else text for text in texts]
+    if changed == texts:
+        return cells
+    return pd.Series(np.array([*changed, None], object)[at], index=cells.index, name=cells.name, dtype="str")
+
+
+def read_published(path: str | PathLike[str]) -> pd.DataFrame:
+    """The cells of a published file: as :func:`read_frame`, but texts of a CSV file as they were.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    """
+    import pandas as pd
+
+    frame = read_frame(path)
+    if not any(suffix.lower() == _CSV for suffix in Path(path).suffixes):
+        return frame
+    columns = {
+        unguarded_text(str(name)): changed_texts(frame[name], unguarded_text) for name in frame.columns
+    }
+    if len(columns) < len(frame.columns):
+        return frame  # names that differ only by what makes them safe: whoever reads on says so
+    return pd.DataFrame(columns)

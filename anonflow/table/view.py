@@ -1,0 +1,37 @@
+"""Schemas and tables in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from anonflow.drawing import facts, grid, heading, view
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["schema_view", "table_view"]
+
+ROWS = 5
+"""Records that are shown."""
+
+
+def schema_view(rows: Sequence[tuple[str, str, str, str]]) -> str:
+    """Columns with their role, kind and details as HTML; labels of boundaries are shown, so it is the owner's."""
+    return view(f"Schema of {len(rows)} columns", grid(["column", "role", "kind", "more"], rows))
+
+
+def table_view(
+    numbers: Sequence[tuple[str, Any]], rows: Sequence[tuple[str, str, str, str, str]], frame: pd.DataFrame
+) -> str:
+    """A table as HTML: its size, its columns (with their distinct values), and its first records."""
+    first = frame.head(ROWS)
+    records = list(first.itertuples(index=True, name=None))
+    return view(
+        "Table",
+        facts(numbers),
+        grid(["column", "role", "kind", "distinct values", "more"], rows, numbers=[3]),
+        heading(f"The first {len(first)} records"),
+        grid(["", *first.columns], records),
+        owner=True,
+    )

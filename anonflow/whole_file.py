@@ -1,0 +1,88 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from anonflow.errors import AnonflowError, DataError
+
+__all__ = ["OWNER_ONLY", "streamed", "write_whole"]
+
+OWNER_ONLY = 0o600
+"""Permissions of what is the owner's."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
+
+def write_whole(
+    path: str | PathLike[str],
+    write: Callable[[Path], Any],
+    mode: int | None = None,
+    *,
+    make_folders: bool = False,
+) -> None:
+    """Write a file under another name beside its place, then rename it.
+
+    Parameters
+    ----------
+    path : path
+    write : callable
+        Writes a file whose path it is given; the name ends like the target's. :func:`streamed` makes one of what
+        writes to an open file.
+    mode : int, optional
+        Permission bits; without it those of a file that anybody may use, less the umask.
+    make_folders : bool, optional
+        Whether folders that do not exist are made.
+
+    Raises
+    ------
+    DataError
+        If the folder is none, or may not be written to.
+    AnonflowError
+        If the disk is full, or fails; or what `write` raises, with the target's name.
+    """
+    target = Path(path)
+    beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
+    try:
+        if make_folders:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        draft = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode)
+        # what the umask leaves, asked of the file: the umask itself can be read only by changing it, for all threads
+        allowed = stat.S_IMODE(os.fstat(draft).st_mode)
+        os.fchmod(draft, 0o600)
+        os.close(draft)
+        write(beside)
+        beside.chmod(allowed if mode is None else mode)
+        with beside.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(beside, target)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        if error.errno in _FULL:
+            raise AnonflowError(
+                f"{target}: cannot be written ({why}); make room and run again, nothing was left half-done"
+            ) from None
+        raise DataError(f"{target}: cannot be written ({why}); name a folder that you may write to") from None
+    except AnonflowError as error:
+        # the writer knows the draft's name only
+        raise type(error)(error.message.replace(str(beside), str(target))) from None
+    finally:
+        if beside.parent.is_dir():
+            beside.unlink(missing_ok=True)
+
+
+def streamed(write: Callable[[BinaryIO], Any]) -> Callable[[Path], None]:
+    """What writes to an open file as what writes to a path."""
+
+    def to(path: Path) -> None:
+        with path.open("wb") as stream:
+            write(stream)
+
+    return to

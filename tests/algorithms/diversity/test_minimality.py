@@ -1,0 +1,99 @@
+"""What the reason for uniting or closing gives away: against every permutation, and on a case that is known by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.algorithms.diversity.minimality import enumerated_excess, minimality_excess
+from anonflow.errors import InfeasibleError, ParameterError
+from tests.naive import minimality as naive
+
+
+def with_the_next(values: tuple[int, ...]) -> tuple[Any, list[list[int]]]:
+    """Pairs of neighbours; one whose values are equal is united with the next one, once, from the left."""
+    pairs = [list(range(at, min(at + 2, len(values)))) for at in range(0, len(values), 2)]
+    classes: list[list[int]] = []
+    while pairs:
+        one = pairs.pop(0)
+        if len({values[i] for i in one}) == 1 and pairs:
+            one += pairs.pop(0)
+        classes.append(one)
+    listed = [next(each for each in classes if i in each) for i in range(len(values))]
+    return tuple((tuple(one), tuple(sorted(values[i] for i in one))) for one in classes), listed
+
+
+def test_a_union_that_says_who_failed() -> None:
+    """Only the first pair unites with the second: that it was alike is certain, though half of four rows show it."""
+    assert naive.excess((0, 0, 1, 2), with_the_next) == Fraction(1, 2)
+    assert enumerated_excess((0, 0, 1, 2), with_the_next) == 0.5
+
+
+def test_symmetric_unions_say_nothing() -> None:
+    def symmetric(values: tuple[int, ...]) -> tuple[Any, list[list[int]]]:
+        alike = values[0] == values[1] or values[2] == values[3]
+        classes = [[0, 1, 2, 3]] if alike else [[0, 1], [2, 3]]
+        listed = [next(each for each in classes if i in each) for i in range(4)]
+        return tuple((tuple(one), tuple(sorted(values[i] for i in one))) for one in classes), listed
+
+    assert enumerated_excess((0, 0, 1, 1), symmetric) == 0
+
+
+@given(st.lists(st.integers(0, 2), min_size=2, max_size=6))
+def test_every_permutation(values: list[int]) -> None:
+    found = enumerated_excess(tuple(values), with_the_next)
+    assert found == pytest.approx(float(naive.excess(values, with_the_next)))
+
+
+def towns(ages: list[int], ill: str) -> af.Table:
+    frame = pd.DataFrame({"age": ages, "ill": list(ill)})
+    return af.Table(
+        frame, {"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}}
+    )
+
+
+def published(anon: Any, values: tuple[int, ...], texts: str, **asked: Any) -> tuple[Any, list[list[int]]]:
+    """One run of the step, read off the result as anybody would."""
+    table = towns(anon.table.frame["age"].tolist(), "".join(texts[v] for v in values))
+    again = af.anonymize(table, anon.algorithm.name, anon.k, seed=1)
+    made = af.diversify(again, **asked, seed=0)
+    rows = made.frame()["age"].tolist()
+    if made.classes is not None:
+        listed = [np.flatnonzero(made.classes == one).tolist() for one in made.classes]
+    else:
+        listed = [sorted(int(i) for i in row if i >= 0) for row in made.matches]
+    return tuple(
+        sorted((row, tuple(sorted(values[i] for i in people))) for row, people in zip(rows, listed))
+    ), listed
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "k-member", "greedy"])
+def test_the_steps_own_excess(algorithm: str) -> None:
+    """United classes and closed graphs: as every permutation says."""
+    ages, ill = [1, 2, 4, 5, 40, 41], "aabbab"
+    anon = af.anonymize(towns(ages, ill), algorithm, 2, seed=1)
+    asked = {"criterion": "p-sensitivity", "p": 2, "risk": 0}
+    expected = naive.excess([0, 0, 1, 1, 0, 1], lambda values: published(anon, values, "ab", **asked))
+    found = minimality_excess(anon, **asked)
+    assert found == pytest.approx(float(expected))
+    assert Fraction(0) <= expected <= 1
+
+
+def test_larger_tables_and_open_graphs_are_not_bounded() -> None:
+    ages = list(range(12))
+    anon = af.anonymize(towns(ages, "abcdefghijkl"), "greedy", 3)
+    assert minimality_excess(anon, "p-sensitivity", p=2) is None  # 12! ways
+    few = af.anonymize(towns(ages, "abababababab"), "greedy", 4)
+    assert minimality_excess(few, "p-sensitivity", p=1, most=1000) is None  # nothing closes: a draw decides
+    assert "minimality_excess" in af.diversify(anon, "p-sensitivity", p=2).facts["promise"]
+    with pytest.raises(InfeasibleError, match="largest feasible"):
+        minimality_excess(few, "p-sensitivity", p=3)
+    with pytest.raises(ParameterError, match="takes an Anonymization"):
+        minimality_excess(few.table)  # type: ignore[arg-type]

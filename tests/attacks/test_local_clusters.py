@@ -1,0 +1,49 @@
+"""Local Dask clusters: another account of the machine connects to the scheduler's port, and has it run code.
+
+Figure: any account could submit tasks to the workers of a run with ``scheduler: processes`` and of the hosted dashboard, with the
+rights of who runs them. Without the certificate that exists in this process alone, no connection may get that far. That
+keys of tasks name no cell is tested with the engine.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from anonflow.engine.execution.trust import guarded, known, security_of
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_nobody_else_can_submit_code() -> None:
+    from distributed import Client, LocalCluster
+    from distributed.security import Security
+
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL, **guarded(),
+    ) as cluster:  # fmt: skip
+        address = cluster.scheduler_address
+        assert address.startswith("tls://")
+        assert all(
+            worker["nanny"].startswith("tls://") for worker in cluster.scheduler_info["workers"].values()
+        )
+        for target, security in (
+            (address, None),
+            (address.replace("tls", "tcp"), None),
+            (address, Security.temporary()),
+        ):
+            with pytest.raises((OSError, TypeError, TimeoutError)):
+                Client(target, timeout=3, security=security, set_as_default=False).submit(sum, [1, 2]).result(
+                    timeout=3
+                )
+        known(address, cluster.security)
+        with Client(address, timeout=20, security=security_of(address), set_as_default=False) as client:
+            assert client.submit(sum, [1, 2]).result(timeout=30) == 3
+
+
+def test_two_clusters_do_not_trust_each_other() -> None:
+    one, two = guarded()["security"], guarded()["security"]
+    assert one.tls_ca_file != two.tls_ca_file
+    assert security_of("tcp://192.0.2.1:8786") is None

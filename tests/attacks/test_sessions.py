@@ -1,0 +1,120 @@
+"""Sessions of the hosted dashboard: fixation, sign-out by a link, cookies kept after it, lock-out, timing of passwords.
+
+Figures: a cookie was good for a day after its owner had signed out; a picture on another page signed people out; 100
+guesses from anywhere locked a named account. None of these may be so. An unknown name and a wrong password must take
+equally long: the medians of nine within a factor of 1.5 of each other.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("panel")
+
+from anonflow.dashboards.server.accounts import Accounts, SignedIn, add_account, network_of
+from tests.dashboards.server.test_serving import PASSWORD, Running, sign_in
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Iterator[Running]:
+    add_account(tmp_path / "users", "anna", PASSWORD)
+    add_account(tmp_path / "users", "ben", PASSWORD)
+    server = Running(users=tmp_path / "users", workers=0)
+    yield server
+    server.stop()
+
+
+def cookie(answer: tuple[int, dict[str, str], str]) -> str:
+    assert answer[0] == 303
+    return answer[1]["Set-Cookie"].partition(";")[0]
+
+
+def here(one: Running) -> str:
+    return f"http://127.0.0.1:{one.port}"
+
+
+def test_a_cookie_is_worth_nothing_after_signing_out(one: Running) -> None:
+    signed = cookie(sign_in(one))
+    token = one.token(Cookie=signed)
+    other = cookie(sign_in(one))
+    assert one.ask("POST", "/logout", "", Cookie=signed, Origin=here(one))[0] == 303
+    assert one.ask(Cookie=signed)[0] == 302
+    assert one.websocket(token, Cookie=signed, Origin=here(one)) == "403"
+    assert one.ask(path="/static/js/bokeh.min.js", Cookie=other)[0] == 200  # another browser of the same user
+
+
+def test_no_other_page_signs_anybody_out(one: Running) -> None:
+    signed = cookie(sign_in(one))
+    assert one.ask(path="/logout", Cookie=signed)[0] == 200
+    assert one.ask("POST", "/logout", "", Cookie=signed, Origin="http://evil.test")[0] == 403
+    assert one.ask("POST", "/logout", "", Cookie=signed, Sec_Fetch_Site="cross-site")[0] == 403
+    assert one.ask(path="/static/js/bokeh.min.js", Cookie=signed)[0] == 200
+
+
+def test_an_id_that_a_browser_brings_is_not_taken_over(one: Running) -> None:
+    planted = cookie(sign_in(one, name="ben"))
+    own = cookie(sign_in(one, Cookie=planted))
+    assert own != planted
+    assert (
+        one.ask(path="/static/js/bokeh.min.js", Cookie=planted)[0] == 403
+    )  # ended when anna signed in with it
+    assert one.ask(path="/static/js/bokeh.min.js", Cookie=own)[0] == 200
+
+
+def test_guesses_from_elsewhere_lock_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Accounts, "allow", lambda self, name, password: password == PASSWORD)
+    add_account(tmp_path / "users", "anna", PASSWORD)
+    one = Running(users=tmp_path / "users", workers=0, proxied=True)
+    try:
+        for guess in range(150):
+            sign_in(one, password="wrong", X_Real_IP=f"192.0.2.{guess % 250}")
+        assert sign_in(one, X_Real_IP="198.51.100.1")[0] == 303
+        # and one network that guesses waits, whatever address of it
+        answers = {sign_in(one, password="wrong", X_Real_IP=f"2001:db8::{n:x}")[0] for n in range(12)}
+        assert answers == {403, 429}
+    finally:
+        one.stop()
+
+
+def test_the_time_of_an_answer_names_nobody(tmp_path: Path) -> None:
+    add_account(tmp_path / "users", "anna", PASSWORD)
+    accounts = Accounts(tmp_path / "users")
+
+    def took(name: str) -> float:
+        begin = time.process_time()
+        assert not accounts.allow(name, "wrong password")
+        return time.process_time() - begin
+
+    known, unknown = (statistics.median(took(name) for _ in range(9)) for name in ("anna", "nobody"))
+    assert 1 / 1.5 < known / unknown < 1.5
+
+
+def test_sessions_end_by_themselves() -> None:
+    now = [0.0]
+    sessions = SignedIn(10.0, lambda: now[0])
+    number = sessions.begin("anna")
+    assert sessions.user(number) == "anna"
+    assert sessions.user("another") is None
+    now[0] = 10.0
+    assert sessions.user(number) is None
+    for _ in range(SignedIn.MOST + 5):
+        sessions.begin("ben")
+    assert len(sessions._users) == SignedIn.MOST
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8::7", "2001:db8::/64"),
+        ("x", "x"),
+    ],
+)
+def test_the_network_of_an_address(address: str, network: str) -> None:
+    assert network_of(address) == network

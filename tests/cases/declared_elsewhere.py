@@ -1,0 +1,185 @@
+"""A method, a criterion and a loss of somebody else, each declared once; run as a program, it finds them everywhere."""
+
+from __future__ import annotations
+
+# isort: off
+import tests.cases.loss_elsewhere  # noqa: F401  first, as a line of the registry would be
+
+# isort: on
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pytest
+
+import anonflow as af
+from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.criterion import Criterion
+from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.registry import CRITERIA
+from anonflow.criteria.verification import Finding
+from anonflow.option import Option
+from tests import ROOT
+
+
+def zebra(
+    part: Partition,
+    k: int,
+    *,
+    stripe: Annotated[Literal["black", "white"], Option("Which stripe")] = "black",
+    width: Annotated[int, Option("Width of a stripe", least=1)] = 2,
+) -> Outcome:
+    """Classes of k neighbours in lexicographic order.
+
+    Parameters
+    ----------
+    part : Partition
+    k : int
+    stripe : {"black", "white"}, optional
+        White begins at the end.
+    width : int, optional
+        How many classes are as wide as one.
+    """
+    order = np.lexsort(part.records.codes.T[::-1])[:: 1 if stripe == "black" else -1]
+    size = k * width if k * width <= part.n else k
+    classes = np.empty(part.n, np.int64)
+    classes[order] = np.minimum(np.arange(part.n) // size, part.n // size - 1)
+    return Outcome.of_classes(part.records, classes)
+
+
+ZEBRA = Algorithm(
+    name="zebra",
+    run=zebra,
+    family="recoding",
+    paper="Nobody, 2026",
+    guarantee="k-anonymity",
+    complexity="O(n q log n)",
+    summary="an example",
+    colour="#123456",
+    shape="star",
+    small=True,
+)
+
+
+def herd(evidence: Evidence, *, most: Annotated[int, Option("Largest herd", least=2)]) -> Finding:
+    """Whether no class has more than `most` rows."""
+    sizes = np.bincount(evidence.classes)[evidence.classes]
+    return Finding.of("herd", sizes > most, "published", f"the largest has {int(sizes.max())} rows")
+
+
+HERD = Criterion(name="herd", check=herd, sentence="No herd is larger than most.", adds_up=False)
+
+
+def places() -> list[str]:
+    """Where all three are found; an AssertionError says where one is not."""
+    from typer.testing import CliRunner
+
+    from anonflow.cli.commands import app
+    from anonflow.dashboards.components.markup import methods_list
+    from anonflow.dashboards.protect.settings import Protection
+    from anonflow.dashboards.session.share_link import configuration, link
+    from anonflow.dashboards.session.workspace import Workspace
+    from anonflow.engine import load_flow
+    from anonflow.engine.flows.json_schema import flow_schema
+    from anonflow.errors import FlowError, ParameterError
+    from anonflow.widgets import explorer
+
+    found = []
+    table = af.Table(af.datasets.census_like(120, seed=1), af.datasets.schema("census_like"))
+    anon = af.anonymize(table, "zebra", k=3, stripe="white", width=1, loss="half-lm")
+    assert af.verify(table, anon, ["covers", "guarantee", {"herd": 5}])
+    assert not af.verify(table, anon, "herd(most=2)")
+    assert np.isclose(anon.loss("half-lm"), anon.loss("lm") / 2)
+    assert np.isclose(af.measure(table, anon, "hlm")["hlm"], anon.loss("hlm"))
+    greedy = [af.anonymize(table, "greedy", k=3, loss=name).matches for name in ("half-lm", "lm")]
+    assert np.array_equal(*greedy)
+    for wrong in ({"stripe": "red"}, {"width": 0}, {"stripes": 1}):
+        with pytest.raises(ParameterError, match="zebra"):
+            af.anonymize(table, "zebra", k=3, **wrong)
+    found.append("library")
+
+    row = af.algorithms().set_index("name").loc["zebra"]
+    assert row["options"] == "stripe, width"
+    assert REGISTRY["zebra"].look.colour == "#123456"
+    found.append("registry")
+
+    document = {
+        "flow": "stripes",
+        "version": 1,
+        "table": {
+            "source": {"dataset": "census_like", "n": 200},
+            "columns": af.datasets.schema("census_like"),
+        },
+        "steps": [
+            {"anonymize": {"algorithm": "zebra", "k": 3, "stripe": "white", "loss": "half-lm"}},
+            {"verify": ["guarantee", {"herd": {"most": 9}}]},
+            {"measure": ["gcp", "half-lm"]},
+        ],
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stripes.yaml"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        report = af.run(path)
+        assert report.ok
+        assert report.results[0].measures["half-lm"] > 0
+        document["steps"][0]["anonymize"]["stripe"] = "red"  # type: ignore[index]
+        path.write_text(json.dumps(document), encoding="utf-8")
+        with pytest.raises(FlowError, match="'stripe' of zebra must be one of black, white"):
+            load_flow(path)
+    found.append("loader")
+
+    text = json.dumps(flow_schema())
+    for word in ("zebra", "White begins at the end.", '"white"', "herd", "most", "half-lm", "hlm"):
+        assert word in text, word
+    found.append("JSON Schema")
+
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=100)
+    workspace.set_algorithms(["zebra"])
+    choice = Protection(workspace)
+    asked = choice.asked_options()["zebra"]
+    assert [(one.label, one.sentence) for one in asked] == [
+        ("Which stripe", "White begins at the end."),
+        ("Width of a stripe", "How many classes are as wide as one."),
+    ]
+    assert "half-lm" in choice.param.loss.objects
+    assert "small tables" in methods_list(["zebra"])
+    found.append("form")
+
+    choice.set_option("zebra", "stripe", "white")
+    choice.loss = "half-lm"
+    workspace.draft.set(("steps", "verify"), ["covers", {"herd": {"most": 9}}])
+    steps = configuration(link(workspace.draft.document))["steps"]
+    assert steps[0]["anonymize"]["options"] == {"zebra": {"stripe": "white"}}
+    assert steps[0]["anonymize"]["loss"] == "half-lm"
+    assert {"verify": ["covers", {"herd": {"most": 9}}]} in steps
+    workspace.close()
+    found.append("link")
+
+    shell = CliRunner().invoke(app, ["algorithms", "zebra", "--json"])
+    assert "White begins at the end." in shell.output
+    assert "zebra" in CliRunner().invoke(app, ["algorithms", "--json"]).output
+    found.append("shell")
+
+    panel = explorer(table, methods=["zebra"])
+    assert panel.methods == ("zebra",)
+    found.append("explorer")
+
+    sys.path.insert(0, str(ROOT / "docs" / "extensions"))
+    import from_the_code
+
+    assert any("Which stripe" in line for line in from_the_code.algorithm_options())
+    assert any("No herd is larger than most." in line for line in from_the_code.criterion_table())
+    assert any("half of LM" in line for line in from_the_code.measure_list())
+    found.append("documentation")
+    return found
+
+
+if __name__ == "__main__":
+    REGISTRY["zebra"] = ZEBRA
+    CRITERIA["herd"] = HERD
+    sys.stdout.write(json.dumps(places()))

@@ -1,0 +1,219 @@
+"""Workers: what is under way is bounded, small calls go together, and one task solves a batch of partitions."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anonflow import engine
+from anonflow.engine.execution import batches, plan, schedulers, tasks
+from anonflow.engine.execution.events import Cancelled, EventStream
+from anonflow.engine.execution.schedulers import Call, Executor
+from anonflow.engine.flows import source
+from anonflow.errors import AnonflowError, ParameterError
+from anonflow.partition import cut_classes
+from tests.cases.flow_files import write_flow
+
+
+def added(*numbers: float) -> float:
+    return sum(numbers)
+
+
+def refused() -> None:
+    raise ParameterError("this cannot be used")
+
+
+def out_of_memory(*_: Any) -> None:
+    raise MemoryError
+
+
+def test_results_and_failures_arrive_with_their_calls() -> None:
+    calls = [Call(added, (i, 1), key=i) for i in range(40)] + [Call(out_of_memory, (), key="bad")]
+    with Executor("threads", 3, EventStream()) as executor:
+        found = {call.key: result for call, result in executor.stream(calls, 0.5)}
+        again = executor.all([Call(added, (1, 2)), Call(added, (3,))])
+    bad = found.pop("bad")
+    assert isinstance(bad, tasks.Failed)
+    assert "not enough memory" in bad.message
+    assert found == {i: i + 1.5 for i in range(40)}
+    assert again == [3, 3]
+
+
+def test_the_first_failure_ends_them_all_and_says_which_it_is() -> None:
+    with (
+        Executor("threads", 1, EventStream()) as executor,
+        pytest.raises(AnonflowError, match=r"out of memory 1 of 2: .*not enough memory"),
+    ):
+        executor.all([Call(added, (1,)), Call(out_of_memory, ())])
+    with (
+        Executor("threads", 1, EventStream()) as executor,
+        pytest.raises(ParameterError, match="this cannot be used"),
+    ):
+        executor.all([Call(refused, ())])
+    with pytest.raises(ParameterError):
+        Call(refused, ()).done()
+
+
+def test_calls_are_made_when_there_is_room() -> None:
+    """Whoever takes no results is sent none: a million tasks are no more in memory than some."""
+    made: list[int] = []
+
+    def calls() -> Iterator[Call]:
+        for number in range(10_000):
+            made.append(number)
+            yield Call(added, (number,), key=number)
+
+    with Executor("threads", 2, EventStream()) as executor:
+        stream = executor.stream(calls())
+        first, _ = next(stream)
+        time.sleep(0.3)
+        assert len(made) <= 1 + 3 * schedulers.AHEAD * 2
+        assert {first.key} | {call.key for call, _ in stream} == set(range(10_000))
+
+
+def test_what_goes_wrong_while_calls_are_made_is_raised() -> None:
+    def calls() -> Iterator[Call]:
+        yield Call(added, (1,))
+        raise ParameterError("no such rows")
+
+    with (
+        Executor("threads", 1, EventStream()) as executor,
+        pytest.raises(ParameterError, match="no such rows"),
+    ):
+        list(executor.stream(calls()))
+
+
+def test_cancelling_ends_a_stream_soon() -> None:
+    events = EventStream()
+    threading.Timer(0.2, events.cancel).start()
+    begin = time.perf_counter()
+    with Executor("threads", 2, events) as executor, pytest.raises(Cancelled):
+        list(executor.stream(Call(time.sleep, (0.05,)) for _ in range(10_000)))
+    assert time.perf_counter() - begin < 4
+
+
+@pytest.mark.slow
+def test_small_calls_are_sent_together_and_long_ones_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    under_way: list[int] = []
+    send = schedulers._Sent.send
+
+    def noted(own: Any, group: Any) -> None:
+        sent.append(len(group))
+        send(own, group)
+        under_way.append(len(own))
+
+    monkeypatch.setattr(schedulers._Sent, "send", noted)
+    with Executor("processes", 2, EventStream()) as executor:
+        calls = (Call(added, (i,), "match-verify", i) for i in range(600))
+        found = {call.key: result for call, result in executor.stream(calls, 0.5, count=600)}
+        assert found == {i: 0.5 + i for i in range(600)}
+        assert sent[:4] == [1] * 4
+        assert max(sent) > 1
+        assert len(sent) >= 16  # each worker has several to do
+        assert max(under_way) <= schedulers.AHEAD * 2
+        sent.clear()
+        assert len(list(executor.stream([Call(time.sleep, (0.3,)) for _ in range(20)]))) == 20
+    assert set(sent) == {1}
+
+
+def test_the_steps_are_the_label_of_a_task() -> None:
+    """What Dask's own dashboard shows of a task's name, which is its own on a cluster that others use, too."""
+    from dask.utils import key_split
+
+    names: list[str] = []
+
+    class Client:
+        loop = None
+
+        def submit(self, *given: Any, key: str, **more: Any) -> Any:
+            names.append(key)
+            raise StopIteration
+
+    for _ in range(2):
+        sent = schedulers._Sent.__new__(schedulers._Sent)
+        sent._client, sent._shared = Client(), []
+        with pytest.raises(StopIteration):
+            sent.send((Call(added, (1,), "match-verify-measure-3-17"),))
+    assert len(set(names)) == 2
+    assert {key_split(name) for name in names} == {"match-verify-measure"}
+
+
+# ----------------------------------------------------------------------------------------- batches
+
+
+@pytest.mark.parametrize("rows", [1, 7, 40, 1000])
+@pytest.mark.parametrize("sizes", [[100], [3, 50, 2, 1, 44], [2, 2, 96], [97, 3]])
+@pytest.mark.parametrize("size", [None, 9, 10])
+def test_batches_have_every_row_once_and_every_partition_whole(
+    rows: int, sizes: list[int], size: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "ROWS", rows)
+    monkeypatch.setattr(batches, "SHARE", 1.0)
+    cuts = cut_classes(np.array(sizes), ("age",), size, 4)
+    made = list(batches.batches_of(cuts, 100))
+    assert [batch.number for batch in made] == list(range(len(made)))
+    assert [batch.start for batch in made] == [0, *(batch.stop for batch in made[:-1])]
+    assert made[-1].stop == 100
+    assert [bound for batch in made for bound in batch.bounds] == [(one.start, one.stop) for one in cuts]
+    first = 0
+    for batch in made:
+        assert batch.first == first
+        first += len(batch.bounds)
+        assert batch.bounds
+        assert len(batch.bounds) == 1 or batch.bounds[-1][1] - batch.start <= rows
+        places = np.concatenate([*batch.parts, batch.left])
+        assert sorted(places.tolist()) == list(range(batch.stop - batch.start))
+    assert first == len(cuts)
+
+
+def test_a_flow_is_a_task_for_each_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Call] = []
+    real = Executor.stream
+
+    def noted(own: Executor, calls: Any, *shared: Any, **more: Any) -> Any:
+        def each() -> Iterator[Call]:
+            for call in calls:
+                seen.append(call)
+                yield call
+
+        return real(own, each(), *shared, **more)
+
+    monkeypatch.setattr(Executor, "stream", noted)
+    assert engine.run(write_flow(tmp_path), fresh=True).ok
+    assert [call.function for call in seen] == [batches.solve_batch] * 3
+    for call in seen:
+        assert re.fullmatch(r"match-verify-measure-\d+-\d+", call.label)
+
+
+def test_a_matrix_shares_load_coding_and_sort(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Six runs: the table is read and coded once, and sorted once."""
+    counted: Counter[str] = Counter()
+
+    def counting(home: Any, name: str) -> None:
+        real = getattr(home, name)
+
+        def call(*given: Any, **more: Any) -> Any:
+            counted[name] += 1
+            return real(*given, **more)
+
+        monkeypatch.setattr(home, name, call)
+
+    counting(source, "read")
+    counting(tasks, "match")
+    counting(plan.partitions, "ordered")
+    more = "matrix: {anonymize.algorithm: [greedy, nh, mondrian], anonymize.k: [2, 3]}\n"
+    report = engine.run(write_flow(tmp_path, publish="", more=more))
+    assert report.ok
+    warm = 3  # one small call of each method may compile it
+    assert counted["read"] == 1
+    assert counted["ordered"] == 1
+    assert 6 * 3 <= counted["match"] <= 6 * 3 + warm

@@ -1,0 +1,472 @@
+"""Tables in pieces: the same bits as in memory, whatever the pieces, batches and buckets."""
+
+from __future__ import annotations
+
+import functools
+import random
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from anonflow import engine, utility
+from anonflow.engine.execution import batches
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
+from anonflow.engine.execution.schedulers import Call, _Group
+from anonflow.engine.storage import external_sort, release, scan
+from anonflow.engine.storage.spill import Spill
+from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, VerificationError
+from anonflow.release import Certificate, draw, read_release
+from tests.cases.flow_files import write_flow
+
+SEED = 0x1234567890ABCDEF1234567890ABCDEF
+
+
+def test_a_task_does_not_say_its_seed() -> None:
+    """Schedulers show and log what a task is."""
+    task = Call(release.deal_rows, (5, SEED, "dealt"), key=SEED)
+    assert "deal_rows" in repr(task)
+    assert str(SEED) not in repr(_Group((task,)))
+
+
+COLUMNS = """\
+    age: {role: quasi-identifier, kind: numeric, missing: suppress}
+    city: {role: quasi-identifier, kind: categorical}
+    zip: {role: quasi-identifier, kind: positions}
+    job: {role: quasi-identifier, kind: hierarchy, hierarchy: {nested: {"*": {office: [clerk, boss], field: [farmer, hunter]}}}}
+    name: {role: identifier}
+    income: {role: sensitive}
+    visits: {role: insensitive}
+    score: {role: insensitive}
+"""
+
+
+def people(n: int, seed: int = 11) -> pd.DataFrame:
+    rng = random.Random(seed)
+    return pd.DataFrame(
+        {
+            "income": [rng.choice(["poor", "modest", None, "rich, \"very\"\nrich"]) for _ in range(n)],
+            "age": [rng.choice([None, *range(20, 40)]) for _ in range(n)],
+            "name": [f"n{i}" for i in range(n)],
+            "zip": [f"{rng.randint(10, 13)}" for _ in range(n)],
+            "city": [rng.choice(["Athens", "Volos", "{x|y}"]) for _ in range(n)],
+            "job": [rng.choice(["clerk", "boss", "farmer", "hunter"]) for _ in range(n)],
+            "visits": [rng.randint(0, 5) for _ in range(n)],
+            "score": [rng.choice([None, 0.5, 2.0]) for _ in range(n)],
+        }
+    )  # fmt: skip
+
+
+def written(
+    folder: Path, n: int = 500, form: str = "parquet", frame: pd.DataFrame | None = None, **settings: Any
+) -> tuple[Path, Path]:
+    """Two flows over the same table: one in memory, one in pieces."""
+    frame = people(n) if frame is None else frame
+    if form == "csv":
+        frame.to_csv(folder / "t.csv", index=False)
+    elif form == "parquet":
+        frame.to_parquet(folder / "t.parquet", index=False, row_group_size=37)
+    else:
+        (folder / "t.folder").mkdir()
+        for part, start in enumerate(range(0, n, 61)):
+            frame[start : start + 61].to_parquet(
+                folder / "t.folder" / f"{part:03}.parquet", index=False, row_group_size=200
+            )
+        form = "parquet"
+    (path,) = folder.glob("t.*")
+    flows = []
+    for name, pieces in (("memory", "false"), ("pieces", "60")):
+        (folder / name).mkdir()
+        settings.setdefault("columns", COLUMNS)
+        flow = write_flow(folder / name, source=f"{{{form}: ../{path.name}, pieces: {pieces}}}", **settings)
+        flows.append(flow)
+    return flows[0], flows[1]
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of a few partitions, and several buckets."""
+    monkeypatch.setattr(batches, "ROWS", 90)
+    monkeypatch.setattr(batches, "SHARE", 1.0)
+    monkeypatch.setattr(draw, "SHELF", 100)
+
+
+def compared(memory: Path, pieces: Path, table: str = "release.parquet", **settings: Any) -> Any:
+    """Run both; the releases, certificates and numbers must be the same."""
+    one = engine.run(memory, seed=SEED)
+    two = engine.run(pieces, seed=SEED, **settings)
+    assert one.ok
+    assert two.ok
+    frames = [read_release(path.parent / "out" / table, one.results[0].anonymization.table.schema).frame
+              for path in (memory, pieces)]  # fmt: skip
+    pd.testing.assert_frame_equal(*frames)
+    owners = [path.parent / "owner" / "test" for path in (memory, pieces)]
+    proofs = [Certificate.load(owner / "certificate.npz") for owner in owners]
+    for name in ("row_list", "list_offsets", "list_originals", "row_marks"):
+        np.testing.assert_array_equal(getattr(proofs[0], name), getattr(proofs[1], name), name)
+    assert (proofs[0].k, proofs[0].criterion, proofs[0].key) == (
+        proofs[1].k,
+        proofs[1].criterion,
+        proofs[1].key,
+    )
+    a, b = one.results[0], two.results[0]
+    assert a.measures.keys() == b.measures.keys()
+    for name, value in b.measures.items():
+        assert a.measures[name] == pytest.approx(value, rel=1e-12), name
+        if name in utility.measures_by_record():
+            assert a.measures[name] == value, name
+    assert (a.suppressed, a.sizes, a.spread, a.records) == (b.suppressed, b.sizes, b.spread, b.records)
+    for left, right in zip(a.columns, b.columns, strict=True):
+        assert left.column == right.column
+        assert (left.loss, left.exact, left.whole) == (right.loss, right.exact, right.whole)
+    # what columns tell together, and what follows from quasi-identifiers, is looked for in memory only
+    assert [said for said in one.warnings if "together" not in said and "follows" not in said] == list(
+        two.warnings
+    )
+    assert not list(owners[1].glob("pieces-*"))
+    assert stat.S_IMODE(owners[1].stat().st_mode) == 0o700
+    return two
+
+
+PARQUET = "{table: out/release.parquet, report: out/report.html}"
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "folder"])
+def test_pieces_give_the_same_bits(tmp_path: Path, form: str) -> None:
+    compared(*written(tmp_path, form=form, publish=PARQUET))
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["mondrian", "k-concealment", "nh", "pattern-guided", "two-phase", "k-member"]
+)
+def test_every_kind_of_method(tmp_path: Path, algorithm: str) -> None:
+    compared(*written(tmp_path, anonymize=f"{{algorithm: {algorithm}, k: 3}}", publish=PARQUET))
+
+
+BY_CLASS = [
+    "usefulness", "row-types", "average-class-size", "min-class-size", "max-class-size", "c-avg", "lm", "stars",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment", "pattern-guided"])
+@pytest.mark.parametrize("distinct", [0, 3])
+def test_measures_of_classes(tmp_path: Path, algorithm: str, distinct: int) -> None:
+    """Partitions of few values publish alike what others do: these are one class, as in memory."""
+    frame = people(500)
+    if distinct:
+        frame["age"] = [20 + i % distinct for i in range(500)]
+        frame["city"] = "Volos"
+    columns = COLUMNS.replace("age: {role: quasi-identifier, kind: numeric, missing: suppress}",
+                              "age: {role: quasi-identifier, kind: numeric, missing: suppress, max-width: 9}")  # fmt: skip
+    report = compared(
+        *written(
+            tmp_path, frame=frame, columns=columns, anonymize=f"{{algorithm: {algorithm}, k: 4}}",
+            steps=f"  - measure: {BY_CLASS}\n", publish=PARQUET,
+        )
+    )  # fmt: skip
+    assert set(report.results[0].measures) == {"gcp", *BY_CLASS}
+    assert report.results[0].measures["usefulness"] > 0
+
+
+@pytest.mark.parametrize("values", [70, 300])
+def test_classes_of_many_values(tmp_path: Path, values: int) -> None:
+    frame = people(500)
+    frame["city"] = [f"c{i * 7 % values}" for i in range(500)]
+    steps = f"  - measure: {BY_CLASS}\n"
+    compared(*written(tmp_path, frame=frame, steps=steps, publish=PARQUET))
+
+
+def test_classes_of_several_runs_are_measured_apart(tmp_path: Path) -> None:
+    more = "matrix: {anonymize.k: [3, 5]}\n"
+    steps = f"  - measure: {BY_CLASS}\n"
+    flows = written(tmp_path, publish="", more=more, steps=steps)
+    one, two = (engine.run(flow, seed=SEED) for flow in flows)
+    for a, b in zip(one.results, two.results, strict=True):
+        assert b.measures == pytest.approx({name: a.measures[name] for name in b.measures})
+
+
+LIMITED = """\
+    age: {role: quasi-identifier, kind: numeric, max-width: %s}
+    city: {role: quasi-identifier, kind: categorical, max-set: 2}
+    income: {role: sensitive}
+    visits: {role: insensitive}
+"""
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment"])
+@pytest.mark.parametrize("width", ["12", "1.5"])
+def test_suppressed_records(tmp_path: Path, algorithm: str, width: str) -> None:
+    """Few or many: their other columns are permuted among them all, or hidden."""
+    limits = LIMITED % width
+    settings = {"columns": limits, "anonymize": f"{{algorithm: {algorithm}, k: 4}}", "publish": PARQUET}
+    frame = people(300).dropna(subset=["age"])
+    report = compared(*written(tmp_path, frame=frame, **settings))
+    assert report.results[0].suppressed or width == "12"
+
+
+BOUNDED = COLUMNS.replace("missing: suppress", "boundary: {width: 9}, missing: suppress").replace(
+    "{office: [clerk, boss], field: [farmer, hunter]}}}",
+    "{office: [clerk, boss], field: [farmer, hunter]}}}, boundary: [office, field]",
+)
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment", "greedy-cka"])
+@pytest.mark.parametrize("order", ["lexicographic", "input"])
+def test_boundaries(tmp_path: Path, algorithm: str, order: str) -> None:
+    """Boundary classes stand one after the other, whatever the pieces; those of fewer than k are suppressed."""
+    frame = people(500)
+    frame.loc[[3, 77, 401], "age"] = 38  # with one of the jobs a class of its own, in the order's midst
+    frame.loc[:, "age"] = frame["age"].where(frame["age"] != 39, 29)
+    settings = {"columns": BOUNDED, "anonymize": f"{{algorithm: {algorithm}, k: 25}}", "publish": PARQUET}
+    flows = written(tmp_path, frame=frame, partition=f"{{size: 60, order: {order}}}", **settings)
+    report = compared(*flows)
+    assert report.results[0].suppressed
+    assert 1 > report.results[0].columns[0].whole >= report.results[0].suppressed / 500
+
+
+def test_boundaries_that_nobody_can_keep_are_refused_as_in_memory(tmp_path: Path) -> None:
+    flows = written(tmp_path, columns=BOUNDED, anonymize="{algorithm: greedy, k: 200}", partition="{}")
+    said = []
+    for flow in flows:
+        with pytest.raises(InfeasibleError, match="within the boundaries") as caught:
+            engine.run(flow, seed=SEED)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_runs_with_and_without_boundaries_share_a_table(tmp_path: Path) -> None:
+    more = "matrix: {anonymize.boundaries: [true, false]}\n"
+    flows = written(tmp_path, columns=BOUNDED, publish="", more=more)
+    one, two = (engine.run(flow, seed=SEED) for flow in flows)
+    for a, b in zip(one.results, two.results, strict=True):
+        assert b.measures == pytest.approx(a.measures)
+        assert a.suppressed == b.suppressed
+
+
+def test_other_columns_are_hidden_of_fewer_than_k(tmp_path: Path) -> None:
+    frame = people(300)
+    frame["age"] = [20 + i % 3 for i in range(299)] + [900]
+    frame["city"] = "Athens"
+    columns = LIMITED % "5"
+    flows = written(
+        tmp_path, frame=frame, columns=columns, anonymize="{algorithm: greedy, k: 4}", publish=PARQUET
+    )
+    report = compared(*flows)
+    assert 0 < report.results[0].suppressed < 4
+    shown = pd.read_parquet(flows[1].parent / "out" / "release.parquet")
+    assert (shown["visits"] == "*").sum() == report.results[0].suppressed
+
+
+def test_numbers_texts_and_truth_values_are_published_as_in_memory(tmp_path: Path) -> None:
+    """What a column is published as depends on all of its cells, not on those of a piece."""
+    n = 260
+    frame = pd.DataFrame(
+        {
+            "age": [20 + i % 9 for i in range(n)],
+            "whole": pd.array([None if i == 250 else i % 7 for i in range(n)], "Int64"),
+            "all": [i % 5 for i in range(n)],
+            "flag": [i % 3 == 0 for i in range(n)],
+            "maybe": pd.array([None if i == 3 else i % 2 == 0 for i in range(n)], "boolean"),
+            "empty": pd.array([None] * n, "Int64"),
+            "wide": np.array([(1 << 63) + 5 if i == 200 else i % 4 for i in range(n)], np.uint64),
+            "day": pd.to_datetime(["2020-01-01 00:00:00", "2021-05-06 07:08:09"] * (n // 2)),
+            "kind": pd.Categorical(["a", "b"] * (n // 2)),
+        }
+    )
+    others = "".join(f"    {name}: {{role: insensitive}}\n" for name in frame.columns if name != "age")
+    columns = "    age: {role: quasi-identifier, kind: numeric}\n" + others
+    compared(*written(tmp_path, frame=frame, columns=columns, publish=PARQUET))
+
+
+def test_a_csv_release_and_input_order(tmp_path: Path) -> None:
+    flows = written(tmp_path, form="csv", partition="{order: input, size: 20}")
+    compared(*flows, table="release.csv")
+    one, two = ((flow.parent / "out" / "release.csv").read_bytes() for flow in flows)
+    assert one == two
+
+
+def test_records_with_a_missing_value_may_be_dropped(tmp_path: Path) -> None:
+    columns = COLUMNS.replace("missing: suppress", "missing: drop")
+    report = compared(*written(tmp_path, columns=columns, publish=PARQUET))
+    assert report.results[0].records < 500
+    assert any("left out" in warning for warning in report.warnings)
+
+
+def test_columns_that_tell_are_named(tmp_path: Path) -> None:
+    frame = people(300)
+    frame["visits"] = range(300)  # unique
+    frame["score"] = [i // 60 for i in range(300)]  # monotone
+    report = compared(*written(tmp_path, frame=frame, publish=PARQUET))
+    assert any("'visits' is nearly unique: 300 records" in warning for warning in report.warnings)
+    assert any("'score' is monotone: its 5 values" in warning for warning in report.warnings)
+
+
+def test_a_sketch_of_many_values_is_a_fair_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "SKETCH", 500)
+    rng = np.random.default_rng(3)
+    cells = pd.Series(rng.permutation(np.repeat(np.arange(20_000), rng.integers(1, 4, 20_000))))
+    sketch = scan.Sketch.of(cells[:7000])
+    for start in range(7000, len(cells), 7000):
+        sketch = sketch.then(scan.Sketch.of(cells[start : start + 7000]))
+    assert len(sketch.values) <= 500
+    counts = np.bincount(cells)
+    assert (sketch.counts == 1).mean() == pytest.approx((counts == 1).mean(), abs=0.1)
+    whole = scan.Sketch.of(cells)
+    np.testing.assert_array_equal(whole.values, sketch.values)
+    np.testing.assert_array_equal(whole.counts, sketch.counts)
+    np.testing.assert_array_equal(whole.runs, sketch.runs)
+
+
+def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
+    """One record a thousand times: only positions tell rows apart, and pieces cut among them."""
+    frame = pd.DataFrame({"age": [30] * 400, "city": ["Volos"] * 400, "income": range(400), "visits": 1})
+    columns = LIMITED.replace(", max-width: %s", "").replace(", max-set: 2", "")
+    compared(*written(tmp_path, frame=frame, columns=columns, publish=PARQUET))
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"steps": "  - measure: [discernibility]\n"}, "discernibility"),
+        ({"steps": "  - measure: [query-error]\n"}, "query-error"),
+        ({"steps": "  - measure: [lower-bound]\n"}, "lower-bound"),
+        ({"steps": "  - draw: {}\n  - attack: [prosecutor]\n"}, "attack"),
+        ({"steps": "  - verify: [covers, {p-sensitivity: {p: 2, column: income}}]\n"}, "p-sensitivity"),
+        ({"partition": "{order: random, size: 20}"}, "random"),
+        ({"partition": "{size: auto, budget: 2}"}, "auto"),
+    ],
+)  # fmt: skip
+def test_what_needs_the_whole_table_is_refused(tmp_path: Path, more: dict[str, Any], said: str) -> None:
+    _, flow = written(tmp_path, publish=PARQUET, **more)
+    with pytest.raises(FlowError, match=said):
+        engine.run(flow, seed=SEED)
+    assert not (flow.parent / "out").exists()
+
+
+def test_bad_values_are_said_as_in_memory(tmp_path: Path) -> None:
+    frame = people(200)
+    frame["city"] = [f"c{i}" for i in range(200)]
+    columns = COLUMNS.replace(
+        "city: {role: quasi-identifier, kind: categorical}", "city: {role: quasi-identifier, kind: numeric}"
+    )
+    memory, pieces = written(tmp_path, frame=frame, columns=columns, publish=PARQUET)
+    for flow in (memory, pieces):
+        with pytest.raises(DataError, match=r"column 'city': 200 values are not numbers"):
+            engine.run(flow)
+    assert not list((pieces.parent / "owner" / "test").glob("pieces-*"))
+
+
+def test_a_table_too_large_for_memory_goes_to_pieces_by_itself(tmp_path: Path) -> None:
+    _, pieces = written(tmp_path, publish=PARQUET, more="run: {memory: 1KB}\n")
+    text = pieces.read_text(encoding="utf-8")
+    pieces.write_text(text.replace(", pieces: 60", ""), encoding="utf-8")
+    steps = []
+    report = engine.run(pieces, on_event=lambda event: steps.append(getattr(event, "step", None)))
+    assert "shuffle" in steps
+    assert report.ok
+    assert report.release is None
+
+
+def test_a_matrix_shares_the_order_and_publishes_one(tmp_path: Path) -> None:
+    more = "matrix: {anonymize.k: [3, 5, 501]}\n"
+    publish = "{table: out/release.parquet, run: {anonymize.k: 5}}"
+    _, flow = written(tmp_path, publish=publish, more=more, partition="{size: 600}")
+    report = engine.run(flow, seed=SEED)
+    assert not report.ok
+    assert report.results[2].problem is not None
+    assert not (flow.parent / "out").exists()
+    flow.write_text(flow.read_text(encoding="utf-8").replace(", 501", ""), encoding="utf-8")
+    report = engine.run(flow, seed=SEED)
+    assert report.ok
+    assert (flow.parent / "out" / "release.parquet").exists()
+
+
+def test_a_cancelled_run_keeps_its_batches(tmp_path: Path) -> None:
+    memory, flow = written(tmp_path, publish=PARQUET)
+    events = EventStream()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, PartitionDone) and event.done >= 10:
+            events.cancel()
+
+    events.listen(listen)
+    with pytest.raises(Cancelled):
+        engine.run(flow, seed=SEED, events=events, workers=1)
+    owner = flow.parent / "owner" / "test"
+    assert list((owner / "checkpoints").glob("*.npz"))
+    assert not (flow.parent / "out").exists()
+    assert not list(owner.glob("pieces-*"))
+    said = []
+    report = engine.run(flow, on_event=lambda event: said.append(getattr(event, "message", "")))
+    assert report.ok
+    assert any("partitions are there from an earlier run" in one for one in said)
+    assert engine.run(memory, seed=SEED).ok
+    one, two = (pd.read_parquet(path.parent / "out" / "release.parquet") for path in (memory, flow))
+    pd.testing.assert_frame_equal(one, two)  # the seed of the run that was cancelled
+
+
+def test_a_release_that_fails_its_check_is_not_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that change on their way to the buckets are found by their marks."""
+    real = release.read_batch
+
+    def changed(path: str, number: int = 0) -> Any:
+        batch = real(path, number)
+        if "drawn-" not in path or not batch.num_rows:
+            return batch
+        at = batch.schema.names.index("shown:visits")
+        column = pa.array([9] * batch.num_rows, pa.int64())
+        return batch.set_column(at, "shown:visits", column)
+
+    monkeypatch.setattr(release, "read_batch", changed)
+    _, flow = written(tmp_path, publish=PARQUET)
+    with pytest.raises(VerificationError, match="rows changed"):
+        engine.run(flow)
+    assert not (flow.parent / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("step", "said"), [("sort_piece", "sort piece 2 of 13"), ("merge_range", "merge range 2 of 9")]
+)
+def test_a_piece_without_memory_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, said: str
+) -> None:
+    real = getattr(external_sort, step)
+
+    @functools.wraps(real)
+    def hungry(*given: Any) -> Any:
+        if any("-2.arrow" in one for one in given if isinstance(one, str)):
+            raise MemoryError
+        return real(*given)
+
+    monkeypatch.setattr(external_sort, step, hungry)
+    _, flow = written(tmp_path, publish=PARQUET)
+    with pytest.raises(
+        AnonflowError, match=f"{said}: .*not enough memory.*smaller partitions or pieces"
+    ) as caught:
+        engine.run(flow, seed=SEED)
+    assert caught.value.exit_status == 3
+    assert not (flow.parent / "out").exists()
+    assert not list((flow.parent / "owner" / "test").glob("pieces-*"))
+
+
+def test_pieces_of_a_killed_process_are_removed(tmp_path: Path) -> None:
+    gone = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True, check=True
+    )
+    with Spill(tmp_path) as own:
+        machine = own.path.name.split("-")[1]
+        left = tmp_path / f"pieces-{machine}-{gone.stdout.strip()}-abcd"
+        left.mkdir()
+        with Spill(tmp_path):
+            assert not left.exists()
+            assert own.path.exists()  # its process is alive
+        assert stat.S_IMODE(own.path.stat().st_mode) == 0o700
+    assert not list(tmp_path.iterdir())

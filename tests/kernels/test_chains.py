@@ -1,0 +1,252 @@
+"""Ejection chains: prices to the last bit, chains against their definition, undone without a trace."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anonflow.algorithms.freeform.chains import search_of
+from anonflow.algorithms.method import Partition
+from anonflow.generalization import Generalization
+from anonflow.kernels import chains, slot_rows, two_hops
+from anonflow.kernels.chains import Search
+from anonflow.kernels.costs import load, widen_jit
+from anonflow.kernels.slot_rows import Rows
+from anonflow.kernels.state import Plan, State, take
+from anonflow.table import Table
+from tests.naive import chains as naive
+from tests.strategies import regular_matches, tables
+
+MEASURES = ("ncp", "lm", "entropy", "height", "suppressions")
+BOTH = pytest.mark.parametrize("compiled", [True, False])
+
+
+class Graph(NamedTuple):
+    plan: Plan
+    origin: State
+    rows: Rows
+    search: Search
+
+    def cost(self, originals: list[int] | np.ndarray) -> float:
+        """Of the generalized record that covers some originals, by the kernels that all methods share."""
+        joined = take(self.origin, np.array([originals[0]]))
+        for i in originals[1:]:
+            widen_jit(self.plan, joined, 0, self.origin, int(i))
+        return float(joined.cost[0])
+
+    def loss(self) -> float:
+        return sum(self.cost(row) for row in self.search.matches)
+
+    def bits(self) -> list[bytes]:
+        """Everything that a search changes."""
+        kept = (self.search.matches, self.search.holders, self.search.turn, self.search.waiting)
+        return [part.tobytes() for part in (*kept, self.rows.word, self.rows.drop)]
+
+
+def graph_of(
+    table: Table, measure: str, matches: np.ndarray, near: np.ndarray, compiled: bool = True
+) -> Graph:
+    part = Partition(table.records, measure, np.random.default_rng(0))
+    own = Generalization.of(table.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    search = search_of(matches.copy(), near.shape[1])
+    search.near[:] = near
+    rows = slot_rows.empty_rows(part.plan, origin, matches.shape[1])
+    kernel("renew_span", compiled)(rows, search.matches, 0, len(matches))
+    return Graph(part.plan, origin, rows, search)
+
+
+def kernel(name: str, compiled: bool) -> object:
+    room = next(room for room in (chains, slot_rows, two_hops) if f"{name}_jit" in room.__all__)
+    return getattr(room, f"{name}_jit" if compiled else name)
+
+
+def assert_consistent(graph: Graph) -> None:
+    """k-regular, both sides agree, rows are those of the matches."""
+    matches, holders, turn = graph.search.matches, graph.search.holders, graph.search.turn
+    n, k = matches.shape
+    assert (matches[:, 0] == np.arange(n)).all()
+    assert (holders[:, 0] == np.arange(n) * k).all()
+    assert all(len(set(row)) == k for row in matches.tolist())
+    assert (np.bincount(matches.ravel(), minlength=n) == k).all()
+    assert (matches.ravel()[holders] == np.arange(n)[:, None]).all()
+    assert (holders[matches, turn].ravel() == np.arange(n * k)).all()
+    fresh = graph.rows._replace(
+        num=graph.rows.num.copy(), word=np.zeros_like(graph.rows.word), drop=np.zeros_like(graph.rows.drop)
+    )
+    fresh = fresh._replace(num=fresh.word.view(np.float64))
+    slot_rows.renew_span_jit(fresh, matches, 0, n)
+    assert fresh.word.tobytes() == graph.rows.word.tobytes()
+    assert fresh.drop.tobytes() == graph.rows.drop.tobytes()
+    assert not graph.search.waiting.any()
+
+
+@st.composite
+def graphs(draw: st.DrawFn, compiled: bool = True, min_n: int = 3, max_n: int = 8) -> Graph:
+    table = draw(tables(min_n=min_n, max_n=max_n))
+    n = table.n
+    k = draw(st.integers(2, n))
+    matches = draw(regular_matches(n, k))
+    near = np.array([draw(st.permutations(range(n))) for _ in range(n)], np.int32)
+    return graph_of(table, draw(st.sampled_from(MEASURES)), matches, near, compiled)
+
+
+@BOTH
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_rows_are_priced_to_the_last_bit(data: st.DataObject, compiled: bool) -> None:
+    graph = data.draw(graphs(compiled))
+    n, k = graph.search.matches.shape
+    up = np.empty(n)
+    kernel_rises, kernel_of = kernel("rises", compiled), kernel("rises_of", compiled)
+    for j, row in enumerate(graph.search.matches.tolist()):
+        whole = graph.cost(row)
+        assert graph.rows.drop[j * k] == whole
+        for s in range(k):
+            rest = [a for d, a in enumerate(row) if s == 0 or d != s]
+            least = graph.cost(rest)
+            if s:
+                assert graph.rows.drop[j * k + s] == whole - least
+            kernel_rises(graph.rows, j * k + s, np.arange(n), n, up)  # type: ignore[operator]
+            assert up.tolist() == [graph.cost([*rest, i]) - least for i in range(n)]
+            for i in range(n):
+                back = np.empty(1)
+                kernel_of(graph.rows, i, np.array([j * k + s]), 1, back)  # type: ignore[operator]
+                assert back[0] == up[i]
+
+
+@BOTH
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_a_chain_is_the_one_that_the_definition_finds(data: st.DataObject, compiled: bool) -> None:
+    graph = data.draw(graphs())
+    n, k = graph.search.matches.shape
+    depth, steps = data.draw(st.integers(2, 5)), data.draw(st.sampled_from([1, 2, 100]))
+    graph.search.block[:] = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    work = kernel("workspace", compiled)(k, n, depth, steps)  # type: ignore[operator]
+    holders = [[divmod(place, k) for place in line[1:]] for line in graph.search.holders.tolist()]
+    arguments = (graph.search.near.tolist(), holders, graph.search.block.tolist(), graph.cost)
+    for i in range(n):
+        for s in range(1, k):
+            found = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)  # type: ignore[operator]
+            wanted = naive.chain(graph.search.matches.tolist(), *arguments, i, s, depth, steps)
+            links = zip(work.record[:found], work.slot[:found], work.gained[:found], strict=True)
+            assert [tuple(map(int, link)) for link in links] == wanted
+
+
+@BOTH
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_every_chain_keeps_the_graph_and_lowers_the_loss(data: st.DataObject, compiled: bool) -> None:
+    graph = data.draw(graphs())
+    n, k = graph.search.matches.shape
+    work = kernel("workspace", compiled)(k, n, 5, 8)  # type: ignore[operator]
+    before = graph.loss()
+    for _ in range(2):
+        for i in range(n):
+            for s in range(1, k):
+                length = kernel("chain", compiled)(graph.rows, graph.search, i, s, work)  # type: ignore[operator]
+                if length:
+                    kernel("hand_on", compiled)(graph.rows, graph.search, work, length)  # type: ignore[operator]
+                    now = graph.loss()
+                    assert now < before
+                    before = now
+                assert_consistent(graph)
+
+
+@BOTH
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_what_a_journal_takes_back_leaves_no_trace(data: st.DataObject, compiled: bool) -> None:
+    graph = data.draw(graphs())
+    n, k = graph.search.matches.shape
+    work = kernel("workspace", compiled)(k, n, 4, 8)  # type: ignore[operator]
+    before, bits = graph.loss(), graph.bits()
+    journal = np.empty((data.draw(st.sampled_from([4, 200])), 4), np.int64)
+    facts = np.zeros(5, np.int64)
+    queue = np.arange(n + 1)
+    graph.search.waiting[:] = True
+    change = kernel("descend", compiled)(  # type: ignore[operator]
+        graph.rows, graph.search, work, queue, n, 100, np.inf, journal, facts
+    )
+    assert graph.loss() == before + change
+    assert_consistent(graph)
+    assert facts[4] <= len(journal)
+    kernel("take_back", compiled)(graph.rows, graph.search, work, journal, facts[4])  # type: ignore[operator]
+    assert graph.bits() == bits
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data())
+def test_kicks_never_raise_the_loss_and_plain_and_compiled_agree(data: st.DataObject) -> None:
+    graph = data.draw(graphs())
+    n = len(graph.search.matches)
+    matches = graph.search.matches.copy()
+    members = np.array(data.draw(st.permutations(range(n))), np.int64)
+    lanes = np.random.default_rng(data.draw(st.integers(0, 99))).integers(
+        2**32, size=(20, 4), dtype=np.uint32
+    )
+    sizes = np.array([4, 8, 1000, data.draw(st.sampled_from([1, 2, 30])), 50], np.int64)
+    answers = []
+    for compiled in (True, False):
+        again = Graph(graph.plan, graph.origin, graph.rows, search_of(matches.copy(), n))
+        again.search.near[:] = graph.search.near
+        slot_rows.renew_span_jit(again.rows, again.search.matches, 0, n)
+        before = again.loss()
+        facts = np.zeros(5, np.int64)
+        change = kernel("block_chains", compiled)(  # type: ignore[operator]
+            again.rows, again.search, members, lanes, 0.5, sizes, facts
+        )
+        assert change <= 0
+        assert again.loss() == before + change
+        assert_consistent(again)
+        answers.append((again.bits(), change, facts.tolist()))
+    assert answers[0] == answers[1]
+
+
+@BOTH
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_candidates_are_the_cheapest_of_those_looked_at(data: st.DataObject, compiled: bool) -> None:
+    graph = data.draw(graphs())
+    matches = graph.search.matches
+    n, k = matches.shape
+    orders = np.array([data.draw(st.permutations(range(n))) for _ in range(2)], np.int64)
+    ranks = np.argsort(orders, axis=1)
+    reach, shifts = (
+        data.draw(st.integers(0, 2)),
+        np.array(data.draw(st.lists(st.integers(0, n - 1), max_size=2))),
+    )
+    room = data.draw(st.integers(1, n))
+    before = [data.draw(st.permutations(range(n)))[: data.draw(st.integers(0, room))] for _ in range(n)]
+    search = graph.search._replace(near=np.full((n, room), -1, np.int32))
+    for i, known in enumerate(before):
+        search.near[i, : len(known)] = known
+    kernel("two_hops", compiled)(  # type: ignore[operator]
+        graph.rows,
+        search,
+        orders,
+        ranks,
+        reach,
+        shifts.astype(np.int64),
+        data.draw(st.integers(0, k - 1)),
+        0,
+        n,
+    )
+    for i in range(n):
+        held = {int(j) for a in matches[i] for j in np.flatnonzero((matches == a).any(axis=1))}
+        seen = {int(b) for j in held for b in matches[j]} | {int((i + shift) % n) for shift in shifts}
+        seen |= set(before[i])
+        for at, line in zip(ranks, orders, strict=True):
+            seen |= set(line[max(at[i] - reach, 0) : at[i] + reach + 1].tolist())
+        seen -= set(matches[i].tolist())
+        price = {b: graph.cost([*matches[i], b]) for b in seen}
+        found = [b for b in search.near[i].tolist() if b >= 0]
+        assert len(set(found)) == len(found) == min(room, len(seen))
+        assert set(found) <= seen
+        assert [price[b] for b in found] == sorted(price.values())[: len(found)]
+        assert (search.near[i, len(found) :] == -1).all()
