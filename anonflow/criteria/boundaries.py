@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -206,24 +206,36 @@ def _meets(
     return good
 
 
-def pattern(evidence: Evidence, *, patterns: Annotated[Any, Option("Patterns")] = None) -> Finding:
+def pattern(
+    evidence: Evidence,
+    *,
+    patterns: Annotated[Any, Option("Patterns")] = None,
+    fallback: Annotated[Literal["none", "all", "strict"] | None, Option("Rows that no pattern fits")] = None,
+) -> Finding:
     """Whether every cell is a value or ``*``, and the ``*`` of every row are one of the patterns.
 
-    Rows that are ``*`` throughout are suppressed ones and always allowed; on a QI of one value, either mark
-    fits (Bredereck 2013, Definition 2).
+    Rows that are ``*`` throughout are suppressed ones. They follow a pattern where one hides everything and
+    they are at least k. Others are counted; they fail only where `fallback` is ``strict``: then every row has
+    to follow a pattern. On a QI of one value, either mark fits (Bredereck 2013, Definition 2).
 
     Parameters
     ----------
     evidence : Evidence
     patterns : "all", mapping or sequence, optional
         The patterns, as the method takes them; what the method was given without it.
+    fallback : {"none", "all", "strict"}, optional
+        What was to become of rows that no pattern can take, unless predicates say it.
+
+        ``all``: to hide everything is a pattern.
 
     Raises
     ------
     ParameterError
-        If the patterns cannot be read.
+        If the patterns or `fallback` cannot be read, or k is not known where it is needed.
     """
     domains = evidence.published.domains
+    if fallback is None and patterns is None:
+        fallback = evidence.fallback
     given = patterns if patterns is not None else evidence.patterns
     predicates: list[Mapping[Any, Any]] = []
     if isinstance(given, Mapping):
@@ -232,6 +244,11 @@ def pattern(evidence: Evidence, *, patterns: Annotated[Any, Option("Patterns")] 
         predicates = [one for one in given if isinstance(one, Mapping)]
         given = [one for one in given if not isinstance(one, Mapping)]
     allowed = read_patterns(given, domains)
+    named = {fallback, *(str(said["fallback"]) for said in predicates if "fallback" in said)} - {None}
+    if named - {"none", "all", "strict"}:
+        raise ParameterError("fallback is 'strict', 'all' or 'none'")
+    if "all" in named and allowed is not None:
+        allowed = np.concatenate([allowed, np.ones((1, len(domains)), bool)])
     published = evidence.published
     layout = published.layout
     whole = published.whole()
@@ -244,11 +261,13 @@ def pattern(evidence: Evidence, *, patterns: Annotated[Any, Option("Patterns")] 
     failing = ~(whole | single).all(axis=0)
     partial = int(failing.sum())
     strange = 0
+    blank = evidence.suppressed
+    unlisted = np.zeros(evidence.n, bool)
     if allowed is not None:
         either = np.array([domain.size == 1 for domain in domains])
         stars = (whole & ~either[:, None]).T
         both = np.unique(np.concatenate([allowed & ~either, stars]), axis=0, return_inverse=True)[1].ravel()
-        other = ~np.isin(both[len(allowed) :], both[: len(allowed)]) & ~evidence.suppressed
+        other = ~np.isin(both[len(allowed) :], both[: len(allowed)])
         for said in predicates:
             try:
                 other &= ~_meets(stars, said, domains, either)
@@ -257,13 +276,22 @@ def pattern(evidence: Evidence, *, patterns: Annotated[Any, Option("Patterns")] 
                     "patterns have a predicate of another form; write {at-most: 2}, {never: [column]}, "
                     "{together: [column, column]} or {at-most-one-of: [column, column]}"
                 ) from None
+        unlisted = blank & other
+        other &= ~blank
         strange = int((other & ~failing).sum())
         failing |= other
+    strict = "strict" in named
+    if blank.any() and (strict or evidence.k is not None) and blank.sum() < evidence.need_k("pattern"):
+        unlisted = blank
     parts = ["every cell is a value or *"]
     if partial:
         parts.append(f"{partial} rows have other generalizations")
     if strange:
         parts.append(f"{strange} rows are suppressed in none of the patterns")
+    if unlisted.any():
+        parts.append(f"{int(unlisted.sum())} rows are hidden whole and follow no pattern")
+        if strict:
+            failing |= unlisted
     return Finding.of("pattern", failing, "published", "; ".join(parts))
 
 

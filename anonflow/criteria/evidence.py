@@ -42,6 +42,8 @@ class Subject:
     guarantee : str or None
     patterns : object
         What a pattern-guided method was given.
+    fallback : object
+        Likewise, for rows that no pattern can take.
     certificate : Certificate or None
         The owner's, that a release in memory carries.
     """
@@ -54,6 +56,7 @@ class Subject:
     k: int | None = None
     guarantee: str | None = None
     patterns: Any = None
+    fallback: Any = None
     certificate: Any = None
 
 
@@ -88,7 +91,9 @@ def subject_of(subject: Any) -> Subject:
         matches = getattr(subject, "matches", None)
         parameters = getattr(subject, "parameters", None) or {}
         options = parameters.get("options") if isinstance(parameters, dict) else None
-        patterns = parameters.get("patterns") or (options or {}).get("patterns")
+        patterns, fallback = (
+            parameters.get(name) or (options or {}).get(name) for name in ("patterns", "fallback")
+        )
         return Subject(
             generalization.n,
             generalization,
@@ -98,6 +103,7 @@ def subject_of(subject: Any) -> Subject:
             k,
             guarantee,
             patterns,
+            fallback,
         )
     frame = getattr(subject, "frame", None)
     if isinstance(frame, pd.DataFrame):
@@ -129,7 +135,7 @@ class Evidence:
     certified : bool
         Whether the listing is a certificate for a release.
     k : int or None
-    patterns : object
+    patterns, fallback : object
     guarantee : str or None
         The criterion that the method promises, where that is known.
     certificate : Certificate, matrix of matches, or None
@@ -146,6 +152,7 @@ class Evidence:
     certified: bool
     k: int | None
     patterns: Any = None
+    fallback: Any = None
     guarantee: str | None = None
     certificate: Any = None
 
@@ -290,7 +297,13 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
     drawn = certificate if certificate is not None else subject.certificate
     if len(getattr(drawn, "row_list", range(subject.rows))) != subject.rows:
         drawn = None  # of another release
-    common = {"listing": listing, "certified": certified, "k": k, "patterns": subject.patterns}
+    common = {
+        "listing": listing,
+        "certified": certified,
+        "k": k,
+        "patterns": subject.patterns,
+        "fallback": subject.fallback,
+    }
     common["certificate"] = drawn if getattr(drawn, "complete", True) else None
     common["guarantee"] = subject.guarantee or getattr(certificate, "criterion", None)
     if subject.generalization is not None:

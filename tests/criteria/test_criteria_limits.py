@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from anonflow.criteria import verify
+from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Table
 from tests.cases.criteria import TREE, anonymization, random_generalization, release_frame
@@ -93,6 +95,7 @@ def test_boundaries_by_definition() -> None:
 
 def test_patterns_by_definition() -> None:
     seen = set()
+    told = set()
     for seed in range(200):
         rng = np.random.default_rng(seed)
         n, q = 6, 3
@@ -108,7 +111,53 @@ def test_patterns_by_definition() -> None:
         finding = verify(table, shown, {"pattern": {"patterns": patterns}}, k=2)["pattern"]
         assert (finding.holds, finding.failed) == (all(want), want.count(False)), seed
         seen.add(all(want))
+        blank = [mark == "***" for mark in marks]
+        listed = {"none": "***" in patterns, "all": True, "strict": "***" in patterns}
+        for fallback, follow in listed.items():
+            followed = follow and sum(blank) >= 2
+            want = [
+                (followed or fallback != "strict") if hidden else mark in patterns
+                for mark, hidden in zip(marks, blank, strict=True)
+            ]
+            finding = verify(table, shown, {"pattern": {"patterns": patterns, "fallback": fallback}}, k=2)[
+                "pattern"
+            ]
+            assert (finding.holds, finding.failed) == (all(want), want.count(False)), (seed, fallback)
+            counted = 0 if followed else sum(blank)
+            assert (f"{counted} rows are hidden whole and follow no pattern" in finding.detail) == (
+                counted > 0
+            )
+            told.add((fallback, all(want), counted > 0))
     assert seen == {True, False}
+    assert told >= {
+        ("none", True, True),
+        ("all", True, True),
+        ("strict", False, True),
+        ("strict", False, False),
+    }
+
+
+def test_the_fallback_of_a_pattern_is_read() -> None:
+    frame = pd.DataFrame({"a": list("xxy"), "b": list("uuv")})
+    table = Table(frame, {name: {**QI, "kind": "suppression"} for name in frame})
+    shown = frame.copy()
+    shown.loc[2] = "*"
+    for given in (
+        {"at-most": 0, "fallback": "strict"},
+        {"patterns": "all", "fallback": "strict"},
+        {"patterns": [[], ["a", "b"]], "fallback": "strict"},
+        {"patterns": [{"at-most": 0, "fallback": "strict"}]},
+    ):
+        assert verify(table, shown, {"pattern": given}, k=2)["pattern"].positions == (2,)
+    assert verify(table, shown, {"pattern": {"patterns": [[]]}})["pattern"].holds
+    shown.loc[1] = "*"
+    strict = {"patterns": [[], ["a", "b"]], "fallback": "strict"}
+    assert verify(table, shown, {"pattern": strict}, k=2)["pattern"].holds
+    assert not verify(table, shown, {"pattern": strict}, k=3)["pattern"].holds
+    with pytest.raises(ParameterError, match="fallback is 'strict'"):
+        verify(table, shown, {"pattern": {"patterns": [[]], "fallback": "some"}})
+    with pytest.raises(ParameterError, match="needs k"):
+        verify(table, shown, {"pattern": {"patterns": [[]], "fallback": "strict"}})
 
 
 def test_a_pattern_has_no_half_generalized_cells() -> None:

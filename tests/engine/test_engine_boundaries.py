@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import anonflow as af
-from anonflow.errors import AnonflowError
+from anonflow.errors import AnonflowError, InfeasibleError
 from tests.cases.boundaries import people
 
 FLOW = """
@@ -107,6 +107,33 @@ def test_a_flow_takes_predicates_and_weights(method: str, tmp_path: Path) -> Non
     path.write_text(PATTERNS.replace("METHOD", method).replace("never: [parents]", "never: [parent]"))
     with pytest.raises(AnonflowError, match="did you mean 'parents'"):
         af.run(path)
+
+
+def test_a_flow_says_what_becomes_of_rows_that_no_pattern_can_take(tmp_path: Path) -> None:
+    path = tmp_path / "patterns.yaml"
+    path.write_text(
+        PATTERNS.replace("METHOD", "pattern-guided")
+        .replace("fallback: all}", "fallback: FALLBACK}")
+        .replace("at-most: 2", "at-most: 0")
+        + "publish: {report: out/page.html}\n"
+    )
+    text = path.read_text()
+    path.write_text(text.replace("FALLBACK", "none"))
+    report = af.run(path)
+    anon = report.results[0].anonymization
+    assert report.ok
+    assert anon is not None
+    rows = anon.facts["rows_without_pattern"]
+    assert rows == anon.suppressed.sum() > 0
+    assert f"{rows:,} rows follow no pattern" in (tmp_path / "out" / "page.html").read_text()
+    assert f"{rows} rows are hidden whole and follow no pattern" in report.results[0].findings[-1].detail
+    path.write_text(text.replace(", fallback: FALLBACK}", "}\n      fallback: strict"))
+    with pytest.raises(InfeasibleError, match="follow"):
+        af.run(path)
+    path.write_text(text.replace("at-most: 0", "at-most: 2").replace("FALLBACK", "strict"))
+    report = af.run(path)
+    assert report.ok, report.results[0].findings
+    assert report.results[0].suppressed == 0
 
 
 def test_the_report_shows_the_patterns_as_a_grid(tmp_path: Path) -> None:

@@ -211,6 +211,31 @@ class Workbook:
                 parts.append(self.table(place, times=True))
         return Shown("".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
+    def summary(self) -> Shown:
+        """How many of the paper's claims hold, do not hold, were tried at a reduced size, or were not run."""
+        counts = self.counts()
+        return _table(list(counts), [[f"{count:,}" for count in counts.values()]])
+
+    def counts(self) -> dict[str, int]:
+        """The summary's numbers; a claim at reduced size is also one that holds or does not hold."""
+        claims = self.claimed()
+        return {
+            "claims": len(claims),
+            "hold": sum(claim.holds is True for claim in claims),
+            "do not hold": sum(claim.holds is False for claim in claims),
+            "of these at reduced size": sum(
+                claim.holds is not None and self.reduced(claim.place) for claim in claims
+            ),
+            "not run": sum(claim.holds is None for claim in claims),
+        }
+
+    def reduced(self, place: str) -> bool:
+        """Whether some method took fewer records at a table or figure than the paper's."""
+        most: dict[str, int] = {}
+        for figure in self.full.at_place(place):
+            most[figure.key.method] = max(most.get(figure.key.method, 0), figure.records)
+        return any(records < self.paper.RECORDS.get(place, 0) for records in most.values())
+
     def verdicts(self) -> Shown:
         """How many rows and claims of each verdict there are, per table or figure."""
         rows = []

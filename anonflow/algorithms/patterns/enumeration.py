@@ -17,8 +17,10 @@ GROUPS = 400_000
 """Pairs and triples up to which k = 2 is solved as a covering by them."""
 
 
-def row_assignment(choices: RowChoices) -> np.ndarray:
+def row_assignment(choices: RowChoices) -> np.ndarray | None:
     """The cheapest amounts over all sets of open instances (Bredereck 2013, Theorem 3), shape (c,), int64.
+
+    None if there is no solution, which can be where rows have to follow a pattern.
 
     Parameters
     ----------
@@ -46,6 +48,7 @@ def row_assignment(choices: RowChoices) -> np.ndarray:
         )
     ways = np.arange(1 << m)
     bounds = np.zeros(1 << m, np.int64)
+    closed_to = np.zeros(1 << m, bool)
     by_type = np.argsort(choices.kind, kind="stable")
     ends = np.cumsum(np.bincount(choices.kind, minlength=len(choices.rows)))
     for rows, mine in zip(choices.rows.tolist(), np.split(by_type, ends[:-1]), strict=True):
@@ -53,9 +56,12 @@ def row_assignment(choices: RowChoices) -> np.ndarray:
         for instance, cost in zip(choices.instance[mine].tolist(), choices.cost[mine].tolist(), strict=True):
             closed = (ways >> instance) & 1 == 0 if instance >= 0 else False
             price = np.where(closed, price, np.minimum(price, cost))
-        bounds += rows * price
+        shut = price == np.iinfo(np.int64).max
+        bounds += rows * np.where(shut, 0, price)
+        closed_to |= shut
     best: np.ndarray | None = None
     least = np.iinfo(np.int64).max
+    bounds[closed_to] = least
     costs = choices.cost.astype(float)
     for way in np.argsort(bounds, kind="stable").tolist():
         if bounds[way] >= least:
@@ -64,12 +70,13 @@ def row_assignment(choices: RowChoices) -> np.ndarray:
         amount = transported(choices, choices.instance, on, costs)
         if amount is not None and choices.cost_of(amount) < least:
             best, least = amount, choices.cost_of(amount)
-    assert best is not None  # with all closed everything is suppressed
     return best
 
 
-def two(choices: RowChoices) -> np.ndarray:
+def two(choices: RowChoices) -> np.ndarray | None:
     """The cheapest amounts for k = 2 (Bredereck 2013, Theorem 2), shape (c,), int64.
+
+    None if there is no solution, which can be where rows have to follow a pattern.
 
     Parameters
     ----------
@@ -130,6 +137,8 @@ def two(choices: RowChoices) -> np.ndarray:
         constraints=[optimize.LinearConstraint(cover.tocsr(), choices.rows, choices.rows)],
         options={"mip_rel_gap": 0.0},
     )
+    if solved.status == 2:
+        return None
     if solved.x is None:
         raise RuntimeError("pattern-guided-optimal: the solver gave up; use exact='ilp'")
     chosen = np.rint(solved.x).astype(np.int64)

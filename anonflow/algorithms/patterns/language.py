@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -17,7 +17,17 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["mask_costs", "pattern_costs", "pattern_grid", "pattern_masks", "qi_costs", "whole_costs"]
+__all__ = [
+    "FALLBACKS",
+    "FallbackWord",
+    "fallback_of",
+    "mask_costs",
+    "pattern_costs",
+    "pattern_grid",
+    "pattern_masks",
+    "qi_costs",
+    "whole_costs",
+]
 
 MOST = 20
 """QIs up to which all patterns may be asked for; predicates may leave at most 2^20 patterns."""
@@ -27,8 +37,15 @@ HIDDEN, SHOWN = "*1☆", "-0_.□"
 
 PREDICATES = ("at-most", "never", "together", "at-most-one-of", "fallback")
 
+FallbackWord = Literal["none", "all", "strict"]
 
-def pattern_masks(domains: Sequence[Domain], patterns: Any = "all", weights: Any = None) -> np.ndarray:
+FALLBACKS: tuple[str, ...] = get_args(FallbackWord)
+"""What becomes of rows that no pattern can take."""
+
+
+def pattern_masks(
+    domains: Sequence[Domain], patterns: Any = "all", weights: Any = None, fallback: Any = None
+) -> np.ndarray:
     """Patterns as masks, in the order in which the heuristic tries them.
 
     Parameters
@@ -45,16 +62,22 @@ def pattern_masks(domains: Sequence[Domain], patterns: Any = "all", weights: Any
 
         Predicates are a mapping with any of ``at-most`` (so many QIs), ``never`` (columns), ``together``
         (columns that are suppressed all or not at all; several such lists in a list), ``at-most-one-of``
-        (columns; several lists in a list) and ``fallback: all``, which adds the pattern that suppresses
-        everything whatever the others say.
+        (columns; several lists in a list) and ``fallback``: ``all`` adds the pattern that suppresses
+        everything whatever the others say; see :func:`fallback_of` for the others.
     weights : mapping, optional
         Column -> what suppressing one of its entries costs, 1 for the others.
+    fallback : {"none", "all", "strict"}, optional
+        The same for patterns that are no predicates.
 
     Returns
     -------
     numpy.ndarray, shape (p,), uint64
-        Bit a is set where QI a is suppressed; each pattern once, by increasing cost, then by the binary
-        number whose most significant bit is the first QI.
+        Bit a is set where QI a is suppressed; each pattern once, by increasing cost. Equal costs keep the
+        order of the list. Predicates stand in it for their patterns in the order in which combinations grow,
+        first QI first: the first QI, the second, both, the third, it and the first, and so on (the binary
+        number whose least significant bit is the first QI). This is the order of Table 7 of Bredereck 2013.
+        All 2^q patterns are, as in its Tables 1, 3 and 6, in the order of the binary number whose most
+        significant bit is the first QI, so the last QI is suppressed first.
 
     Raises
     ------
@@ -77,10 +100,54 @@ def pattern_masks(domains: Sequence[Domain], patterns: Any = "all", weights: Any
             )
         if q > 63:
             raise ParameterError("pattern-guided: at most 63 quasi-identifiers")
-        given = [patterns] if isinstance(patterns, Mapping) else patterns
-        masks = np.unique(np.concatenate([_masks_of(pattern, domains) for pattern in given]))
-    order = np.lexsort([_reversed_bits(masks, q), mask_costs(masks, whole_costs(domains, weights)[0])])
-    return masks[order]
+        listed = [patterns] if isinstance(patterns, Mapping) else patterns
+        masks = np.concatenate([_masks_of(pattern, domains) for pattern in listed])
+        if fallback_of(patterns, fallback) == "all":
+            masks = np.append(masks, np.uint64((1 << q) - 1))
+        masks = masks[np.sort(np.unique(masks, return_index=True)[1])]
+    costs = mask_costs(masks, whole_costs(domains, weights)[0])
+    if isinstance(patterns, str):
+        return masks[np.lexsort([_reversed_bits(masks, q), costs])]
+    return masks[np.argsort(costs, kind="stable")]
+
+
+def fallback_of(patterns: Any, fallback: Any = None) -> str:
+    """What becomes of rows that no pattern can take.
+
+    Parameters
+    ----------
+    patterns : "all", mapping, or sequence
+        As :func:`pattern_masks` takes them; predicates may name the fallback.
+    fallback : {"none", "all", "strict"}, optional
+
+    Returns
+    -------
+    {"none", "all", "strict"}
+        ``none``, without any: they are suppressed altogether and follow no pattern. ``all``: likewise, and
+        suppressing everything is one of the patterns. ``strict``: there must be no such row, and the pattern
+        that suppresses everything, where it is one, needs k rows as any other: the problem as Bredereck 2013
+        defines it.
+
+    Raises
+    ------
+    ParameterError
+        If it is none of these, or two different ones are named.
+    """
+    listed = patterns if isinstance(patterns, Sequence) and not isinstance(patterns, str) else [patterns]
+    named = [entry["fallback"] for entry in listed if isinstance(entry, Mapping) and "fallback" in entry]
+    if fallback is not None:
+        named.append(fallback)
+    for name in named:
+        if name not in FALLBACKS:
+            raise ParameterError(
+                "pattern-guided: fallback is 'strict' (every row follows a pattern), 'all' (everything "
+                "suppressed is a pattern) or 'none'"
+            )
+    if fallback is not None and any(name != fallback for name in named):
+        raise ParameterError("pattern-guided: the option fallback and that of the patterns differ; name one")
+    if "strict" in named and "all" in named:
+        raise ParameterError("pattern-guided: patterns name fallback 'all' and 'strict'; name one")
+    return next((name for name in ("strict", "all") if name in named), "none")
 
 
 def qi_costs(domains: Sequence[Domain], weights: Any = None) -> np.ndarray:
@@ -188,9 +255,7 @@ class _Predicates:
         self.most = said.get("at-most", len(domains))
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 0:
             raise ParameterError("pattern-guided: at-most is a number of quasi-identifiers, such as 2")
-        if said.get("fallback", "none") not in ("all", "none"):
-            raise ParameterError("pattern-guided: fallback is 'all' (everything suppressed) or 'none'")
-        self.fallback = said.get("fallback") == "all"
+        self.fallback = fallback_of(said) == "all"
         never = said.get("never", [])
         self.never = [] if never in ([], ()) else self._names("never", never, least=1)
         self.exclusive = list(self._groups("at-most-one-of", said.get("at-most-one-of", [])))
@@ -198,7 +263,7 @@ class _Predicates:
         self._check()
 
     def masks(self) -> np.ndarray:
-        """All patterns that meet the predicates."""
+        """All patterns that meet the predicates, in the order in which combinations grow, then the fallback's."""
         units = self._units()
         groups = [[np.uint64(_mask_of(name, self.domains)) for name in group] for group in self.exclusive]
         masks = np.zeros(1, np.uint64)
@@ -214,6 +279,7 @@ class _Predicates:
                     f"pattern-guided: the predicates leave more than {1 << MOST} patterns; lower at-most, or "
                     "name columns under never"
                 )
+        masks.sort()
         if self.fallback:
             masks = np.append(masks, np.uint64((1 << len(self.domains)) - 1))
         return masks

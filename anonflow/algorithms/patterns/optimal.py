@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
-from scipy import optimize, sparse
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.algorithms.patterns.enumeration import row_assignment, transported, two
-from anonflow.algorithms.patterns.greedy import Patterns, Weights, place, publish_places, within_boundaries
-from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, whole_costs
-from anonflow.algorithms.patterns.relaxation import relaxed
+from anonflow.algorithms.patterns.enumeration import row_assignment, two
+from anonflow.algorithms.patterns.greedy import (
+    Fallback,
+    Patterns,
+    Weights,
+    check_company,
+    everything,
+    joined,
+    place,
+    publish_places,
+    within_boundaries,
+)
+from anonflow.algorithms.patterns.integer_program import NONE, improved
+from anonflow.algorithms.patterns.language import fallback_of, mask_costs, pattern_masks, whole_costs
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
-from anonflow.errors import ParameterError
+from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.option import Option
 
 __all__ = ["PATTERN_GUIDED_OPTIMAL", "RowChoices", "choices_of", "pattern_guided_optimal"]
-
-GRACE = 0.4
-"""Seconds past the time limit that a solver is waited for, which mostly ends by itself."""
-
-LARGEST = 1_500_000
-"""Choices of a pattern by a row type up to which the integer program is tried."""
 
 
 def pattern_guided_optimal(
@@ -37,6 +38,7 @@ def pattern_guided_optimal(
     weights: Weights = None,
     time_limit: Annotated[float, Option("Time limit (seconds)", least=0, below=1e9, time_limit=True)] = 60.0,
     exact: Annotated[Literal["ilp", "row-assignment", "two", "auto"], Option("Proof by")] = "ilp",
+    fallback: Fallback = None,
 ) -> Outcome:
     """Suppress as few entries as possible so that every class has k rows and every row follows a pattern.
 
@@ -60,93 +62,190 @@ def pattern_guided_optimal(
         ``ilp``: the integer program. ``row-assignment``: Theorem 3's enumeration, for at most 16 instances of
         patterns. ``two``: Theorem 2, for k = 2. ``auto``: the first of these two that fits, else ``ilp``. The
         time limit is that of the integer program.
+    fallback : {"none", "all", "strict"}, optional
+        What becomes of rows that no pattern can take, as pattern-guided takes it.
 
     Returns
     -------
     Outcome
-        With classes. Rows that follow no pattern are suppressed altogether. Facts: `suppressed_entries`;
-        `cost`, the same with weights; `lower_bound`, which no solution is below; `heuristic`, the cost of
-        the heuristic, and `local_search`, what it is after rows moved to better instances; `proven`, whether
-        the solution is known to be optimal.
+        With classes. Rows that follow no pattern are suppressed altogether; under ``strict`` there are none.
+        Facts: `suppressed_entries`; `rows_without_pattern`, as the heuristic's; `cost`, the suppressed entries
+        with their weights; `lower_bound`, which no solution is below; `heuristic`, the cost of the heuristic,
+        and `local_search`, what it is after rows moved to better instances (both only where these find a
+        solution); `proven`, whether the solution is known to be optimal.
 
     Raises
     ------
     ParameterError
         If a pattern or a weight is none, `exact` is not for this k, or the table too large for it.
+    InfeasibleError
+        If under ``strict`` there is no solution, or none is found in time.
 
     Notes
     -----
-    Bredereck 2013, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k compatible rows
-    are dropped; the cheapest instance left to each row bounds from below, and if the heuristic's solution
-    meets the bound it is published. Else a local search improves it
-    (:func:`anonflow.algorithms.patterns.row_choices.searched`), and a choice that costs so much more than its row's cheapest that
-    no solution with it could be better is dropped too, again and again, also by the linear relaxation's
-    reduced costs. The rows that
-    choose an instance are bounded one by one, not by (6)'s sum, which is the same for whole numbers and
-    tighter for fractions; and only the choice of instances is asked to be whole: with it fixed, the rest is a
-    transport of rows, whose vertices are whole.
+    Bredereck 2013, equations (5) to (8), solved with HiGHS. Before that: instances with fewer than k
+    compatible rows are dropped; the cheapest instance left to each row bounds from below, and if the
+    heuristic's solution meets the bound it is published. Else a local search improves it
+    (:func:`anonflow.algorithms.patterns.row_choices.searched`). The program falls into parts that have nothing
+    to do with each other (:func:`anonflow.algorithms.patterns.integer_program.improved`). In each, a choice
+    that costs so much more than its row's cheapest that no solution with it could be better is dropped too,
+    again and again, also by the linear relaxation's reduced costs. The rows that choose an instance are
+    bounded one by one, not by (6)'s sum, which is the same for whole numbers and tighter for fractions; and
+    only the choice of instances is asked to be whole: with it fixed, the rest is a transport of rows, whose
+    vertices are whole.
 
-    Departing from (7), rows may be suppressed altogether without k of them, as the heuristic does with its
-    remainder: they are published as suppressed records are. Exponential time at worst. The wall clock
-    decides where an unproven search stops, so only proven results are the same everywhere.
+    Departing from (7), unless `fallback` is ``strict``, rows may be suppressed altogether without k of them,
+    as the heuristic does with its remainder: they are published as suppressed records are. Under ``strict``
+    the pattern that suppresses everything joins all rows to one part. It is left out of the joining first:
+    if then no row or at least k rows are suppressed, the solution is that of the whole. Exponential time at
+    worst. The wall clock decides where an unproven search stops, so only proven results are the same
+    everywhere.
     """
     if exact == "two" and k != 2:
         raise ParameterError("pattern-guided-optimal: exact='two' is for k = 2; use exact='ilp'")
     end = time.monotonic() + time_limit
     records = part.records
-    masks = within_boundaries(records, pattern_masks(records.domains, patterns, weights))
-    masks = masks[masks != np.uint64((1 << records.q) - 1)]  # that is suppression, which needs no k rows
+    masks = within_boundaries(records, pattern_masks(records.domains, patterns, weights, fallback))
+    hides_all = bool((masks == everything(records.domains)).any())
+    strict = fallback_of(patterns, fallback) == "strict"
+    if not strict:
+        masks = masks[masks != everything(records.domains)]  # that is suppression, which needs no k rows
     whole, unit = whole_costs(records.domains, weights)
-    start, used = place(records, masks, k)
-    of_pattern = mask_costs(masks, whole)
-    out = int(whole.sum())
-    heuristic = int(np.where(used >= 0, np.append(of_pattern, 0)[used], out).sum())
-    choices = choices_of(records, masks, of_pattern, out, k)
+    costs = mask_costs(masks, whole)
+    labels, used = place(records, masks, k)
+    facts = {}
+    if strict:
+        labels, used = joined(records, masks, labels, used)
+        choices = choices_of(records, masks, costs, None, k)
+        check_company(choices)
+    else:
+        choices = choices_of(records, masks, costs, int(whole.sum()), k)
+    amount: np.ndarray | None = None
+    if not strict or (used >= 0).all():
+        amount = choices.amount_of(used)
+        facts["heuristic"] = choices.cost_of(amount) / unit
     bound = choices.bound()
-    labels, cost = start, heuristic
-    if bound < cost and exact != "ilp":
-        amount = _enumerated(choices, exact)
-        if amount is not None:
-            bound = choices.cost_of(amount)
-            if bound < cost:
-                cost = bound
-                labels, used = choices.places(amount)
-    if bound < cost and time_limit > 0:
-        moved = searched(choices, used)
-        if choices.cost_of(moved) < cost:
-            cost = choices.cost_of(moved)
-            labels, used = choices.places(moved)
-    searched_cost = cost
-    if bound < cost and choices.narrow(cost):
-        bound = max(bound, min(choices.bound(), cost))
-        found, least = None, 0
-        if bound < cost:
-            least = _relaxation(choices, cost, end)
-        if max(bound, least) < cost:
-            found, proved = _solve(choices, end)
-            least = max(least, proved)
-        bound = min(max(bound, least), cost)
-        if found is not None and choices.cost_of(found) < cost:
-            labels, used = choices.places(found)
-            cost = choices.cost_of(found)
-    elif bound < cost:
-        bound = cost  # nothing better exists
+    if exact != "ilp" and _cost(choices, amount) > bound:
+        try:
+            amount = _enumerated(choices, exact)
+        except _NoneFits:
+            pass
+        else:
+            bound = _cost(choices, amount)
+    if time_limit > 0 and _cost(choices, amount) > bound:
+        amount = (
+            _searched(choices, choices.priced().amount_of(used))
+            if strict
+            else searched(choices, choices.amount_of(used))
+        )
+    if amount is not None:
+        facts["local_search"] = choices.cost_of(amount) / unit
+    if time_limit > 0 and _cost(choices, amount) > bound:
+        amount, least = _improved(choices, amount, masks == everything(records.domains), end)
+        bound = max(bound, least)
+    if amount is None:
+        raise InfeasibleError(
+            "pattern-guided-optimal: there is no way for every row to follow a pattern; allow more patterns, "
+            "lower k, or let rows be suppressed with fallback none or all"
+            if bound == NONE
+            else "pattern-guided-optimal: no way for every row to follow a pattern was found; allow more patterns, "
+            "raise time_limit, or let rows be suppressed with fallback none or all"
+        )
+    cost = choices.cost_of(amount)
+    labels, used = choices.places(amount)
     return publish_places(
         records,
         masks,
         labels,
         used,
         None,
+        k,
+        hides_all,
         cost=cost / unit,
         lower_bound=min(bound, cost) / unit,
-        heuristic=heuristic / unit,
-        local_search=searched_cost / unit,
+        **facts,
         proven=bound >= cost,
     )
 
 
+def _cost(choices: RowChoices, amount: np.ndarray | None) -> int:
+    """What a solution costs; :data:`NONE` where there is none."""
+    return NONE if amount is None else choices.cost_of(amount)
+
+
+def _searched(choices: RowChoices, amount: np.ndarray) -> np.ndarray | None:
+    """What the local search makes of a solution where every row follows a pattern; None if rows are still left.
+
+    Parameters
+    ----------
+    choices : RowChoices
+    amount : numpy.ndarray, shape (t + c,), int64
+        Of ``choices.priced()``.
+    """
+    moved = searched(choices.priced(), amount)
+    t = len(choices.rows)
+    return None if moved[:t].any() else moved[t:]
+
+
+def _improved(
+    choices: RowChoices, amount: np.ndarray | None, hides_all: np.ndarray, end: float
+) -> tuple[np.ndarray | None, int]:
+    """What the integer program makes of a solution, and a bound.
+
+    `hides_all`, shape (p,), bool, is the pattern that suppresses everything, if it needs k rows.
+    """
+    hidden = np.append(hides_all, False)[choices.pattern]
+    if not hidden.any():
+        return improved(choices, amount, end)
+    apart = replace(choices, instance=np.where(hidden, -1, choices.instance))
+    free, bound = improved(apart, amount, end)
+    if free is None:
+        return improved(choices, amount, end)
+    if not 0 < int(free[hidden].sum()) < choices.k:
+        return free, bound
+    none = np.zeros(len(choices.rows), np.int64)
+    joint = _searched(choices, np.concatenate([none, _hidden_together(choices, free, hidden)]))
+    if _cost(choices, amount) < _cost(choices, joint):
+        joint = amount
+    if _cost(choices, joint) <= bound:
+        return joint, bound
+    better, least = improved(choices, joint, end)
+    return better, max(bound, least)
+
+
+def _hidden_together(choices: RowChoices, amount: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    """More rows suppressed, until they are k: rows that their instance can spare, else one instance's."""
+    amount = amount.copy()
+    hide = np.full(len(choices.rows), -1)
+    hide[choices.kind[hidden]] = np.flatnonzero(hidden)
+    size = np.bincount(choices.instance, amount).astype(np.int64)
+    need = choices.k - int(amount[hidden].sum())
+    spare = np.flatnonzero(~hidden & (amount > 0) & (size[choices.instance] > choices.k))
+    for c in spare[np.argsort(-choices.cost[spare], kind="stable")].tolist():
+        given = min(int(amount[c]), need, int(size[choices.instance[c]]) - choices.k)
+        if given > 0:
+            amount[c] -= given
+            amount[hide[choices.kind[c]]] += given
+            size[choices.instance[c]] -= given
+            need -= given
+    if need > 0:
+        shown = ~hidden & (amount > 0)
+        kept = np.bincount(
+            choices.instance[shown], (choices.cost[hidden].max() - choices.cost[shown]) * amount[shown]
+        )
+        kept[np.bincount(choices.instance[shown]) == 0] = np.inf
+        moved = np.flatnonzero(shown & (choices.instance == int(kept.argmin())))
+        np.add.at(amount, hide[choices.kind[moved]], amount[moved])
+        amount[moved] = 0
+    return amount
+
+
+class _NoneFits(Exception):
+    """Neither Theorem 2 nor Theorem 3 can be used."""
+
+
 def _enumerated(choices: RowChoices, exact: str) -> np.ndarray | None:
-    """An optimum by Theorem 2 or 3; None where ``auto`` finds neither to fit."""
+    """An optimum by Theorem 2 or 3; None where there is no solution."""
     for name, way in (("row-assignment", row_assignment), ("two", two)):
         if exact == name:
             return way(choices)
@@ -155,103 +254,7 @@ def _enumerated(choices: RowChoices, exact: str) -> np.ndarray | None:
                 return way(choices)
             except ParameterError:
                 continue
-    return None
-
-
-def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
-    """The relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
-    if len(choices.kind) > LARGEST:
-        return 0
-    found = relaxed(choices, end)
-    if found is None:
-        return 0
-    bound, reduced, opening = found
-    slack = cost - 1 - bound + 1  # the bound is rounded up by less than 1
-    choices.keep((reduced <= slack + 1e-3) & (opening <= slack + 1e-3))
-    choices.drop_small()
-    if not choices.narrow(cost):
-        return cost
-    return bound
-
-
-def _solve(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
-    """How many rows make each choice, if a solution was found in time, and a bound from below."""
-    if end <= time.monotonic() or len(choices.kind) > LARGEST:
-        return None, 0
-    c, t = len(choices.kind), len(choices.rows)
-    ids, at = np.unique(choices.instance, return_inverse=True)
-    inside = choices.instance >= 0
-    at = at - int(not inside.all())
-    m = int(inside.sum() and at.max() + 1)
-    assert len(ids) == m + int(not inside.all())
-    chosen = np.flatnonzero(inside)
-    rows, one = choices.rows[choices.kind].astype(float), np.ones
-    everyone = sparse.csr_array((one(c), (choices.kind, np.arange(c))), shape=(t, c + m))
-    each = sparse.csr_array(
-        (
-            np.concatenate([one(len(chosen)), -rows[chosen]]),
-            (np.tile(np.arange(len(chosen)), 2), np.concatenate([chosen, c + at[chosen]])),
-        ),
-        shape=(len(chosen), c + m),
-    )
-    enough = sparse.csr_array(
-        (
-            np.concatenate([one(len(chosen)), np.full(m, -float(choices.k))]),
-            (np.concatenate([at[chosen], np.arange(m)]), np.concatenate([chosen, c + np.arange(m)])),
-        ),
-        shape=(m, c + m),
-    )
-    costs = np.concatenate([choices.cost, np.zeros(m)]).astype(float)
-    limits = [
-        optimize.LinearConstraint(everyone, choices.rows, choices.rows),
-        optimize.LinearConstraint(each, -np.inf, 0),
-        optimize.LinearConstraint(enough, 0, np.inf),
-    ]
-    whole = np.concatenate([np.zeros(c), np.ones(m)])
-    seconds = end - time.monotonic()
-    solved = _in_time(
-        end,
-        lambda: optimize.milp(
-            costs,
-            integrality=whole,
-            bounds=optimize.Bounds(0, np.concatenate([rows, np.ones(m)])),
-            constraints=limits,
-            options={"time_limit": max(seconds, 0.0), "mip_rel_gap": 0.0},
-        ),
-    )
-    if solved is None:
-        return None, 0
-    if solved.status == 2:
-        return None, np.iinfo(np.int64).max  # nothing better than the heuristic exists
-    least = 0
-    if solved.mip_dual_bound is not None and np.isfinite(solved.mip_dual_bound):
-        least = int(np.ceil(solved.mip_dual_bound - 1e-6 * max(1.0, abs(solved.mip_dual_bound))))
-    if solved.x is None:
-        return None, least
-    chosen_instances = solved.x[c:] > 0.5
-    return _in_time(end + GRACE, lambda: transported(choices, at, chosen_instances, costs[:c])), least
-
-
-def _in_time(end: float, work: Callable[[], Any]) -> Any:
-    """What `work` returns, or None if it has not returned by `end`, plus a grace.
-
-    HiGHS looks at the clock between its steps only, and one step of a large program can take many times the
-    limit. A thread that is waited for no longer ends when its step does; what it finds is dropped. What goes wrong
-    in it goes wrong here.
-    """
-    found: Future[Any] = Future()
-
-    def solve() -> None:
-        try:
-            found.set_result(work())
-        except Exception as error:
-            found.set_exception(error)
-
-    threading.Thread(target=solve, daemon=True).start()
-    try:
-        return found.result(max(end - time.monotonic(), 0.0) + GRACE)
-    except TimeoutError:
-        return None
+    raise _NoneFits
 
 
 PATTERN_GUIDED_OPTIMAL = Algorithm(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from anonflow.kernels.pattern_search import move_rows, move_rows_jit
 from anonflow.table.records import Records, equal_columns
@@ -27,8 +29,8 @@ class RowChoices:
     rows : numpy.ndarray, shape (t,), int64
         How many records are of each type.
     kind, instance, pattern, cost : numpy.ndarray, shape (c,), int64
-        Of each choice: the row type; the instance, -1 for suppression; its pattern, -1 likewise; the cost of
-        one row.
+        Of each choice: the row type; the instance, -1 for suppression without k rows; its pattern, -1
+        likewise; the cost of one row.
     """
 
     k: int
@@ -48,6 +50,51 @@ class RowChoices:
     def bound(self) -> int:
         """What no solution is below: every row at its cheapest choice."""
         return int(self.cheapest() @ self.rows)
+
+    def part(self, index: np.ndarray) -> RowChoices:
+        """Some of the choices, with their row types and instances numbered anew.
+
+        Parameters
+        ----------
+        index : numpy.ndarray, int64
+            All choices of some row types, which share their instances with no other type.
+        """
+        kinds, kind = np.unique(self.kind[index], return_inverse=True)
+        ids, instance = np.unique(self.instance[index], return_inverse=True)
+        return RowChoices(
+            self.k,
+            np.empty(0, np.int64),
+            self.rows[kinds],
+            kind.astype(np.int64),
+            instance.astype(np.int64) - int(len(ids) > 0 and ids[0] < 0),
+            self.pattern[index],
+            self.cost[index],
+        )
+
+    def components(self) -> np.ndarray:
+        """Which choices have to do with each other: a number for each row type, shape (t,), int64."""
+        inside = self.instance >= 0
+        t, m = len(self.rows), int(self.instance.max(initial=-1)) + 1
+        pairs = (self.kind[inside], t + self.instance[inside])
+        graph = sparse.coo_array((np.ones(int(inside.sum()), np.int8), pairs), shape=(t + m, t + m))
+        return np.asarray(connected_components(graph, directed=False)[1][:t], np.int64)
+
+    def priced(self) -> RowChoices:
+        """The same where suppression is no choice, with it in front, at a price above that of all rows.
+
+        A solution that costs less than the price suppresses no row, and moving a row out of suppression pays.
+        """
+        n, t = int(self.rows.sum()), len(self.rows)
+        dearest = int(self.cost.max(initial=0))
+        # above the price of n rows where integers reach so far
+        price = max(min(n * dearest, 2**61 // max(n, 1)), dearest) + 1
+        parts = (
+            (np.arange(t), self.kind),
+            (np.full(t, -1), self.instance),
+            (np.full(t, -1), self.pattern),
+            (np.full(t, price), self.cost),
+        )
+        return RowChoices(self.k, self.row_type, self.rows, *map(np.concatenate, parts))
 
     def keep(self, good: np.ndarray) -> None:
         """Only the choices of a mask, shape (c,), bool."""
@@ -82,6 +129,18 @@ class RowChoices:
         """The cost when so many rows make each choice."""
         return int(amount @ self.cost)
 
+    def amount_of(self, used: np.ndarray) -> np.ndarray:
+        """How many rows make each choice, shape (c,), int64, from the pattern of each record.
+
+        Parameters
+        ----------
+        used : numpy.ndarray, shape (n,), int64
+            -1 where a record is suppressed; equal records have the same.
+        """
+        pattern_of = np.empty(len(self.rows), np.int64)
+        pattern_of[self.row_type] = used
+        return np.where(self.pattern == pattern_of[self.kind], self.rows[self.kind], 0)
+
     def places(self, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Class and pattern of each record, -1 for suppressed ones, when so many rows make each choice."""
         by_type = np.argsort(self.kind, kind="stable")
@@ -94,7 +153,7 @@ class RowChoices:
         return labels, used
 
 
-def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int, k: int) -> RowChoices:
+def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int | None, k: int) -> RowChoices:
     """All choices in instances of at least k compatible rows, and suppression; O(p t q).
 
     Parameters
@@ -103,19 +162,19 @@ def choices_of(records: Records, masks: np.ndarray, costs: np.ndarray, out: int,
     masks : numpy.ndarray, shape (p,), uint64
     costs : numpy.ndarray, shape (p,), int64
         Of a row of each pattern.
-    out : int
-        Cost of a suppressed row.
+    out : int or None
+        Cost of a row that is suppressed without k rows; None where that is no choice.
     k : int
     """
     labels = equal_columns(records.codes.T, records.n)
     _, example, row_type, rows = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     types = records.codes[example].T
-    every = np.arange(len(rows))
+    every = np.arange(0 if out is None else len(rows))
     kinds, instances, patterns, prices = (
         [every],
-        [np.full(len(rows), -1)],
-        [np.full(len(rows), -1)],
-        [np.full(len(rows), out)],
+        [np.full(len(every), -1)],
+        [np.full(len(every), -1)],
+        [np.full(len(every), 0 if out is None else out)],
     )
     used = 0
     for p, mask in enumerate(masks.tolist()):
@@ -151,15 +210,15 @@ def _instances(types: np.ndarray, kept: list[int], sizes: list[int]) -> np.ndarr
     return np.unique(key, return_inverse=True)[1]
 
 
-def searched(choices: RowChoices, used: np.ndarray, compiled: bool = True) -> np.ndarray:
+def searched(choices: RowChoices, amount: np.ndarray, compiled: bool = True) -> np.ndarray:
     """A solution that costs no more than a given one: rows move between the instances that they fit.
 
     Parameters
     ----------
     choices : RowChoices
-        All choices there are, as :func:`choices_of` makes them.
-    used : numpy.ndarray, shape (n,), int64
-        The pattern of each record, -1 where it is suppressed; equal records have the same.
+        All choices there are, as :func:`choices_of` makes them; each type may be suppressed.
+    amount : numpy.ndarray, shape (c,), int64
+        How many rows make each choice, as :meth:`RowChoices.amount_of` has it.
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
 
@@ -173,9 +232,6 @@ def searched(choices: RowChoices, used: np.ndarray, compiled: bool = True) -> np
     Beyond the paper: :func:`anonflow.kernels.pattern_search.move_rows`. Ends in a local optimum.
     """
     t = len(choices.rows)
-    pattern_of = np.empty(t, np.int64)
-    pattern_of[choices.row_type] = used
-    amount = np.where(choices.pattern == pattern_of[choices.kind], choices.rows[choices.kind], 0)
     order = np.lexsort((choices.pattern, choices.cost, choices.kind))
     kind, instance, cost = (part[order] for part in (choices.kind, choices.instance, choices.cost))
     m = int(instance.max(initial=-1)) + 1

@@ -16,6 +16,12 @@ __all__ = ["PatternBoard", "board"]
 SHOWN = 200
 """Patterns that are shown."""
 
+FALLBACKS = {
+    "is hidden whole, and counted": "none",
+    "is hidden whole: that is a pattern, too": "all",
+    "must not be: every row follows a pattern": "strict",
+}
+
 FORMS = {"All patterns": "all", "Predicates": "predicates", "A list of my own": "list"}
 
 
@@ -79,8 +85,8 @@ class PatternBoard(pn.viewable.Viewer):
             label="At most so many hidden", placeholder="any number", value=None, start=0, width=250
         )
         self.never = pn.widgets.MultiChoice(label="Never hidden", options=[], width=250)
-        self.fallback = pn.widgets.Checkbox.from_param(
-            choice.param.fallback, label="Or the whole row, if no pattern fits (fallback)"
+        self.fallback = pn.widgets.Select.from_param(
+            choice.param.fallback, label="A row that no pattern fits (fallback)", options=FALLBACKS, width=330
         )
         self.pair = pn.widgets.MultiChoice(label="Columns of a rule", options=[], width=330)
         self.tie = pn.widgets.Button(label="Hide together", on_click=lambda event: self._rule("together"))
@@ -189,7 +195,7 @@ class PatternBoard(pn.viewable.Viewer):
             else "No method that uses patterns is chosen: choose pattern-guided under Methods."
         )
         self.told.object = (
-            f"<p>{n:,} pattern{'' if n == 1 else 's'}, tried from the cheapest on; click a cell to hide or keep a "
+            f"<p>{n:,} pattern{'' if n == 1 else 's'}, tried from the cheapest on, of equally dear ones the first; click a cell to hide or keep a "
             f"column.{more} {escape(whom)}</p>"
         )
         self.problem.object = f"<p>{escape(choice.problem)}</p>"

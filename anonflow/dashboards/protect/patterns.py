@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
-from anonflow.algorithms.patterns.language import pattern_grid
+from anonflow.algorithms.patterns.language import FALLBACKS, pattern_grid
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError
@@ -48,7 +48,9 @@ class PatternChoice(DraftForm):
     never = param.List(default=[], doc="Columns that are never hidden.")
     together = param.List(default=[], doc="Lists of columns that are hidden all or not at all.")
     at_most_one_of = param.List(default=[], doc="Lists of columns of which at most one is hidden.")
-    fallback = param.Boolean(default=False, doc="Whether a row may be hidden whole, whatever the others say.")
+    fallback = param.Selector(
+        default="none", objects=list(FALLBACKS), doc="What becomes of a row that no pattern can take."
+    )
     rows = param.List(
         default=[], doc="Of a list: a sorted tuple of hidden quasi-identifiers for each pattern."
     )
@@ -91,8 +93,8 @@ class PatternChoice(DraftForm):
         for key, groups in (("together", self.together), ("at-most-one-of", self.at_most_one_of)):
             if groups:
                 said[key] = [list(group) for group in groups]
-        if self.fallback:
-            said["fallback"] = "all"
+        if self.fallback != "none":
+            said["fallback"] = self.fallback
         # no predicate yet: as many as there are may be hidden
         return said or {"at-most": len(self.names)}
 
@@ -179,7 +181,7 @@ class PatternChoice(DraftForm):
                 "never": _names(said.get("never")),
                 "together": _groups(said.get("together")),
                 "at_most_one_of": _groups(said.get("at-most-one-of")),
-                "fallback": said.get("fallback") == "all",
+                "fallback": said["fallback"] if said.get("fallback") in FALLBACKS else "none",
             }
         if isinstance(given, list):
             return {"form": "list", "rows": self._rows(given)}
@@ -242,7 +244,7 @@ class PatternChoice(DraftForm):
         self.param.update(problem=problem, grid=grid)
 
     def _in_order_of_rows(self, grid: pd.DataFrame) -> pd.DataFrame:
-        """The grid with its rows where they were clicked: nothing jumps; the order of preference is the cost's."""
+        """The grid with its rows where they were clicked: nothing jumps; preferred is what costs less, then what is first."""
         found = {row: at for at, row in enumerate(_rows_of(grid, self.names))}
         order = [found[tuple(row)] for row in self.rows if tuple(row) in found]
         return grid.iloc[order].reset_index(drop=True)

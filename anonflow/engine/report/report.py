@@ -293,6 +293,7 @@ def _patterns(result: RunResult) -> dict[str, Any] | None:
         "names": [domain.name for domain in made.table.domains],
         "rows": [(["*" if hidden else "·" for hidden in used[at]], f"{int(counts[at]):,}") for at in order],
         "more": len(used) - len(order),
+        "without": int(made.facts.get("rows_without_pattern", 0)),
     }
 
 

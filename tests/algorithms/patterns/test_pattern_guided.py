@@ -17,7 +17,21 @@ from anonflow.algorithms.patterns.greedy import place
 from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.errors import ParameterError
 from anonflow.table import Table
-from tests.cases.patterns import ADULT_NUMBERS, MEASURES, TABLE_1, TABLE_3, TABLE_6, nursery
+from tests.cases.patterns import (
+    ADULT_NUMBERS,
+    MEASURES,
+    SCENARIO,
+    SCENARIO_IN_ORDER,
+    TABLE_1,
+    TABLE_3,
+    TABLE_6,
+    TABLE_7,
+    TABLE_8,
+    adult_2_to_suppress,
+    cmc_to_suppress,
+    nursery,
+    table,
+)
 from tests.strategies import tables
 
 
@@ -40,8 +54,9 @@ def naive(codes: list[list[int]], k: int, patterns: list[str]) -> list[tuple[Any
     return out
 
 
-def in_order(patterns: set[str]) -> list[str]:
-    return sorted(patterns, key=lambda p: (p.count("1"), int(p, 2)))
+def in_order(patterns: list[str]) -> list[str]:
+    """Each once; equally many suppressed columns keep the order of the list."""
+    return sorted(dict.fromkeys(patterns), key=lambda p: p.count("1"))
 
 
 def text(mask: int, q: int) -> str:
@@ -57,7 +72,7 @@ def test_rows_are_placed_as_the_heuristic_says(table: Table, k: int, data: st.Da
         st.one_of(st.just(everything), st.lists(st.sampled_from(everything), min_size=1, max_size=5))
     )
     masks = pattern_masks(table.domains, "all" if chosen is everything else chosen)
-    order = in_order(set(chosen))
+    order = in_order(chosen)
     assert [text(int(mask), q) for mask in masks] == order
     labels, used = place(table.records, masks, k)
     plain = place(table.records, masks, k, compiled=False)
@@ -162,3 +177,56 @@ def test_adult_table_1(k: int, data_folder: object) -> None:
     row = tuple(round(float(found[name]), 3) for name in MEASURES[:4])
     assert row == TABLE_1[k]
     assert np.bincount(anon.classes[~anon.suppressed]).max() >= k  # type: ignore[index]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("k", TABLE_7)
+def test_cmc_table_7(k: int, data_folder: object) -> None:
+    """Equal costs keep the order in which combinations grow; the pattern that hides all changes no count."""
+    for patterns in ({"at-most": 2}, {"at-most": 2, "fallback": "all"}):
+        anon = af.anonymize(cmc_to_suppress(), "pattern-guided", k=k, patterns=patterns)
+        assert anon.facts["suppressed_entries"] == TABLE_7[k][0]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("k", TABLE_8)
+def test_adult_2_table_8(k: int, data_folder: object) -> None:
+    """A list in the order that gives the printed numbers; it has the patterns of the four constraints."""
+    made = adult_2_to_suppress()
+    anon = af.anonymize(made, "pattern-guided", k=k, patterns=SCENARIO_IN_ORDER)
+    assert anon.facts["suppressed_entries"] == TABLE_8[k][0]
+    listed, meant = (pattern_masks(made.domains, said) for said in (SCENARIO_IN_ORDER, SCENARIO))
+    assert set(listed.tolist()) == set(meant.tolist())
+
+
+def test_equally_dear_patterns_keep_their_order() -> None:
+    frame = pd.DataFrame({"a": list("xyx"), "b": list("uuv")})
+    for patterns, hidden in (([["a"], ["b"]], "a"), ([["b"], ["a"]], "b"), (["10", "01", "10"], "a")):
+        facts = af.anonymize(table(frame), "pattern-guided", k=2, patterns=patterns).frame()
+        assert (facts[hidden] == "*").sum() == 3
+        assert (facts == "*").to_numpy().sum() == 4
+
+
+def test_several_orders_are_never_dearer() -> None:
+    frame = datasets.nursery(classification=False).iloc[::7, :5]
+    said: dict[str, Any] = {"k": 9, "patterns": {"at-most": 3}, "seed": 3}
+    costs = [
+        af.anonymize(table(frame), "pattern-guided", **said, orders=orders).facts["suppressed_entries"]
+        for orders in (1, 2, 5, 20)
+    ]
+    assert costs == sorted(costs, reverse=True)
+    # the first pattern takes the three x and leaves y alone, the second takes two pairs
+    two = table(pd.DataFrame({"a": list("xxxy"), "b": list("uvvu"), "c": list("1234")}))
+    patterns = [["b", "c"], ["a", "c"]]
+    first, second = (
+        af.anonymize(two, "pattern-guided", k=2, patterns=patterns, orders=orders) for orders in (1, 2)
+    )
+    assert first.facts["suppressed_entries"] == 3 * 2 + 3
+    assert second.facts["suppressed_entries"] == 4 * 2
+
+
+@pytest.mark.parametrize("orders", [0, 1001, True, "2", 1.5])
+def test_bad_orders(orders: Any) -> None:
+    made = table(pd.DataFrame({"a": ["x", "x"]}))
+    with pytest.raises(ParameterError, match="orders is a whole number from 1 to 1000"):
+        af.anonymize(made, "pattern-guided", k=2, orders=orders)

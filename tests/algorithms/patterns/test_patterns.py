@@ -91,6 +91,24 @@ def test_the_papers_scenarios() -> None:
     assert frozenset({"age", "sex"}) not in found
 
 
+def test_predicates_stand_for_their_patterns_in_the_order_of_combinations() -> None:
+    four = ["a", "b", "c", "d"]
+    pairs = [frozenset(pair) for pair in ("ab", "ac", "bc", "ad", "bd", "cd")]
+    assert hidden(pattern_masks(table(four).domains, {"at-most": 2}), four)[5:] == pairs
+    three = ["a", "b", "c"]
+    named = [frozenset(name) for name in ("", "a", "b", "c", "ab", "ac", "bc")]
+    assert hidden(pattern_masks(table(three).domains, {"at-most": 2}), three) == named
+    everything = pattern_masks(table(three).domains, {"at-most": 2, "fallback": "all"})
+    assert hidden(everything, three) == [*named, frozenset(three)]
+    assert (pattern_masks(table(three).domains, {"at-most": 2}, fallback="all") == everything).all()
+    assert hidden(pattern_masks(table(three).domains, "all"), three)[1:4] == [frozenset(x) for x in "cba"]
+    beside = pattern_masks(table(three).domains, [["c"], {"at-most": 1, "never": "a"}, ["a"]])
+    assert hidden(beside, three) == [frozenset(x) for x in ("", "c", "b", "a")]
+    # columns that go together count as many; by weight, then by the order
+    weighted = pattern_masks(table(three).domains, {"together": ["a", "b"], "at-most": 2}, {"c": 2})
+    assert hidden(weighted, three) == [frozenset(x) for x in ("", "ab", "c")]
+
+
 def test_predicates_beside_patterns_in_a_list() -> None:
     masks = pattern_masks(table(["a", "b", "c"]).domains, [{"at-most": 1}, ["a", "b"], "011", {"never": "a"}])
     assert {"".join(sorted(p)) for p in hidden(masks, ["a", "b", "c"])} == {"", "a", "b", "c", "ab", "bc"}
@@ -123,15 +141,18 @@ def test_weights_decide_what_is_hidden() -> None:
     frame = pd.DataFrame({"a": ["x", "y"], "b": ["u", "v"], "c": ["w", "w"]})
     schema = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame}
     both = {"patterns": [["a", "b"], ["a", "b", "c"]], "k": 2}
-    assert af.anonymize(Table(frame, schema), "pattern-guided", **both).facts == {"suppressed_entries": 4}
+    assert af.anonymize(Table(frame, schema), "pattern-guided", **both).facts == {
+        "suppressed_entries": 4,
+        "rows_without_pattern": 0,
+    }
     anon = af.anonymize(Table(frame, schema), "pattern-guided", **both, weights={"a": 2.5})
-    assert anon.facts == {"suppressed_entries": 4, "cost": 7.0}
-    # either a or b has to go: the last QI does, unless it is the dearer one
+    assert anon.facts == {"suppressed_entries": 4, "rows_without_pattern": 0, "cost": 7.0}
+    # either a or b has to go: the one that is named first does, unless it is the dearer one
     two = pd.DataFrame({"a": ["x", "x", "y"], "b": ["u", "v", "u"], "c": ["w"] * 3})
     either = {"k": 2, "patterns": [["a"], ["b"]]}
-    assert af.anonymize(Table(two, schema), "pattern-guided", **either).suppressed.tolist() == [0, 0, 1]
-    dear = af.anonymize(Table(two, schema), "pattern-guided", **either, weights={"b": 2})
-    assert dear.suppressed.tolist() == [0, 1, 0]
+    assert af.anonymize(Table(two, schema), "pattern-guided", **either).suppressed.tolist() == [0, 1, 0]
+    dear = af.anonymize(Table(two, schema), "pattern-guided", **either, weights={"a": 2})
+    assert dear.suppressed.tolist() == [0, 0, 1]
 
 
 def test_a_grid_shows_patterns_back() -> None:

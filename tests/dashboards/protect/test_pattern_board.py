@@ -33,7 +33,7 @@ def test_the_grid_is_that_of_the_library(workspace: Workspace) -> None:
     assert "go together" in choice.problem
     assert choice.grid is None
     choice.at_most = 2
-    choice.fallback = True
+    choice.fallback = "all"
     assert choice.problem == ""
     wanted = {"at-most": 2, "never": ["age"], "together": [["city", "job"]], "fallback": "all"}
     assert patterns_of(workspace) == wanted
@@ -95,7 +95,7 @@ def test_a_click_on_predicates_makes_a_list_of_them(workspace: Workspace) -> Non
     assert choice.form == "list"
     assert choice.rows[0] == ("job",)
     assert len(choice.rows) == 4
-    assert patterns_of(workspace) == [["job"], ["city"], ["age"]]  # twice the same is said once
+    assert patterns_of(workspace) == [["job"], ["age"], ["city"]]  # twice the same is said once
 
 
 def test_weights_and_patterns_run(workspace: Workspace) -> None:
@@ -103,7 +103,7 @@ def test_weights_and_patterns_run(workspace: Workspace) -> None:
     choice.weights = {"age": 3, "job": 1}
     assert workspace.draft.get(("steps", "anonymize", "options", "pattern-guided", "weights")) == {"age": 3}
     assert choice.grid["cost"].max() == 5
-    choice.param.update(form="predicates", at_most=2, fallback=True)
+    choice.param.update(form="predicates", at_most=2, fallback="all")
     workspace.set_algorithms(["pattern-guided", "pattern-guided-optimal"])
     workspace.set_ks([3])
     assert workspace.problems == ()

@@ -1,0 +1,197 @@
+"""The integer program of pattern-guided k-anonymity, for each part of a table that stands alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+from scipy import optimize, sparse
+
+from anonflow.algorithms.patterns.enumeration import transported
+from anonflow.algorithms.patterns.relaxation import relaxed
+from anonflow.algorithms.patterns.row_choices import RowChoices
+
+__all__ = ["NONE", "improved"]
+
+GRACE = 0.4
+"""Seconds past the time limit that a solver is waited for, which mostly ends by itself."""
+
+LARGEST = 1_500_000
+"""RowChoices of a pattern by a row type up to which the integer program is tried."""
+
+NONE = int(np.iinfo(np.int64).max)
+"""The bound where there is no solution."""
+
+
+def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tuple[np.ndarray | None, int]:
+    """The best solution found in time, and what no solution costs less than.
+
+    Parameters
+    ----------
+    choices : RowChoices
+        All choices there are.
+    amount : numpy.ndarray, shape (c,), int64, or None
+        A solution, how many rows make each choice; None where none is known.
+    end : float
+        When to stop, of the monotonic clock.
+
+    Returns
+    -------
+    amount : numpy.ndarray, shape (c,), int64, or None
+        None if none is known yet.
+    bound : int
+        :data:`NONE` if there is no solution.
+
+    Notes
+    -----
+    Row types that no chain of instances joins have nothing to do with each other: each such part is a
+    program of its own, the smallest first. Two QIs that no pattern suppresses, of 16 and 2 values, make 32
+    parts at least.
+    """
+    part_of = choices.components()
+    of_choice = part_of[choices.kind]
+    parts = int(part_of.max(initial=-1)) + 1
+    least = choices.cheapest()
+    bounds = np.zeros(parts, np.int64)
+    np.add.at(bounds, part_of, least * choices.rows)
+    best = np.zeros(len(choices.kind), np.int64) if amount is None else amount.copy()
+    costs = np.full(parts, NONE)
+    if amount is not None:
+        costs[:] = 0
+        np.add.at(costs, of_choice, amount * choices.cost)
+    order = np.argsort(of_choice, kind="stable")
+    ends = np.cumsum(np.bincount(of_choice, minlength=parts))
+    sizes = np.diff(ends, prepend=0)
+    for number in np.argsort(sizes, kind="stable").tolist():
+        if bounds[number] >= costs[number]:
+            continue
+        index = order[ends[number] - sizes[number] : ends[number]]
+        mine = choices.part(index)
+        found, bound = _solved(mine, int(costs[number]), end)
+        if bound == NONE and costs[number] == NONE:
+            return None, NONE
+        bounds[number] = max(int(bounds[number]), min(bound, int(costs[number])))
+        if found is not None:
+            best[index] = found
+            costs[number] = mine.cost_of(found)
+            bounds[number] = min(int(bounds[number]), int(costs[number]))
+    return (None if (costs == NONE).any() else best), int(bounds.sum())
+
+
+def _solved(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | None, int]:
+    """Amounts that cost less than `cost`, if some are found in time, and a bound; NONE: there are none."""
+    every = len(choices.kind)
+    left = choices.part(np.arange(every))
+    left.pattern = np.arange(every)  # which of all choices it is
+    if not left.narrow(cost):
+        return None, NONE
+    bound = left.bound()
+    bound = max(bound, _relaxation(left, cost, end))
+    if bound >= cost:
+        return None, NONE
+    found, least = _program(left, end)
+    if found is None or left.cost_of(found) >= cost:
+        return None, max(bound, least)
+    amount = np.zeros(every, np.int64)
+    amount[left.pattern] = found
+    return amount, max(bound, least)
+
+
+def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
+    """The relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
+    if len(choices.kind) > LARGEST or cost == NONE:
+        return 0
+    found = relaxed(choices, end)
+    if found is None:
+        return 0
+    bound, reduced, opening = found
+    slack = cost - 1 - bound + 1  # the bound is rounded up by less than 1
+    choices.keep((reduced <= slack + 1e-3) & (opening <= slack + 1e-3))
+    choices.drop_small()
+    if not choices.narrow(cost):
+        return cost
+    return bound
+
+
+def _program(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
+    """How many rows make each choice, if a solution was found in time, and a bound from below."""
+    if end <= time.monotonic() or len(choices.kind) > LARGEST:
+        return None, 0
+    c, t = len(choices.kind), len(choices.rows)
+    ids, at = np.unique(choices.instance, return_inverse=True)
+    inside = choices.instance >= 0
+    at = at - int(not inside.all())
+    m = int(inside.sum() and at.max() + 1)
+    assert len(ids) == m + int(not inside.all())
+    chosen = np.flatnonzero(inside)
+    rows, one = choices.rows[choices.kind].astype(float), np.ones
+    everyone = sparse.csr_array((one(c), (choices.kind, np.arange(c))), shape=(t, c + m))
+    each = sparse.csr_array(
+        (
+            np.concatenate([one(len(chosen)), -rows[chosen]]),
+            (np.tile(np.arange(len(chosen)), 2), np.concatenate([chosen, c + at[chosen]])),
+        ),
+        shape=(len(chosen), c + m),
+    )
+    enough = sparse.csr_array(
+        (
+            np.concatenate([one(len(chosen)), np.full(m, -float(choices.k))]),
+            (np.concatenate([at[chosen], np.arange(m)]), np.concatenate([chosen, c + np.arange(m)])),
+        ),
+        shape=(m, c + m),
+    )
+    costs = np.concatenate([choices.cost, np.zeros(m)]).astype(float)
+    limits = [
+        optimize.LinearConstraint(everyone, choices.rows, choices.rows),
+        optimize.LinearConstraint(each, -np.inf, 0),
+        optimize.LinearConstraint(enough, 0, np.inf),
+    ]
+    whole = np.concatenate([np.zeros(c), np.ones(m)])
+    seconds = end - time.monotonic()
+    solved = _in_time(
+        end,
+        lambda: optimize.milp(
+            costs,
+            integrality=whole,
+            bounds=optimize.Bounds(0, np.concatenate([rows, np.ones(m)])),
+            constraints=limits,
+            options={"time_limit": max(seconds, 0.0), "mip_rel_gap": 0.0},
+        ),
+    )
+    if solved is None:
+        return None, 0
+    if solved.status == 2:
+        return None, NONE
+    least = 0
+    if solved.mip_dual_bound is not None and np.isfinite(solved.mip_dual_bound):
+        least = int(np.ceil(solved.mip_dual_bound - 1e-6 * max(1.0, abs(solved.mip_dual_bound))))
+    if solved.x is None:
+        return None, least
+    chosen_instances = solved.x[c:] > 0.5
+    return _in_time(end + GRACE, lambda: transported(choices, at, chosen_instances, costs[:c])), least
+
+
+def _in_time(end: float, work: Callable[[], Any]) -> Any:
+    """What `work` returns, or None if it has not returned by `end`, plus a grace.
+
+    HiGHS looks at the clock between its steps only, and one step of a large program can take many times the
+    limit. A thread that is waited for no longer ends when its step does; what it finds is dropped. What goes wrong
+    in it goes wrong here.
+    """
+    found: Future[Any] = Future()
+
+    def solve() -> None:
+        try:
+            found.set_result(work())
+        except Exception as error:
+            found.set_exception(error)
+
+    threading.Thread(target=solve, daemon=True).start()
+    try:
+        return found.result(max(end - time.monotonic(), 0.0) + GRACE)
+    except TimeoutError:
+        return None
