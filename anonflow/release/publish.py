@@ -406,7 +406,7 @@ def _warn_of_columns(
 ) -> None:
     """Warn of what the other columns tell of the rows as they are published."""
     if source.matches is not None:
-        candidates = Candidates.of_matches(source.matches[order])
+        candidates = Candidates.of_matches(source.matches, suppressed).take(order)
     elif source.classes is not None:
         candidates = Candidates.of_classes(np.where(suppressed, -1, source.classes)).take(order)
     else:

@@ -60,11 +60,13 @@ class Candidates:
     originals: np.ndarray
 
     @classmethod
-    def of_matches(cls, matches: np.ndarray) -> Candidates:
-        """Those of a matrix, shape (m, k); -1 is no original."""
-        present = matches >= 0
-        offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
-        return cls(np.arange(len(matches)), offsets, matches[present].astype(np.int64))
+    def of_matches(cls, matches: np.ndarray, suppressed: np.ndarray) -> Candidates:
+        """Those of a matrix, shape (n, k); -1 is no original. Suppressed records, shape (n,), bool, are a class."""
+        present = (matches >= 0) & ~suppressed[:, None]
+        sizes = np.append(present.sum(axis=1), suppressed.sum())
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        originals = np.concatenate([matches[present].astype(np.int64), np.flatnonzero(suppressed)])
+        return cls(np.where(suppressed, len(matches), np.arange(len(matches))), offsets, originals)
 
     @classmethod
     def of_classes(cls, labels: np.ndarray) -> Candidates:
