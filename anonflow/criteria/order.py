@@ -52,7 +52,8 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
     remarks = [_UNREADABLE]
     rng = np.random.default_rng(evidence.n)
     rows = np.unique(np.linspace(0, evidence.n - 1, min(evidence.n, _ROWS)).astype(np.int64))
-    rows = rows[~evidence.exempt[rows]]
+    exempt = evidence.blank if evidence.k is None else evidence.exempt  # without k, every blank row may be
+    rows = rows[~exempt[rows]]
     if not len(rows):
         return tuple(remarks)
     others = rng.integers(evidence.n, size=DRAWS * len(rows))

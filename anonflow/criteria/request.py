@@ -85,7 +85,7 @@ def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
 def _values(name: str, given: Any) -> dict[str, Any]:
     options = tuple(CRITERIA[_canonical(name)].options.values()) if _canonical(name) in CRITERIA else ()
     if isinstance(given, Mapping):
-        if len(options) == 1 and options[0].kind is None and options[0].name not in given:
+        if options and options[0].kind is None and options[0].name not in given:
             return {options[0].name: given}  # predicates, as they are given to the method
         return {str(key).replace("-", "_"): value for key, value in given.items()}
     if given is None:

@@ -154,8 +154,10 @@ def test_the_fallback_of_a_pattern_is_read() -> None:
     strict = {"patterns": [[], ["a", "b"]], "fallback": "strict"}
     assert verify(table, shown, {"pattern": strict}, k=2)["pattern"].holds
     assert not verify(table, shown, {"pattern": strict}, k=3)["pattern"].holds
-    with pytest.raises(ParameterError, match="fallback is 'strict'"):
+    with pytest.raises(ParameterError, match="fallback must be one of none, all, strict"):
         verify(table, shown, {"pattern": {"patterns": [[]], "fallback": "some"}})
+    with pytest.raises(ParameterError, match="fallback is 'strict'"):
+        verify(table, shown, {"pattern": {"at-most": 1, "fallback": "some"}})
     with pytest.raises(ParameterError, match="needs k"):
         verify(table, shown, {"pattern": {"patterns": [[]], "fallback": "strict"}})
 

@@ -228,5 +228,5 @@ def test_several_orders_are_never_dearer() -> None:
 @pytest.mark.parametrize("orders", [0, 1001, True, "2", 1.5])
 def test_bad_orders(orders: Any) -> None:
     made = table(pd.DataFrame({"a": ["x", "x"]}))
-    with pytest.raises(ParameterError, match="orders is a whole number from 1 to 1000"):
+    with pytest.raises(ParameterError, match="orders must be a whole number of at least 1 and at most 1000"):
         af.anonymize(made, "pattern-guided", k=2, orders=orders)
