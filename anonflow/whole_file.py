@@ -18,7 +18,7 @@ __all__ = ["OWNER_ONLY", "streamed", "write_whole"]
 OWNER_ONLY = 0o600
 """Permissions of what is the owner's."""
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def write_whole(

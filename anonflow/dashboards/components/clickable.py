@@ -11,7 +11,7 @@ import param
 
 __all__ = ["PARTS", "Clickable"]
 
-PARTS = (Path(__file__).parents[1] / "style" / "parts.css").read_text(encoding="utf-8")
+PARTS = (Path(__file__).parent / "style" / "parts.css").read_text(encoding="utf-8")
 """The style of what is drawn as markup."""
 
 _RENDER = """

@@ -16,7 +16,7 @@ __all__ = ["badge", "card", "cards", "empty", "facts", "figure_pane", "html", "s
 @cache
 def sheet() -> str:
     """The style of what shows results."""
-    return (Path(__file__).parents[1] / "style" / "results.css").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "style" / "results.css").read_text(encoding="utf-8")
 
 
 def html(text: str | Markup = "", *classes: str, **given: Any) -> pn.pane.HTML:

@@ -13,7 +13,7 @@ from panel.theme.native import Native
 
 __all__ = ["Bar", "Theme"]
 
-_STYLE = Path(__file__).parents[1] / "style"
+_STYLE = Path(__file__).parent / "style"
 
 
 class Theme(Native):

@@ -198,7 +198,7 @@ def _is_websocket(request: HTTPServerRequest) -> bool:
 
 
 def _page(title: str, body: str) -> str:
-    source = files("anonflow.dashboards").joinpath("style/plain.html").read_text(encoding="utf-8")
+    source = files("anonflow.dashboards.components").joinpath("style/plain.html").read_text(encoding="utf-8")
     return source.replace("{{ title }}", title).replace("{{ body }}", body)
 
 
