@@ -20,13 +20,13 @@ import numpy as np
 from anonflow import __version__
 from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
-from anonflow.whole_file import write_whole
 from anonflow.engine.execution.tasks import Matched, Measured, PartitionResult, Settings
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Records
 from anonflow.table.domain import Domain
+from anonflow.whole_file import write_whole
 
 __all__ = ["Checkpoints", "domains_digest"]
 
@@ -181,8 +181,7 @@ class Checkpoints:
 
 
 def domains_digest(domains: Sequence[Domain]) -> bytes:
-    """What results depend on of a table besides its records: values, hierarchies, weights, boundaries, limits.
-    """
+    """What results depend on of a table besides its records: values, hierarchies, weights, boundaries, limits."""
     whole = hashlib.sha256()
     for domain in domains:
         for one in fields(domain):

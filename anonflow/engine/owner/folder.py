@@ -13,8 +13,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from anonflow.whole_file import OWNER_ONLY, write_whole
 from anonflow.errors import AnonflowError, FlowError
+from anonflow.whole_file import OWNER_ONLY, write_whole
 
 __all__ = ["OwnerFolder", "check_target", "read_seed_file"]
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.algorithms.budget import Fitted
-from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.execution.partition_budget import sizes_in
-from anonflow.engine.flows.flow import Flow, Run
-from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.execution.tasks import peak_memory
+from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.flows.flow import Flow, Run
+from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import FlowError
 from anonflow.release.randomness import seed_can_be_guessed
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anonflow import __version__
-from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
-from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.execution.partition_budget import sizes_in
-from anonflow.engine.flows.flow import Flow
-from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.engine.execution.tasks import PartitionResult, Settings
+from anonflow.engine.flows.fingerprint import Fingerprint
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
+from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table import Domain, Records
 

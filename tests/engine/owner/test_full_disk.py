@@ -119,6 +119,7 @@ def test_a_killed_run_in_pieces_is_picked_up(tmp_path: Path, monkeypatch: pytest
 
 def test_workers_that_are_killed_twice_lose_no_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from anonflow.engine.execution.events import Event, PartitionDone
+
     monkeypatch.setattr(batches, "ROWS", 600)
     monkeypatch.setattr(batches, "SHARE", 1.0)
     flow = flow_in(tmp_path / "killed", "1000")

@@ -17,24 +17,14 @@ import pytest
 
 import anonflow as af
 from anonflow import engine
-from anonflow.algorithms import registry
-from anonflow.algorithms.freeform.greedy import GREEDY
-from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.method import Outcome
 from anonflow.engine.execution import tasks
-from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import seconds_of
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from tests.cases.flow_files import write_flow
-from tests.cases.runs import SEED, counted, stopped_after, published
-
-
-
-
-
-
-
+from tests.cases.runs import SEED, published, stopped_after
 
 
 def test_a_cancelled_run_is_picked_up_with_the_same_bits(tmp_path: Path, counted: list[int]) -> None:

@@ -1,0 +1,1 @@
+"""The owner's folder: certificate, seed, checkpoints and run record."""
