@@ -30,8 +30,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
 PARTITIONS = {"greedy": 250, "sort-greedy": 150, "hungarian": 100, "nh": None}
 WHOLE = {10: (2_000, 10_000, 100_000, 500_000), 25: (2_000, 10_000, 100_000), 50: (2_000, 10_000, 100_000)}
 """Figure 6: numbers of records for each k; of Adult all 30,162 instead of more."""
-SAMPLES, TIMED, LIMIT = 100, 20, 30.0
-"""Figure 7: samples of 14 records in 7a and in 7b, and seconds for the optimum of one."""
+SAMPLES, TIMED, LIMIT, SMALL_LIMIT = 100, 20, 30.0, 120.0
+"""Figure 7: samples of 14 records in 7a and in 7b, and seconds for the optimum of one.
+
+The small run allows more seconds than it needs: its numbers must not depend on how busy the machine is.
+"""
 BY_K = 1_000, (10, 25, 50, 100)
 """Figure 8: records, of the paper's two tables the smaller one, and k."""
 MOST = {"sort-greedy": 60_000, "hungarian": 60_000, "k-concealment": 240_000}
@@ -98,7 +101,7 @@ def figure_7a(run: Run) -> Iterator[Figure]:
     numbers, ks = range(SAMPLES if run.full else 3), tuple(range(2, 8)) if run.full else (2, 4)
     given = {name: OPTIONS.get(name, {}) for name in (*OURS, *OTHERS, "min-cost-flow")}
     for name, table in tables(run, 30_162 if run.full else 500):
-        found, proved, _ = losses(table, numbers, ks, LIMIT if run.full else 5.0, given)
+        found, proved, _ = losses(table, numbers, ks, LIMIT if run.full else SMALL_LIMIT, given)
         case = f"{name}, 14 records"
         worst, best = found["k-concealment"].mean(axis=0), found["optimal"].mean(axis=0)
         for at, k in enumerate(ks):
