@@ -284,11 +284,13 @@ def assert_equal(got: Any, want: Any, name: str, filled: bool = True) -> None:
     elif isinstance(got, np.ndarray):
         assert (got.shape, got.dtype) == (want.shape, want.dtype), name
         if filled:
-            assert np.array_equal(got, want, equal_nan=got.dtype.kind == "f"), f"compiled is not plain: {name}"
+            assert np.array_equal(got, want, equal_nan=got.dtype.kind == "f"), (
+                f"compiled is not plain: {name}"
+            )
     else:
         assert got == want or (got != got and want != want), f"compiled is not plain: {name}"
 
 
 if __name__ == "__main__":
     order, *rest = sys.argv[1:]
-    print(json.dumps({"fill": fill, "compare": compare}[order](*rest)))
+    print(json.dumps(fill(*rest) if order == "fill" else compare()))
