@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import Scene
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import MOST, Counter
-from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns

@@ -12,7 +12,7 @@ from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Success, percent
 
 if TYPE_CHECKING:
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import Scene
 
 __all__ = ["MOST", "Counter", "match_probabilities"]
 

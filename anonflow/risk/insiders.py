@@ -17,7 +17,7 @@ from anonflow.release import publish
 from anonflow.risk.attacker import Success, percent, wilson
 
 if TYPE_CHECKING:
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import Scene
 
 __all__ = ["Clerk", "Insider", "Replayer"]
 

@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
 from anonflow.table import equal_columns
-from anonflow.table.marks import coded_texts
+from anonflow.table.row_marks import coded_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import Scene
 
 __all__ = ["Intersection"]
 

@@ -14,7 +14,7 @@ from anonflow.risk.attacker import Success, percent
 from anonflow.table.linkage import TOGETHER
 
 if TYPE_CHECKING:
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import Scene
 
 __all__ = ["LinkableColumns"]
 

@@ -17,7 +17,7 @@ from anonflow.table import Schema, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import Scene
 
 __all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Prosecutor"]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import numpy as np
 
 from anonflow.algorithms.concealment.components import concealed
-from anonflow.algorithms.concealment.exchange import exchanged
 from anonflow.algorithms.concealment.expansion import Merged, expanded, optimal, randomly_expanded, unloaded
+from anonflow.algorithms.concealment.reassignment import exchanged
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization

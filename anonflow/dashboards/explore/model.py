@@ -10,7 +10,7 @@ import param
 
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
-from anonflow.dashboards.session.background import Background
+from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs

@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow import datasets, engine, strict_yaml
-from anonflow.dashboards.session.batch import Batch
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
+from anonflow.dashboards.session.job_group import Batch
 from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
-from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.paths import check_confined, safe_name
 from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.share_link import configuration, link, merged
-from anonflow.dashboards.session.sources import (
+from anonflow.dashboards.session.table_sources import (
     bring,
     edited_column,
     first_columns,
@@ -35,6 +34,7 @@ from anonflow.dashboards.session.sources import (
     take_upload,
     write_frame,
 )
+from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.validation import code, problems_of, running_flow, single_document
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy

@@ -41,7 +41,7 @@ from anonflow.release.randomness import seed_of_table
 from anonflow.release.tables import write_parts
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.domain import WHOLE
-from anonflow.table.marks import KEY_LENGTH
+from anonflow.table.row_marks import KEY_LENGTH
 
 if TYPE_CHECKING:
     from anonflow.engine.storage.disk import InFiles, Outline

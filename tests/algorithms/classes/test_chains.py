@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss
-from anonflow.algorithms.classes.chains import Effort, class_states, cut_large, improve_labels
+from anonflow.algorithms.classes.class_chains import Effort, class_states, cut_large, improve_labels
 from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.classes.mondrian import mondrian_labels
 from anonflow.algorithms.method import Partition
