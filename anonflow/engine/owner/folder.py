@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from anonflow.errors import AnonflowError, FlowError
-from anonflow.whole_file import OWNER_ONLY, write_whole
+from anonflow.whole_file import OWNER_ONLY, missing_folders, remove_empty, write_whole
 
 __all__ = ["OwnerFolder", "check_target", "read_seed_file"]
 
@@ -75,7 +75,7 @@ class OwnerFolder:
         FlowError
             If it cannot.
         """
-        made = _missing_folders(self.path)
+        made = missing_folders(self.path)
         try:
             self.make()
             probe = self.path / f".probe-{secrets.token_hex(4)}"
@@ -86,7 +86,7 @@ class OwnerFolder:
                 raise FlowError(f"{self.path}: cannot be written to: {error.strerror}") from None
         finally:
             for folder in made:
-                _remove_empty(folder)
+                remove_empty(folder)
 
     def set_earlier_aside(self) -> None:
         """Keep what an earlier release left: each release needs its own certificate.
@@ -131,15 +131,22 @@ class OwnerFolder:
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8"))
 
-    def write_certificate(self, release: Any) -> None:
+    def write_certificate(self, release: Any, ready: Callable[[], Any]) -> None:
         """Keep the certificate of a release, which writes it itself.
+
+        Parameters
+        ----------
+        release
+            What has the certificate.
+        ready : callable
+            Called before the file gets its name, as by :func:`anonflow.whole_file.write_whole`.
 
         Raises
         ------
         AnonflowError
             If it cannot be written.
         """
-        self._write(CERTIFICATE, release.write_certificate)
+        write_whole(self.path / CERTIFICATE, release.write_certificate, mode=OWNER_ONLY, ready=ready)
 
     def seed(self) -> int:
         """The seed of the last run.
@@ -283,7 +290,7 @@ def check_target(target: Path) -> None:
     FlowError
         If it cannot.
     """
-    made = _missing_folders(target.parent)
+    made = missing_folders(target.parent)
     try:
         if target.is_dir():
             raise FlowError(f"{target}: is a folder; name a file to publish to")
@@ -296,20 +303,4 @@ def check_target(target: Path) -> None:
         raise FlowError(f"{target}: cannot be written: {why}; publish to another folder") from None
     finally:
         for folder in made:
-            _remove_empty(folder)
-
-
-def _missing_folders(path: Path) -> list[Path]:
-    """The folders of a path that do not exist, the innermost first."""
-    missing = []
-    while not path.exists() and path != path.parent:
-        missing.append(path)
-        path = path.parent
-    return missing
-
-
-def _remove_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return
+            remove_empty(folder)

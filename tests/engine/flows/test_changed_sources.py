@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import random
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ import pandas as pd
 import pytest
 
 from anonflow import engine
-from anonflow.engine import publish
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone, StepStarted
 from anonflow.engine.flows import source
@@ -23,9 +23,12 @@ from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.storage import external_sort, scan
 from anonflow.engine.storage import pieces as source_pieces
-from anonflow.errors import AnonflowError, DataError, FlowError
+from anonflow.engine.storage.memory import HeldRelease
+from anonflow.engine.storage.release import Buckets
+from anonflow.errors import DataError, FlowError
 from anonflow.table.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow
+from tests.engine.execution.test_cluster import cluster  # noqa: F401
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 N = 200
@@ -180,14 +183,49 @@ def test_a_source_that_is_replaced_while_it_is_loaded(
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_a_source_that_changes_after_the_last_step(
-    tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("form", FORMS)
+def test_a_source_that_changes_while_it_is_published(
+    tmp_path: Path, form: str, storage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All is drawn and verified: the check before publishing reads the content, whatever the times say."""
-    flow, place = flow_of(tmp_path, "parquet", storage)
+    """All is drawn and verified: files get their names after the content is compared, whatever the times say."""
+    flow, place = flow_of(tmp_path, form, storage)
     monkeypatch.setattr(FileFingerprint, "touched", False)
-    step = {"memory": "verify", "pieces": "shuffle"}[storage]
-    refused(flow, place, seed=SEED, on_event=at_step(step, lambda: overwrite_unseen(place, "parquet")))
+    refused(flow, place, seed=SEED, on_event=at_step("publish", lambda: overwrite_unseen(place, form)))
+
+
+@pytest.mark.parametrize("name", ["write_release", "write_certificate"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_source_that_changes_after_the_last_byte_is_written(
+    tmp_path: Path, storage: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but names is left to be given."""
+    flow, place = flow_of(tmp_path, "parquet", storage)
+    drawn = {"memory": HeldRelease, "pieces": Buckets}[storage]
+    real = getattr(drawn, name)
+
+    def then_changed(self: Any, path: Path) -> None:
+        real(self, path)
+        replace_by_rename(place, "parquet")
+
+    monkeypatch.setattr(drawn, name, then_changed)
+    refused(flow, place, seed=SEED)
+
+
+def test_a_cancelled_run_gives_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cancelled while the release is written: as before it."""
+    flow, _ = flow_of(tmp_path, "csv", "memory")
+    stream = EventStream()
+    real = HeldRelease.write_release
+
+    def then_cancelled(self: Any, path: Path) -> None:
+        real(self, path)
+        stream.cancel()
+
+    monkeypatch.setattr(HeldRelease, "write_release", then_cancelled)
+    with pytest.raises(Cancelled):
+        engine.run(flow, seed=SEED, events=stream)
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "owner" / "test" / "seed").exists()
 
 
 @pytest.mark.parametrize("function", ["scan", "sort_piece"])
@@ -274,12 +312,33 @@ def test_a_copy_of_the_same_content_is_the_same_source(tmp_path: Path, form: str
     assert set(pd.read_csv(tmp_path / "out" / "release.csv")["income"]) == {"old"}
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv"])
 @pytest.mark.slow
-def test_workers_of_their_own_notice_it(tmp_path: Path, form: str) -> None:
-    flow, place = flow_of(tmp_path, form, "pieces")
-    change = at_step("cut", lambda: replace_by_rename(place, form))
-    refused(flow, place, seed=SEED, scheduler="processes", workers=2, on_event=change)
+def test_workers_of_their_own_notice_it(tmp_path: Path) -> None:
+    for form, step in (("parquet", "cut"), ("csv", "cut"), ("folder", "publish")):
+        folder = tmp_path / form
+        folder.mkdir()
+        flow, place = flow_of(folder, form, "pieces")
+        change = at_step(step, functools.partial(replace_by_rename, place, form))
+        refused(flow, place, seed=SEED, scheduler="processes", workers=2, on_event=change)
+
+
+@pytest.mark.slow
+def test_a_cluster_notices_it(
+    tmp_path: Path,
+    cluster: tuple[str, list[subprocess.Popen[bytes]]],  # noqa: F811
+) -> None:
+    """Workers that a scheduler elsewhere has read the pieces; a change there, and at the client's last step."""
+    for form, storage, step in (
+        ("parquet", "pieces", "cut"),
+        ("folder", "pieces", "draw"),
+        ("csv", "pieces", "publish"),
+        ("parquet", "memory", "publish"),
+    ):
+        folder = tmp_path / f"{form} {storage} {step}"
+        folder.mkdir()
+        flow, place = flow_of(folder, form, storage)
+        change = at_step(step, functools.partial(replace_by_rename, place, form))
+        refused(flow, place, seed=SEED, scheduler=cluster[0], on_event=change)
 
 
 # ------------------------------------------------------------------------------------- hierarchies and registers
@@ -371,7 +430,7 @@ def test_fresh_starts_over_with_the_changed_source(tmp_path: Path, storage: str)
 def test_a_source_that_changes_during_a_resumed_run(tmp_path: Path, storage: str) -> None:
     flow, place = flow_of(tmp_path, "parquet", storage)
     stopped(flow)
-    for step in ("cut", "draw"):
+    for step in ("cut", "draw", "publish"):
         put(place, "parquet", "old")
         refused(flow, place, on_event=at_step(step, lambda: replace_by_rename(place, "parquet")))
 
@@ -404,7 +463,7 @@ def test_a_replay_of_a_source_that_changes(tmp_path: Path, form: str, storage: s
     release = tmp_path / "out" / "release.csv"
     before = [path.read_bytes() for path in (release, owner / "record.json", owner / "certificate.npz")]
     cases: list[tuple[str | None, str]] = [(None, "the source has changed since")]
-    cases += [(step, "has changed since the run began") for step in ("cut", "anonymize", "draw")]
+    cases += [(step, "has changed since the run began") for step in ("cut", "draw", "publish")]
     for step, words in cases:
         put(place, form, "old")
         if step is None:
@@ -479,15 +538,3 @@ def test_tables_read_alone_need_nothing(tmp_path: Path) -> None:
     assert source_pieces.read_piece(pieces[0], ["age"]) == source_pieces.read_piece(
         pieces[0], ["age"], opener
     )
-
-
-def test_the_check_comes_before_the_first_file_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flow, place = flow_of(tmp_path, "csv", "memory")
-    writes: list[str] = []
-    monkeypatch.setattr(publish, "write_all", lambda *_: writes.append("written"))
-    monkeypatch.setattr(FileFingerprint, "touched", False)
-    with pytest.raises(AnonflowError, match="has changed"):
-        engine.run(flow, on_event=at_step("verify", lambda: overwrite_unseen(place, "csv")))
-    assert writes == []
