@@ -242,7 +242,7 @@ def symbols(files: Iterable[Path]) -> dict[str, set[str]]:
 
 def plain_body(text: str) -> str:
     """A function as LLVM prints it, without comments, attributes, and the names of its values and blocks."""
-    text = re.sub(r";.*| #\d+|,? ![\w.]+ !\d+", "", text)
+    text = re.sub(r"\s*;.*| #\d+|,? ![\w.]+ !\d+", "", text)
     text = re.sub(r"(?m)^([\w.$-]+|\"[^\"]*\"):", r"%\1:", text)
     numbers: dict[str, int] = {}
     return re.sub(
