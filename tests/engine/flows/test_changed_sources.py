@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import hashlib
 import json
 import os
 import random
@@ -15,6 +17,7 @@ import pandas as pd
 import pytest
 
 from anonflow import engine
+from anonflow.datasets import files
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone, StepStarted
 from anonflow.engine.flows import source
@@ -386,6 +389,55 @@ def test_a_register_that_changes_during_a_run(tmp_path: Path) -> None:
     register.write_bytes(content)
     change = functools.partial(register.write_bytes, content + b"30,boss\n")
     refused(flow, register, seed=SEED, on_event=at_step("attack", lambda: bool(change())))
+
+
+# ----------------------------------------------------------------------------------------------------- data sets
+
+
+def test_the_file_of_a_data_set_is_read_once_and_known_by_its_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No fingerprint is needed: what is parsed are the very bytes that were compared, and there is no second look."""
+    rng = random.Random(2)
+    lines = [
+        ",".join(map(str, [rng.randint(16, 49), 2, 3, rng.randint(0, 9), 1, 1, 2, 3, 0, 1]))
+        for _ in range(60)
+    ]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    monkeypatch.setattr(files, "_CMC", dataclasses.replace(files._CMC, sha256=digest))
+    monkeypatch.setenv(files.FOLDER, str(tmp_path))
+    place = tmp_path / "cmc.data"
+    columns = (
+        "    wife_age: {role: quasi-identifier, kind: numeric}\n"
+        "    children_born: {role: quasi-identifier, kind: numeric}\n"
+        "    contraceptive_method_use: {role: sensitive}\n"
+    )
+    flow = write_flow(tmp_path, source="{dataset: cmc}", columns=columns)
+    readings: list[Path] = []
+    real = Path.read_bytes
+
+    def read_bytes(path: Path) -> bytes:
+        readings.extend([path] if path == place else [])
+        return real(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    other = "\n".join([*lines[1:], lines[0]])
+    releases = set()
+    for step in ("", "cut", "anonymize", "draw", "publish"):
+        place.write_text("\n".join(lines))
+        readings.clear()
+        assert engine.run(
+            flow, seed=SEED, fresh=True, on_event=at_step(step, lambda: bool(place.write_text(other)))
+        ).ok
+        assert len(readings) == 1
+        releases.add((tmp_path / "out" / "release.csv").read_bytes())
+    assert len(releases) == 1
+    owner = tmp_path / "owner" / "test"
+    for settings in ({"seed": SEED, "fresh": True}, {"replay": owner}):
+        with pytest.raises(DataError, match=r"cmc\.data: not the file of the UCI repository") as caught:
+            engine.run(flow, **settings)
+        assert caught.value.exit_status == 2
+        assert (tmp_path / "out" / "release.csv").read_bytes() in releases
 
 
 # ------------------------------------------------------------------------------------------- resume and replay
