@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from anonflow.algorithms.classes.chains import (
+    IMPROVED,
     KICKS,
     ROUNDS,
     Improve,
@@ -143,4 +144,5 @@ MONDRIAN = Algorithm(
     summary="the classical baseline: equal records, very fast, much loss",
     colour="#a08a00",
     shape="inverted_triangle",
+    **IMPROVED,
 )
