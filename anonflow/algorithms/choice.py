@@ -17,23 +17,24 @@ __all__ = ["GUARANTEES", "Choice", "check_automatic", "choose", "choose_method",
 
 @dataclass(frozen=True)
 class _Rung:
-    """A method as ``auto`` tries it: with these options, in partitions of this size at most."""
+    """A method as ``auto`` tries it: with these options, in partitions of this size; or of at least so many, if they fit."""
 
     algorithm: str
     options: Mapping[str, Any]
-    size: int | str | None
+    size: int | str
+    least: int = 0
 
 
 _LADDERS: dict[str, tuple[_Rung, ...]] = {
     "k-regular": (
         _Rung("two-phase", {}, 500_000),
         _Rung("two-phase", {"first": 250}, 500_000),
-        _Rung("hungarian", {}, AUTO),
+        _Rung("hungarian", {}, AUTO, least=100),
         _Rung("greedy", {}, AUTO),
     ),
     "k-anonymity": (
         _Rung("k-member", {"improve": "chains"}, 5_000),
-        _Rung("k-member", {"improve": "chains", "kicks": 0}, AUTO),
+        _Rung("k-member", {"improve": "chains", "kicks": 0}, AUTO, least=250),
         _Rung("mondrian", {}, AUTO),
     ),
 }
@@ -172,8 +173,8 @@ def choose_method(
     Notes
     -----
     k-regular: ``two-phase`` with chains, then the same with a start in shorter stretches, ``hungarian`` and
-    ``greedy`` in the largest partitions that fit. k-anonymity: ``k-member`` with chains and kicks in
-    partitions of 5,000, without kicks in the largest that fit, ``mondrian``. Each is timed on some of the table's records;
+    ``greedy`` in the largest partitions that fit, the former of 100 records at least. k-anonymity: ``k-member`` with chains and kicks in
+    partitions of 5,000, without kicks in the largest that fit, of 250 records at least, ``mondrian``. Each is timed on some of the table's records;
     the first that is expected to fit what the pilots have left is taken, as far as it goes in these seconds.
     """
     if guarantee not in _LADDERS:
@@ -182,7 +183,7 @@ def choose_method(
     spent = 0.0
     choice = None
     for rung in ladder:
-        size = rung.size if rung.size == AUTO else None if int(rung.size or 0) >= records.n else rung.size
+        size = None if isinstance(rung.size, int) and rung.size >= records.n else rung.size
         last = rung is ladder[-1]
         if choice is not None and budget - spent <= 0.0 and not last:
             continue
@@ -197,7 +198,7 @@ def choose_method(
             loss=loss,
             options=rung.options,
         )
-        if choice.fits:
+        if choice.fits and (choice.size is None or choice.size >= min(rung.least, records.n)):
             break
         spent += sum(pilot[-1] for pilot in choice.pilots)
     assert choice is not None

@@ -167,7 +167,7 @@ def write_all(session: Session, table: Described, report: RunReport, release: Dr
                 session.seconds,
                 session.scheduler,
                 session.workers,
-                session.fitted,
+                session.choices,
                 session.memory,
             )
         )

@@ -220,6 +220,31 @@ def test_partitions_loss_and_boundaries(workspace: Workspace) -> None:
     assert choice.cut == "whole"
 
 
+def test_the_best_method_for_a_time(workspace: Workspace) -> None:
+    choice = Protection(workspace)
+    choice.algorithms = ["greedy", "mondrian"]
+    before = workspace.draft.document
+    choice.seconds = 2.0
+    choice.cut = "auto"
+    choice.guarantee = "k-anonymity"
+    step = workspace.draft.get(("steps", "anonymize"))
+    assert step == {"algorithm": "auto", "k": 10, "guarantee": "k-anonymity", "budget": 2.0}
+    assert workspace.algorithms == ["auto"]
+    assert workspace.draft.flow().runs[0].name == "auto k=10"
+    assert (choice.cut, choice.seconds, choice.algorithms) == ("auto", 2.0, [])
+    workspace.draft.undo()
+    workspace.draft.undo()
+    assert workspace.draft.document == before
+    assert choice.cut == "whole"
+    choice.cut = "auto"
+    choice.algorithms = ["nh"]
+    assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "nh", "k": 10}
+    choice.cut = "auto"
+    choice.cut = "size"
+    assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "k-member", "k": 10}
+    assert workspace.draft.get(("partition",))["size"] == choice.size
+
+
 def test_reading_never_writes(workspace: Workspace) -> None:
     before = workspace.draft.document
     screen = ProtectScreen(workspace=workspace)
