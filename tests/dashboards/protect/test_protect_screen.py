@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from anonflow.algorithms.anonymize import anonymize
+from anonflow.algorithms.choice import Choice
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.execution import budgets
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.naive.uniqueness import at_risk
@@ -241,7 +243,7 @@ def test_the_best_method_for_a_time(workspace: Workspace) -> None:
     assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "nh", "k": 10}
     choice.cut = "auto"
     choice.cut = "size"
-    assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "k-member", "k": 10}
+    assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "two-phase", "k": 10}
     assert workspace.draft.get(("partition",))["size"] == choice.size
 
 
@@ -398,3 +400,28 @@ def test_what_was_chosen_runs(workspace: Workspace) -> None:
     (run,) = workspace.runs
     assert run.ok
     assert run.result.anonymization.facts["diversity"] == "p-sensitivity"
+
+
+def test_the_flow_of_a_run_by_auto_names_what_was_picked(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Choice("k-member", 20, {"improve": "chains", "kicks": 2}, 5.0, 1.0, ((32, 0, 0.01),))
+    monkeypatch.setattr(budgets, "choose_method", lambda *a, **b: made)
+    choice = Protection(workspace)
+    choice.k = 3
+    choice.guarantee = "k-anonymity"
+    choice.cut = "auto"
+    workspace.start()
+    workspace.wait(120)
+    (run,) = workspace.runs
+    assert run.ok
+    assert run.result.algorithm == "k-member"
+    document = run.document
+    assert document["steps"][0]["anonymize"] == {
+        "algorithm": "k-member",
+        "k": 3,
+        "loss": "ncp",
+        "improve": "chains",
+        "kicks": 2,
+    }
+    assert document["partition"] == {"size": 20}
