@@ -12,7 +12,7 @@ import numpy as np
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered, left_out
 from anonflow.algorithms.budget import AUTO, check_budget
-from anonflow.algorithms.choice import Choice, check_automatic, choose, choose_method, first_method
+from anonflow.algorithms.budget_choice import Choice, check_automatic, choose, choose_method, first_method
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.algorithms.registry import algorithm_named
@@ -65,7 +65,7 @@ def anonymize(
         n records.
     algorithm : str
         A name of :func:`anonflow.algorithms`; or ``"auto"``, which takes the one that loses least in the `budget` under
-        the `guarantee`, with its partition size and options (:func:`anonflow.algorithms.choice.choose_method`). The
+        the `guarantee`, with its partition size and options (:func:`anonflow.algorithms.budget_choice.choose_method`). The
         result's ``algorithm`` and ``parameters`` say which, and make the same result again.
     k : int
         At least 2, at most n.
@@ -89,7 +89,7 @@ def anonymize(
     budget : float, optional
         Seconds, of methods that have an effort (`kicks` of ``two-phase``, and of classes with ``improve="chains"``), or
         with ``partition_size="auto"``. The method is timed on a few partitions of this table, and partition size and
-        effort are what is expected to keep the budget (:mod:`anonflow.algorithms.choice`); ``parameters`` says them:
+        effort are what is expected to keep the budget (:mod:`anonflow.algorithms.budget_choice`); ``parameters`` says them:
         the same numbers make the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept,
         ``facts["picked"]`` the choice in words.
     guarantee : {"k-regular", "k-anonymity"}, optional

@@ -19,7 +19,7 @@ from anonflow import engine
 from anonflow.algorithms import REGISTRY
 from anonflow.algorithms import budget as module
 from anonflow.algorithms.budget import Effort, Fitted, fitting_effort, fitting_size
-from anonflow.algorithms.choice import GUARANTEES, Choice, choose_method
+from anonflow.algorithms.budget_choice import GUARANTEES, Choice, choose_method
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.engine.execution import budgets
 from anonflow.engine.execution.budgets import choices_in

@@ -7,7 +7,7 @@ from typing import Any
 import param
 
 from anonflow.algorithms.budget import AUTO
-from anonflow.algorithms.choice import GUARANTEES, first_method
+from anonflow.algorithms.budget_choice import GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.draft_form import DraftForm

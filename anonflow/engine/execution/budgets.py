@@ -8,7 +8,7 @@ from typing import Any
 
 from anonflow.algorithms.anonymize import within
 from anonflow.algorithms.budget import AUTO
-from anonflow.algorithms.choice import Choice, choose, choose_method, is_open
+from anonflow.algorithms.budget_choice import Choice, choose, choose_method, is_open
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.execution.plan import why_not
 from anonflow.engine.flows.flow import Flow, Run

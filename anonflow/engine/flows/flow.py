@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from anonflow.algorithms.anonymize import check_size
 from anonflow.algorithms.budget import AUTO, check_budget
-from anonflow.algorithms.choice import check_automatic
+from anonflow.algorithms.budget_choice import check_automatic
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.flows.spec import (
     VERSION,

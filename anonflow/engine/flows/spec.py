@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StrictBool, S
 from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.budget import AUTO
-from anonflow.algorithms.choice import first_method
+from anonflow.algorithms.budget_choice import first_method
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from anonflow import __version__
-from anonflow.algorithms.choice import Choice
+from anonflow.algorithms.budget_choice import Choice
 from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.execution.tasks import peak_memory

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from anonflow.algorithms.anonymize import anonymize
-from anonflow.algorithms.choice import Choice
+from anonflow.algorithms.budget_choice import Choice
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.execution import budgets
 from anonflow.errors import ParameterError
