@@ -167,7 +167,7 @@ def write_all(
                 session.seconds,
                 session.scheduler,
                 session.workers,
-                session.fitted,
+                session.choices,
                 session.memory,
             )
         )
