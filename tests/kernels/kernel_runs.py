@@ -146,7 +146,7 @@ NESTED = 20
 """Calls of a kernel by another one that are compared in each run."""
 
 
-EMPTY = ("chains.workspace",)
+EMPTY = ("chains.chain_scratch",)
 """Kernels that make arrays whose content is nothing yet."""
 
 
