@@ -193,7 +193,7 @@ def test_a_cache_filled_by_many_processes_holds_what_the_plain_kernels_do(tmp_pa
             assert len(bodies) == 1, f"{name} is two functions"
         assert not SORTING.search(name), name
     assert [number for number, each in functions.items() if len(each) > 1] == []
-    assert len(functions) > 200
+    assert len(functions) > len(result["kernels"])
     assert any("5numba" in name for each in functions.values() for name in each), (
         "closures of numba are among them"
     )
