@@ -236,9 +236,10 @@ def assemble(
         matches=whole.matches,
         classes=whole.classes,
         suppressed=whole.suppressed,
-        facts=whole.facts,
-        parameters=parameters,
+        facts=dict(whole.facts),
+        parameters=dict(parameters),
         partitions=partitions,
+        anonymize=anonymize,
     )
 
 

@@ -22,7 +22,7 @@ from anonflow.table.row_marks import KEY_LENGTH, Content, unit_marks
 from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 
 if TYPE_CHECKING:
-    from anonflow.release.publish import Release
+    from anonflow.release.published import Release
     from anonflow.table import Table
 
 __all__ = ["Earlier", "Overlap"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -516,17 +517,14 @@ class _TableDiversification:
     ) -> Anonymization:
         anon = self.anon
         own = Generalization(anon.table.domains, generalization.lo, generalization.hi, generalization.bits)
-        return Anonymization(
-            anon.table,
-            anon.algorithm,
-            anon.k,
-            own.with_suppressed(suppressed),
+        return replace(
+            anon,
+            generalization=own.with_suppressed(suppressed),
             matches=matches,
             classes=classes,
             suppressed=suppressed,
             facts={**anon.facts, **facts},
-            parameters=anon.parameters,
-            partitions=anon.partitions,
+            parameters=dict(anon.parameters),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def minimality_excess(
         nonlocal fixed
         frame = anon.table.frame.assign(**{name: [example[code] for code in values]})
         frame[name] = frame[name].astype(cells.dtype)
-        other = _with_table(anon, Table(frame, anon.table.schema))
+        other = replace(anon, table=Table(frame, anon.table.schema))
         try:
             made = diversify(other, criterion, column=name, seed=seed, **parameters)
         except InfeasibleError:
@@ -172,18 +173,3 @@ def _lists(made: Anonymization) -> list[list[int]] | None:
     if len(groups.get(-1, ())) < made.k:
         groups[-1] = []
     return [groups[int(one)] for one in label]
-
-
-def _with_table(anon: Anonymization, table: Table) -> Anonymization:
-    return Anonymization(
-        table,
-        anon.algorithm,
-        anon.k,
-        anon.generalization,
-        matches=anon.matches,
-        classes=anon.classes,
-        suppressed=anon.suppressed,
-        facts=anon.facts,
-        parameters=anon.parameters,
-        partitions=anon.partitions,
-    )

@@ -9,148 +9,38 @@ is gone afterwards.
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed
 from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.flows.flow import Run
-from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.storage import external_sort, pieces, scan
-from anonflow.engine.storage.class_buckets import add_classes, deal_classes
+from anonflow.engine.storage.batch_files import InFiles
+from anonflow.engine.storage.class_buckets import add_classes
 from anonflow.engine.storage.external_sort import Ordered
+from anonflow.engine.storage.outline import Outline
 from anonflow.engine.storage.release import Buckets, draw
-from anonflow.engine.storage.spill import Spill, save
+from anonflow.engine.storage.spill import Spill
 from anonflow.errors import DataError
 from anonflow.partition import bounded
 from anonflow.release.draw import shelf_count
-from anonflow.table import Domain, Records, Schema
+from anonflow.table import Records
 from anonflow.table.frame import check_columns
 from anonflow.utility.measures import MeasureRequest
 
-__all__ = ["OnDisk", "Outline"]
-
-
-@dataclass(frozen=True, eq=False)
-class Outline:
-    """A table without its records: what a report says of it.
-
-    Attributes
-    ----------
-    n, dropped : int
-        Records, and those left out for a missing value.
-    columns : tuple of str
-        The published ones, in the table's order.
-    unnamed : tuple of str
-        Columns of the source that the schema does not name.
-    schema : Schema
-    domains : tuple of Domain
-    """
-
-    n: int
-    dropped: int
-    columns: tuple[str, ...]
-    unnamed: tuple[str, ...]
-    schema: Schema
-    domains: tuple[Domain, ...]
-
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """The columns, and no rows."""
-        return pd.DataFrame(columns=pd.Index(self.columns, dtype="str"))
-
-
-@dataclass(frozen=True)
-class InFiles:
-    """Where the results of a run are kept, and by which secret they are named.
-
-    Attributes
-    ----------
-    folder : str
-        A file for each batch.
-    key : bytes
-    fresh : bool
-        Whether what is there is not used.
-    spill : str
-        Beginning of the names of files that are gone with the run.
-    buckets : int
-        That classes are dealt to, where they are measured.
-    """
-
-    folder: str
-    key: bytes = field(repr=False)
-    fresh: bool
-    spill: str
-    buckets: int
-
-    def open(
-        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
-    ) -> BatchFiles:
-        """The results of a batch."""
-        store = Checkpoints(Path(self.folder), self.key)
-        names = store.names(settings, domains_digest(domains), parts, batch.first)
-        file = Path(self.folder) / f"{hashlib.sha256(''.join(names).encode()).hexdigest()}.npz"
-        there = {} if self.fresh else store.read(file, dict.fromkeys(names, domains))
-        found = {p: there[name] for p, name in enumerate(names, batch.first) if name in there}
-        return BatchFiles(self, store, batch, names, file, found)
-
-
-@dataclass(frozen=True, eq=False)
-class BatchFiles:
-    """The results of a batch in their file.
-
-    Attributes
-    ----------
-    place : InFiles
-    store : Checkpoints
-    batch : Batch
-    names : sequence of str
-        Of each partition's result.
-    file : pathlib.Path
-    found : mapping
-        Partition -> what an earlier run left of it.
-    """
-
-    place: InFiles
-    store: Checkpoints
-    batch: Batch
-    names: Sequence[str]
-    file: Path
-    found: Mapping[int, PartitionResult]
-
-    def keep(self, results: Mapping[int, PartitionResult]) -> None:
-        """Write the results, if there are new ones."""
-        if results.keys() - self.found.keys():
-            self.store.write(
-                self.file, {self.names[p - self.batch.first]: each for p, each in results.items()}
-            )
-
-    def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> bool:
-        """Write the positions of suppressed records, and the classes; whether there are such records."""
-        hidden = bool(whole.suppressed.any())
-        if hidden:
-            file = f"{self.place.spill}hidden-{self.batch.number}.npz"
-            save(file, positions=np.sort(positions[whole.suppressed]))
-        if classes:
-            deal_classes(classes, f"{self.place.spill}classes-{self.batch.number}.arrow", self.place.buckets)
-        return hidden
+__all__ = ["OnDisk"]
 
 
 class OnDisk:

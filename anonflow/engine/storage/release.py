@@ -44,7 +44,8 @@ from anonflow.table.domain import WHOLE
 from anonflow.table.row_marks import KEY_LENGTH
 
 if TYPE_CHECKING:
-    from anonflow.engine.storage.disk import InFiles, Outline
+    from anonflow.engine.storage.batch_files import InFiles
+    from anonflow.engine.storage.outline import Outline
 
 __all__ = [
     "BatchDrawn",
