@@ -13,6 +13,7 @@ names. So both can be tested, and a callee is compiled once, not once per caller
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -78,9 +79,20 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
         nogil=True, error_model="numpy", boundscheck=False, fastmath=set(fastmath) or False
     )(rebound)
     twin._cache = KernelCache(rebound, tuple(sorted(fastmath)))
+    twin.get_call_template = partial(_call_template, type(twin).get_call_template, twin)
     _twins[function] = twin
     _dispatchers.append(twin)
     return twin
+
+
+def _call_template(resolve: Callable[..., Any], twin: Any, args: Any, kws: Any) -> Any:
+    """A kernel that another one calls takes all whole numbers as int64: a constant or an int32 is no kernel of its own."""
+    wide = [types.int64 if _is_whole(each) else each for each in map(types.unliteral, args)]
+    return resolve(twin, tuple(wide), {name: types.unliteral(each) for name, each in kws.items()})
+
+
+def _is_whole(given: Any) -> bool:
+    return isinstance(given, types.Integer) and given.signed
 
 
 def compiled_here() -> int:
