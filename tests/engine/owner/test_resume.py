@@ -24,7 +24,9 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import seconds_of
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from tests.cases.flow_files import write_flow
-from tests.cases.runs import SEED, published, stopped_after
+from tests.cases.runs import SEED, counted, published, stopped_after
+
+__all__ = ["counted"]
 
 
 def test_a_cancelled_run_is_picked_up_with_the_same_bits(tmp_path: Path, counted: list[int]) -> None:
