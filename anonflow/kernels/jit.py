@@ -86,13 +86,14 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
 
 
 def _call_template(resolve: Callable[..., Any], twin: Any, args: Any, kws: Any) -> Any:
-    """A kernel that another one calls takes all whole numbers as int64: a constant or an int32 is no kernel of its own."""
-    wide = [types.int64 if _is_whole(each) else each for each in map(types.unliteral, args)]
-    return resolve(twin, tuple(wide), {name: types.unliteral(each) for name, each in kws.items()})
+    """What numba asks for where one kernel calls another."""
+    return resolve(twin, tuple(map(_argument, args)), {name: _argument(each) for name, each in kws.items()})
 
 
-def _is_whole(given: Any) -> bool:
-    return isinstance(given, types.Integer) and given.signed
+def _argument(given: Any) -> Any:
+    """Whole numbers are int64 to a callee: it is not compiled once more for a constant, or for an element of an int32 array."""
+    plain: Any = types.unliteral(given)
+    return types.int64 if getattr(plain, "signed", False) else plain
 
 
 def compiled_here() -> int:
