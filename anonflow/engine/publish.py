@@ -164,13 +164,13 @@ def write_all(
                 session.fingerprint,
                 report,
                 published,
-                session.began,
-                seconds,
-                session.seconds,
-                session.scheduler,
-                session.workers,
-                session.fitted,
-                session.memory,
+                began=session.began,
+                seconds=seconds,
+                steps=session.seconds,
+                scheduler=session.scheduler,
+                workers=session.workers,
+                fitted=session.fitted,
+                memory=session.memory,
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)

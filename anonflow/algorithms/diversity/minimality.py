@@ -81,10 +81,8 @@ def minimality_excess(
         return None
     cells = anon.table.frame[name]
     example = {int(code): cells.iloc[at] for at, code in enumerate(codes)}
-    fixed = True
 
     def publish(values: tuple[int, ...]) -> Published:
-        nonlocal fixed
         frame = anon.table.frame.assign(**{name: [example[code] for code in values]})
         frame[name] = frame[name].astype(cells.dtype)
         other = replace(anon, table=Table(frame, anon.table.schema))
@@ -96,8 +94,7 @@ def minimality_excess(
             return ("refused",), [[] for _ in values]
         listed = _lists(made)
         if listed is None:
-            fixed = False
-            return ("open",), [[i] for i in range(len(values))]
+            raise _DrawDecides
         rows = made.frame().astype(str).to_numpy().tolist()
         groups = {tuple(people): None for people in listed}
         file = sorted(
@@ -105,8 +102,14 @@ def minimality_excess(
         )
         return (tuple(file),), listed
 
-    excess = enumerated_excess(tuple(codes.tolist()), publish)
-    return excess if fixed else None
+    try:
+        return enumerated_excess(tuple(codes.tolist()), publish)
+    except _DrawDecides:
+        return None
+
+
+class _DrawDecides(Exception):
+    """A draw changes what rows show: files are not as likely as each other."""
 
 
 def enumerated_excess(values: tuple[int, ...], publish: Callable[[tuple[int, ...]], Published]) -> float:

@@ -12,13 +12,13 @@ from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.freeform.chains import improve_by_chains
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
-from anonflow.algorithms.freeform.two_phase_candidates import cancel, nearness, sparse_matches
+from anonflow.algorithms.freeform.two_phase_candidates import MatchedRecords, cancel, nearness, sparse_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
-from anonflow.kernels.state import Plan, State, empty_state, take
+from anonflow.kernels.state import empty_state, take
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
@@ -216,12 +216,13 @@ def two_phase_matches(
 
         def better(matches: np.ndarray) -> None:
             """Improve these matches as far as it goes; `joined` follows."""
+            graph = MatchedRecords(plan, origin, matches, joined)
             last = float(joined.cost.sum())
             idle = 0
             if improvement != "cycles" or n <= SMALL:
                 for _ in range(passes * (10 if n <= block else 1)):
                     facts["passes"] += 1
-                    improve(plan, origin, matches, joined, order, block, part.rng, pool, compiled)
+                    improve(graph, order, block, part.rng, pool, compiled)
                     now = float(joined.cost.sum())
                     idle = idle + 1 if last - now <= 1e-5 * abs(last) else 0
                     last = now
@@ -234,8 +235,8 @@ def two_phase_matches(
                     place[rows] = np.arange(len(rows), dtype=np.int32)
                     mine = place[matches[rows]]
                     facts["cycles"] += cancel(
-                        plan, take(origin, rows), mine, take(joined, rows), near, t,
-                        len(rows) if p is None else p, part.rng, pool, compiled,
+                        MatchedRecords(plan, take(origin, rows), mine, take(joined, rows)),
+                        near, t, len(rows) if p is None else p, part.rng, pool, compiled,
                     )  # fmt: skip
                     matches[rows] = rows[mine]
                 renew(plan, origin, matches, 0, n, joined)
@@ -302,10 +303,7 @@ def stretches(order: np.ndarray, size: int, k: int) -> list[np.ndarray]:
 
 
 def improve(
-    plan: Plan,
-    origin: State,
-    matches: np.ndarray,
-    joined: State,
+    graph: MatchedRecords,
     order: np.ndarray,
     size: int,
     rng: np.random.Generator,
@@ -316,13 +314,7 @@ def improve(
 
     Parameters
     ----------
-    plan : Plan
-    origin : State
-        n originals.
-    matches : numpy.ndarray, shape (n, k), int32
-        k-regular, before and after.
-    joined : State
-        The generalized records.
+    graph : MatchedRecords
     order : numpy.ndarray, shape (n,), int64
     size : int
         Records per block.
@@ -330,6 +322,7 @@ def improve(
     pool : concurrent.futures.ThreadPoolExecutor
     compiled : bool, optional
     """
+    plan, origin, matches, joined = graph
     n, k = matches.shape
     # A fair offset, so that the ends of the stretches lie elsewhere in each pass.
     turned = np.roll(order, int(rng.integers(n))) if n > STRETCH else order

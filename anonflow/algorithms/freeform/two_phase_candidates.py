@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from anonflow.kernels.cycles import cancel_cycles, cancel_cycles_jit
 from anonflow.kernels.rows import join_row, join_row_jit
 from anonflow.kernels.state import Plan, State, copy_state, take
 
-__all__ = ["cancel", "near_records", "nearness", "sparse_assignment", "sparse_matches"]
+__all__ = ["MatchedRecords", "cancel", "near_records", "nearness", "sparse_assignment", "sparse_matches"]
 
 SCALE = 2**20
 """Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63."""
@@ -207,11 +208,28 @@ def sparse_matches(
     return matches, widened
 
 
+class MatchedRecords(NamedTuple):
+    """A k-regular graph that is improved in place.
+
+    Attributes
+    ----------
+    plan : Plan
+    origin : State
+        n originals.
+    matches : numpy.ndarray, shape (n, k), int32
+        k-regular, before and after.
+    joined : State
+        The generalized records.
+    """
+
+    plan: Plan
+    origin: State
+    matches: np.ndarray
+    joined: State
+
+
 def cancel(
-    plan: Plan,
-    origin: State,
-    matches: np.ndarray,
-    joined: State,
+    graph: MatchedRecords,
     count: int,
     t: int,
     p: int,
@@ -223,13 +241,8 @@ def cancel(
 
     Parameters
     ----------
-    plan : Plan
-    origin : State
-        n originals.
-    matches : numpy.ndarray, shape (n, k), int32
-        k-regular, before and after.
-    joined : State
-        The generalized records; only their costs are renewed.
+    graph : MatchedRecords
+        Of the generalized records only the costs are renewed.
     count : int
         Candidate records of each original.
     t, p : int
@@ -244,6 +257,7 @@ def cancel(
     int
         Cycles that were reversed.
     """
+    plan, origin, matches, joined = graph
     n, k = matches.shape
     # those that hold an original already are no candidates, but grow least
     near = near_records(plan, origin, joined, min(count + k, n), pool, compiled)
