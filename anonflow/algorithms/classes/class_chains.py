@@ -37,10 +37,37 @@ __all__ = [
     "outcome_of",
 ]
 
-Improve = Annotated[Literal["none", "chains"], Option("Afterwards")]
-Rounds = Annotated[int, Option("Rounds of chains", least=1)]
-Kicks = Annotated[int, Option("Kicks for each class", least=0)]
-Threads = Annotated[int | None, Option("Threads", least=1, in_form=False)]
+Improve = Annotated[
+    Literal["none", "chains"],
+    Option(
+        "Afterwards", sentence="Chains: records then move between the classes while that lowers the loss."
+    ),
+]
+Rounds = Annotated[
+    int,
+    Option(
+        "Rounds of chains",
+        least=1,
+        sentence="Rounds of chains; in each, classes exchange records with others that are near.",
+    ),
+]
+Kicks = Annotated[
+    int,
+    Option(
+        "Kicks for each class",
+        least=0,
+        sentence="Kicks for each class: near classes are made anew at random; less is lost, slower.",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    Option(
+        "Threads",
+        least=1,
+        in_form=False,
+        sentence="Of the chains; as many as there are processors without it. The result is the same.",
+    ),
+]
 
 ROUNDS = 1
 """Rounds without a word of the caller: with `KICKS`, the classes benchmark says what more of them give."""

@@ -71,15 +71,13 @@ def test_kicks_and_rounds_lower_the_loss() -> None:
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_default_loses_less_than_reassignment(measure: str) -> None:
-    table = random_table(150)
+    table = random_table(400)
     ours = af.anonymize(table, "two-phase", k=5, loss=measure, seed=3)
     check_result(ours)
-    again = af.anonymize(table, "two-phase", k=5, loss=measure, seed=3)
-    assert (ours.matches == again.matches).all()
     assert ours.loss(measure) <= af.anonymize(
         table, "two-phase", k=5, loss=measure, seed=3, improve="reassign"
     ).loss(measure)
-    assert ours.facts["kicks_kept"] <= ours.facts["kicks_tried"] <= 10 * 150
+    assert ours.facts["kicks_kept"] <= ours.facts["kicks_tried"] <= 10 * 400
 
 
 @pytest.mark.parametrize("option", [{"rounds": -1}, {"kicks": -1}, {"improve": "chain"}])
