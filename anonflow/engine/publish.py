@@ -169,7 +169,7 @@ def write_all(
                 steps=session.seconds,
                 scheduler=session.scheduler,
                 workers=session.workers,
-                fitted=session.fitted,
+                choices=session.choices,
                 memory=session.memory,
             )
         )

@@ -235,5 +235,5 @@ class OnDisk:
         hidden = sorted(self._hidden[result.number])
         return draw(
             self._session, executor, one, totals, result, self.outline,
-            replace(self._place(one.run), fresh=False), hidden, self._fields, self._found,
+            place=replace(self._place(one.run), fresh=False), hidden=hidden, fields=self._fields, found=self._found,
         )  # fmt: skip

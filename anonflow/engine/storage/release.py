@@ -595,7 +595,7 @@ def _ends(sizes: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
 
 def draw(
     session: Session, executor: Executor, one: RunPlan, totals: Totals, result: RunResult, table: Outline,
-    place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], found: Found,
+    *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], found: Found,
 ) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
     """Draw and verify batch by batch, deal the rows to buckets, and shuffle these.
 
