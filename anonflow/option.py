@@ -110,7 +110,10 @@ class Option:
             return isinstance(value, self.kind)
         if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
         return (
             math.isfinite(number)
             and (self.least is None or number >= self.least)

@@ -405,7 +405,7 @@ def _given(**parameters: Any) -> dict[str, Any]:
 def p_sensitivity(
     evidence: Evidence,
     *,
-    p: Annotated[float, Option("p: distinct values", least=1)],
+    p: Annotated[float, Option("p: distinct values", least=1, whole=True)],
     column: Column = None,
     per: Per = None,
 ) -> list[Finding]:

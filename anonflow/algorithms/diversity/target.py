@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -410,17 +409,10 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
             raise ParameterError(f"diversify: {criterion} takes {' and '.join(needed)}, not {name}")
     found = {}
     for name in needed:
+        option = CRITERIA[criterion].options[name]
         value = given.get(name)
-        least = 0 if name in ("t", "c") else 1
-        whole = name == "p" or (name == "l" and criterion.startswith("recursive"))
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float | np.integer | np.floating)
-            or not least <= value <= sys.float_info.max
-            or (whole and value != int(value))
-        ):
-            kind = "whole number" if whole else "number"
-            raise ParameterError(f"diversify: {criterion} needs {name}, a {kind} of at least {least}")
+        if value is None or option.problem(value):
+            raise ParameterError(f"diversify: {criterion} needs {name}, {option.value_words()}")
         found[name] = float(value)
     return found
 
