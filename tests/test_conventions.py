@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 import anonflow
 from anonflow.algorithms.registry import REGISTRY
 from tests import ROOT
+from tests.cases.runs import shell
 
 PACKAGE = ROOT / "anonflow"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -435,16 +436,12 @@ def test_ci_runs_the_commands_of_the_readme() -> None:
 
 
 @pytest.mark.parametrize("path", FLOWS, ids=_name)
-def test_flows_validate(path: Path, tmp_path: Path) -> None:
-    out = subprocess.run(
-        [sys.executable, "-c", "from anonflow.cli import main; main()", "validate", str(path)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert out.returncode == 0, out.stderr
+def test_flows_validate(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, _, err = shell(capsys, "validate", path)
+    assert status == 0, err
 
 
 def test_version_is_said_once() -> None:
