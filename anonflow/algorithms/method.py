@@ -191,10 +191,9 @@ class Algorithm:
 
     def effort_under(self, options: Mapping[str, Any]) -> str | None:
         """The option of effort, where it changes something with these options; else None."""
-        for name, value in self.effort_needs.items():
-            if options.get(name, self.options[name].default) != value:
-                return None
-        return self.effort
+        chosen = {name: option.default for name, option in self.options.items()} | dict(options)
+        changes = all(chosen.get(name) == value for name, value in self.effort_needs.items())
+        return self.effort if changes else None
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that the method does not have, and values that they may not be.

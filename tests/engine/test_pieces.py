@@ -143,7 +143,7 @@ def test_pieces_give_the_same_bits(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "algorithm", ["mondrian", "k-concealment", "nh", "pattern-guided", "two-phase, kicks: 1", "k-member"]
+    "algorithm", ["mondrian", "k-concealment", "nh", "pattern-guided", "two-phase, restarts: 1", "k-member"]
 )
 def test_every_kind_of_method(tmp_path: Path, algorithm: str) -> None:
     compared(*written(tmp_path, anonymize=f"{{algorithm: {algorithm}, k: 3}}", publish=PARQUET))
