@@ -134,7 +134,7 @@ def glance(small: bool) -> list[dict[str, Any]]:
                 anon = af.anonymize(table, algorithm, k=10, seed=1, **options)
                 taken = max(time.process_time() - begin, 1e-3)
                 af.verify(table, anon).raise_if_failed()
-                curves[label][taken] = anon.loss()
+                curves[label][float(f"{taken:.2g}")] = anon.loss()
                 said = " ".join([algorithm, *(f"{name}={value}" for name, value in options.items())])
                 rows += figures(f"census-like 5,000, k = 10, processor: {said}", taken, anon.loss())
         panels.append((f"{title}: GCP", curves))
