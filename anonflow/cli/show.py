@@ -15,6 +15,7 @@ from anonflow.engine.execution.events import (
     FlowStarted,
     Log,
     PartitionDone,
+    RoundDone,
     RunStarted,
     StepDone,
     StepStarted,
@@ -136,6 +137,11 @@ class ProgressDisplay:
                     f"debug: partition {event.partition} of run {event.run}: {event.records} records, "
                     f"{event.seconds:.3f} s, loss {event.loss:.4f}"
                 )
+        elif isinstance(event, RoundDone) and self._level == "debug":
+            self._say(
+                f"debug: partition {event.partition} of run {event.run}: round {event.done} of {event.of}, "
+                f"loss {event.loss:.4f}"
+            )
         elif isinstance(event, StepDone) and event.step != "anonymize" and self._level == "debug":
             self._say(f"debug: {event.step}: {event.seconds:.3f} s")
         elif isinstance(event, StepStarted) and event.step in _SAID:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.algorithms.method import Outcome, Partition
+from anonflow.algorithms.method import Outcome, Partition, Progress
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
 from anonflow.kernels.class_chains import DRAWS, class_chain_scratch, improve_classes, improve_classes_jit
@@ -204,6 +204,9 @@ def improve_labels(
         facts["kicks"] += kicks
         if seen is not None:
             seen(labels)
+        if part.watch is not None:
+            lost = float(np.bincount(labels) @ class_states(part, labels, compiled).cost)
+            part.watch(Progress(turn + 1, effort.rounds, lost))
     facts["found"] = int(labels.max()) + 1
     return labels, facts
 

@@ -365,7 +365,7 @@ TWO_PHASE = Algorithm(
     "Int. J. Inf. Secur. 17, 2018, section 3.2",
     guarantee="k-regular",
     complexity="O(k first n), then O(k C (q + k) n) per round or kick",
-    summary="the least loss on whole tables, for a minute of work",
+    summary="the least loss on whole tables, in the seconds that you give it",
     effort="kicks",
     effort_needs={"improve": "chains"},
     linear=True,

@@ -111,5 +111,7 @@ def _problems(flow: Flow) -> list[str]:
         if run.partition.order == "random":
             problems.append("partitions in random order need the whole table; use lexicographic or input")
         if opens(run):
-            problems.append("a budget needs the whole table; name method, partition size and options instead")
+            problems.append(
+                "auto and a budget need the whole table; name method, partition size and options instead"
+            )
     return list(dict.fromkeys(problems))
