@@ -17,10 +17,10 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.partition import cuts, ordered
+from anonflow.partition import Cuts, bounded, boundary_classes, cut_classes, cuts, ordered
 from anonflow.table.records import Records
 
-__all__ = ["AUTO", "Effort", "Fitted", "check_budget", "fitting_effort", "fitting_size"]
+__all__ = ["AUTO", "Effort", "Fitted", "check_budget", "fitting_cuts", "fitting_effort", "fitting_size"]
 
 AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget."""
@@ -163,7 +163,7 @@ def fitting_size(
     loss: str,
     options: Mapping[str, Any],
 ) -> Fitted:
-    """The largest partition size with which a method is expected to keep a budget.
+    """The largest partition size with which a method is expected to keep a budget, on records in memory.
 
     Parameters
     ----------
@@ -173,11 +173,67 @@ def fitting_size(
     k : int
         At most n.
     budget : float
+    workers : int, optional
+    order : str
+        What partitions are cut along; for the pilots, a random order is the table's.
+    loss : str
+    options : mapping
+        All as :func:`fitting_cuts` takes them.
+
+    Returns
+    -------
+    Fitted
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`fitting_cuts`.
+    """
+    positions = ordered(records, "input" if order == "random" else order, boundaries=True)
+    names = bounded(records)
+    sizes = np.bincount(boundary_classes(records)) if names else np.array([records.n], np.int64)
+    return fitting_cuts(
+        method,
+        lambda size: cut_classes(sizes, names, size, k),
+        lambda cut: records.take(positions[cut]),
+        records.n,
+        k,
+        budget,
+        workers,
+        loss=loss,
+        options=options,
+    )
+
+
+def fitting_cuts(
+    method: Algorithm,
+    cuts_of: Callable[[int], Cuts],
+    rows: Callable[[slice], Records],
+    n: int,
+    k: int,
+    budget: float,
+    workers: int | None,
+    *,
+    loss: str,
+    options: Mapping[str, Any],
+) -> Fitted:
+    """The largest partition size with which a method is expected to keep a budget, wherever the table lies.
+
+    Parameters
+    ----------
+    method : Algorithm
+    cuts_of : callable
+        Partition size -> the cuts of the table.
+    rows : callable
+        A partition -> its records, as the method sees them. No others are looked at.
+    n : int
+        Records of the table.
+    k : int
+        At most n.
+    budget : float
         Seconds for all of the table, pilots included. Compiling is not: it happens once on a machine.
     workers : int, optional
         Partitions that are worked on at once; as many as there are processors without it.
-    order : str
-        What partitions are cut along; for the pilots, a random order is the table's.
     loss : str
     options : mapping
         The method's own; a `time_limit` is an eighth of the budget for pilots, if it is longer.
@@ -202,25 +258,19 @@ def fitting_size(
     to four times its size, they grow with a little more than the power that the last two show. The largest size
     whose partitions together fit what the pilots have left is chosen. If none fits, the one that takes the least.
     """
-    n = records.n
     workers = workers or os.cpu_count() or 1
     for name, option in method.options.items():
         if option.time_limit:
             options = {**options, name: min(options.get(name, option.default), budget / 8)}
-    positions = ordered(records, "input" if order == "random" else order, boundaries=True)
 
     def run(part: Records) -> object:
         return method.run(Partition(part, loss, np.random.default_rng(0)), k, **options)
 
-    def runs_of(size: int) -> list[slice]:
-        return cuts(records, max(size, k), k)
+    def runs_of(size: int) -> Cuts:
+        return cuts_of(max(size, k))
 
     def timed(size: int) -> tuple[int, float]:
-        found = runs_of(size)
-        longest = max(cut.stop - cut.start for cut in found)
-        like = [cut for cut in found if cut.stop - cut.start == longest]
-        picked = [like[round(at)] for at in np.linspace(0, len(like) - 1, min(workers, len(like)) + 2)[1:-1]]
-        parts = [records.take(positions[cut]) for cut in picked]
+        parts = [rows(cut) for cut in runs_of(size).longest(workers)]
         least = math.inf
         for _ in range(3):
             begin = time.perf_counter()
@@ -228,10 +278,10 @@ def fitting_size(
             least = min(least, max(time.perf_counter() - begin, 1e-9))
             if least >= SHORT:
                 break
-        return longest, least
+        return parts[0].n, least
 
     first = min(n, max(2 * k, SMALLEST))
-    _all(run, [records.take(positions[runs_of(first)[0]])])  # compiles
+    _all(run, [rows(next(iter(runs_of(first))))])  # compiles
     begin = time.perf_counter()
     pilots = [timed(first)]
     size, grows = first, True
@@ -369,8 +419,8 @@ def _seconds(pilots: list[tuple[int, float]], size: int) -> float:
     return float(times[-1] * (size / sizes[-1]) ** min(max(power, 1.0) + CAUTION, STEEPEST))
 
 
-def _whole(pilots: list[tuple[int, float]], runs: list[slice], workers: int) -> float:
+def _whole(pilots: list[tuple[int, float]], cuts: Cuts, workers: int) -> float:
     """Seconds of all partitions: as many at once as there are workers, the longest at least."""
-    lengths, counts = np.unique([run.stop - run.start for run in runs], return_counts=True)
+    lengths, counts = cuts.lengths
     each = np.array([_seconds(pilots, int(length)) for length in lengths])
     return max(float(each.max()), float(each @ counts) / workers)

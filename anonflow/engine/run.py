@@ -26,7 +26,6 @@ from anonflow.engine.report.report import Described
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import Drawn, Storage
 from anonflow.kernels import jit
-from anonflow.table import Records
 
 __all__ = ["run"]
 
@@ -143,7 +142,7 @@ class _Runner:
             session.tell_about(table.unnamed, table.dropped)
             storage.refuse_early()
             if is_fitted(flow):
-                session.step("fit", lambda: self._fit(storage.sample()))
+                session.step("fit", lambda: self._fit(storage, table))
             plan = session.step("cut", lambda: self._plan(storage, table))
             if self.compiles:
                 session.step("compile", lambda: self._warm_up(table, plan))
@@ -210,10 +209,16 @@ class _Runner:
         """Orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
         return plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
 
-    def _fit(self, records: Records) -> None:
+    def _fit(self, storage: Storage, table: Described) -> None:
         """Partition sizes that a budget leaves open become numbers; they are kept for a run that takes this up."""
         self.session.flow, self.session.fitted = fit_flow(
-            self.session.flow, records, self.session.workers, self.session.sizes
+            self.session.flow,
+            table.domains,
+            table.n,
+            storage.boundary_classes(),
+            storage.order,
+            self.session.workers,
+            self.session.sizes,
         )
         for number, found in self.session.fitted.items():
             said = f"{self.session.flow.runs[number].name}: {found.sentence()}"

@@ -235,10 +235,10 @@ def test_a_flow_records_its_choice_and_a_replay_repeats_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_flow(tmp_path, partition="{size: auto, budget: 5}")
-    real = partition_budget.fitting_size
+    real = partition_budget.fitting_cuts
     monkeypatch.setattr(
         partition_budget,
-        "fitting_size",
+        "fitting_cuts",
         lambda *a, **b: Fitted(14, 5.0, real(*a, **b).expected, ((32, 0.01),)),
     )
     report = af.run(path)
@@ -255,7 +255,7 @@ def test_a_flow_records_its_choice_and_a_replay_repeats_it(
     def never(*_: Any, **__: Any) -> Fitted:
         raise AssertionError("a replay times nothing")
 
-    monkeypatch.setattr(partition_budget, "fitting_size", never)
+    monkeypatch.setattr(partition_budget, "fitting_cuts", never)
     again = af.run(path, replay=tmp_path / "owner" / "test")
     assert again.ok
     assert published(tmp_path) == first
@@ -266,7 +266,7 @@ def test_a_run_that_is_picked_up_keeps_its_choice(
     tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = iter([6, 9])
-    monkeypatch.setattr(partition_budget, "fitting_size", lambda *a, **b: Fitted(next(sizes), 5.0, 1.0, ()))
+    monkeypatch.setattr(partition_budget, "fitting_cuts", lambda *a, **b: Fitted(next(sizes), 5.0, 1.0, ()))
     write_flow(tmp_path, partition="{size: auto, budget: 5}")
     stopped_after(tmp_path, 4, seed=SEED)
     assert OwnerFolder(tmp_path / "owner" / "test").unfinished()["sizes"] == {"0": 6}  # type: ignore[index]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from anonflow.algorithms.anonymize import within
-from anonflow.algorithms.budget import AUTO, Fitted, fitting_size
+from anonflow.algorithms.budget import AUTO, Fitted, fitting_cuts
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.engine.execution.plan import why_not
+from anonflow.engine.execution.plan import BoundaryClasses, Order, cuts_of, why_not
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.loss import measure_named
-from anonflow.table import Records
+from anonflow.table import Domain, Records
 
 __all__ = ["fit_flow", "is_fitted", "sizes_in", "sizes_of"]
 
@@ -23,15 +23,25 @@ def is_fitted(flow: Flow) -> bool:
 
 
 def fit_flow(
-    flow: Flow, records: Records, workers: int | None, earlier: Mapping[int, int]
+    flow: Flow,
+    domains: tuple[Domain, ...],
+    n: int,
+    classes: BoundaryClasses,
+    order: Callable[[str, bool], Order],
+    workers: int | None,
+    earlier: Mapping[int, int],
 ) -> tuple[Flow, dict[int, Fitted]]:
     """The flow with a number for every partition size.
 
     Parameters
     ----------
     flow : Flow
-    records : Records
-        All of the table.
+    domains : tuple of Domain
+    n : int
+        Records of the table.
+    classes : BoundaryClasses
+    order : callable
+        As :func:`anonflow.engine.execution.plan.plan_flow` takes it: a few partitions are read along it, and timed.
     workers : int, optional
     earlier : mapping
         Run -> size that an earlier run chose: it is taken again, and nothing is timed.
@@ -54,29 +64,39 @@ def fit_flow(
             runs.append(_with(run, size=run.partition.size, budget=None))
             continue
         open_ended = _with(run, size=None)
-        if why_not(open_ended, records) is not None:
+        if why_not(open_ended, n, classes) is not None:
             runs.append(open_ended)  # has no result, whatever the size
             continue
         if run.number not in earlier:
-            fitted[run.number] = _fit(run, records, workers)
+            bounded = run.anonymize.boundaries and bool(classes.names)
+            fitted[run.number] = _fit(
+                run, domains, n, classes, order(run.partition.order, bounded), workers
+            )
         size = earlier[run.number] if run.number in earlier else fitted[run.number].size
         runs.append(_with(run, size=size))
     published = None if flow.published is None else runs[flow.runs.index(flow.published)]
     return replace(flow, runs=tuple(runs), published=published), fitted
 
 
-def _fit(run: Run, records: Records, workers: int | None) -> Fitted:
+def _fit(
+    run: Run, domains: tuple[Domain, ...], n: int, classes: BoundaryClasses, order: Order, workers: int | None
+) -> Fitted:
     spec = run.anonymize
     method = algorithm_named(spec.algorithm)
     budget = run.partition.budget
     assert budget is not None, "the loader has seen to it"
-    return fitting_size(
+
+    def rows(cut: slice) -> Records:
+        return within(order.rows(cut.start, cut.stop).load(domains)[1], method, spec.boundaries)
+
+    return fitting_cuts(
         method,
-        within(records, method, spec.boundaries),
+        lambda size: cuts_of(_with(run, size=size), n, classes),
+        rows,
+        n,
         spec.k,
         budget,
         workers,
-        order=run.partition.order,
         loss=measure_named(spec.loss),
         options=spec.options,
     )
