@@ -54,7 +54,9 @@ class Partitions:
         known = (*utility.measures_by_record(), *utility.measures_by_class())
         sample = storage.sample()
         ready = {
-            k: utility.asked(sample, [name for name in names if name in known], k)
+            k: utility.asked(
+                sample, [name for name in names if name in known], k, n=table.n, take=storage.take
+            )
             for k in dict.fromkeys(one.run.anonymize.k for one in plan.runs)
         }
         self.totals = {one.run.number: Totals(one.run, ready[one.run.anonymize.k]) for one in plan.runs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
 import stat
 import subprocess
@@ -217,7 +218,7 @@ BOUNDED = COLUMNS.replace("missing: suppress", "boundary: {width: 9}, missing: s
 
 
 @pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment", "greedy-cka"])
-@pytest.mark.parametrize("order", ["lexicographic", "input"])
+@pytest.mark.parametrize("order", ["lexicographic", "input", "random"])
 def test_boundaries(tmp_path: Path, algorithm: str, order: str) -> None:
     """Boundary classes stand one after the other, whatever the pieces; those of fewer than k are suppressed."""
     frame = people(500)
@@ -291,6 +292,43 @@ def test_a_csv_release_and_input_order(tmp_path: Path) -> None:
     assert one == two
 
 
+def test_a_random_order(tmp_path: Path) -> None:
+    """It comes from the seed and the positions alone, wherever the table is divided."""
+    compared(*written(tmp_path, partition="{order: random, size: 20}", publish=PARQUET))
+
+
+def test_a_partition_size_within_a_budget(tmp_path: Path) -> None:
+    """What was chosen is recorded, and a replay takes it again, in pieces and in memory."""
+    memory, pieces = written(tmp_path, partition="{size: auto, budget: 3}", publish=PARQUET)
+    assert engine.run(pieces, seed=SEED).ok
+    owner = pieces.parent / "owner" / "test"
+    (run,) = json.loads((owner / "record.json").read_text())["runs"]
+    assert run["partition-size"] >= 3
+    assert run["pilots"]
+    one = (pieces.parent / "out" / "release.parquet").read_bytes()
+    assert engine.run(pieces, replay=owner).ok
+    assert (pieces.parent / "out" / "release.parquet").read_bytes() == one
+    text = memory.read_text(encoding="utf-8").replace("size: auto, budget: 3", f"size: {run['partition-size']}")
+    memory.write_text(text, encoding="utf-8")
+    assert engine.run(memory, seed=SEED).ok
+    frames = [pd.read_parquet(path.parent / "out" / "release.parquet") for path in (memory, pieces)]
+    pd.testing.assert_frame_equal(*frames)
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
+def test_query_error_and_bounds_are_as_in_memory(tmp_path: Path, algorithm: str) -> None:
+    steps = "  - measure: [query-error, partition-lower-bound]\n"
+    columns = COLUMNS.replace("missing: suppress", "missing: drop")
+    report = compared(
+        *written(
+            tmp_path, columns=columns, anonymize=f"{{algorithm: {algorithm}, k: 4}}", steps=steps, publish=PARQUET
+        )
+    )
+    measures = report.results[0].measures
+    assert 0 < measures["partition-lower-bound"] < measures["gcp"]
+    assert measures["query-error"] > 0
+
+
 def test_records_with_a_missing_value_may_be_dropped(tmp_path: Path) -> None:
     columns = COLUMNS.replace("missing: suppress", "missing: drop")
     report = compared(*written(tmp_path, columns=columns, publish=PARQUET))
@@ -334,12 +372,9 @@ def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
     ("more", "said"),
     [
         ({"steps": "  - measure: [discernibility]\n"}, "discernibility"),
-        ({"steps": "  - measure: [query-error]\n"}, "query-error"),
         ({"steps": "  - measure: [lower-bound]\n"}, "lower-bound"),
         ({"steps": "  - draw: {}\n  - attack: [prosecutor]\n"}, "attack"),
         ({"steps": "  - verify: [covers, {p-sensitivity: {p: 2, column: income}}]\n"}, "p-sensitivity"),
-        ({"partition": "{order: random, size: 20}"}, "random"),
-        ({"partition": "{size: auto, budget: 2}"}, "auto"),
     ],
 )  # fmt: skip
 def test_what_needs_the_whole_table_is_refused(tmp_path: Path, more: dict[str, Any], said: str) -> None:

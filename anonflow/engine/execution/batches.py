@@ -343,7 +343,7 @@ def solve_batch(
         own = tasks.measure(records.take(batch.left), Matched(left, 0.0))
         assert isinstance(own, Measured)
         measured.append(own)
-    summary = summary_of(shared.measures[settings.run], records, whole)
+    summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
     steps: dict[str, float] = {}
     for result in results.values():
         for step, seconds in result.seconds.items():
@@ -392,7 +392,9 @@ def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple
     return gathered(records.domains, own, index, records.n), left
 
 
-def summary_of(ready: MeasureRequest, records: Records, whole: Outcome) -> Summary:
+def summary_of(
+    ready: MeasureRequest, records: Records, whole: Outcome, partitions: Sequence[np.ndarray] | None = None
+) -> Summary:
     """What is said of records that were generalized.
 
     Parameters
@@ -403,8 +405,10 @@ def summary_of(ready: MeasureRequest, records: Records, whole: Outcome) -> Summa
         m originals.
     whole : Outcome
         Their m generalized records, or what has the same attributes.
+    partitions : sequence of numpy.ndarray, optional
+        Which of them each partition has.
     """
-    measures = utility.partial(ready, records, whole)
+    measures = utility.partial(ready, records, whole, partitions)
     by_class = {name: measures.pop(name) for name in utility.measures_by_class() if name in measures}
     percents = np.floor(100 * record_costs(whole.generalization, "ncp") + 1e-9).astype(np.int64)
     return Summary(

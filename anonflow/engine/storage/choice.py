@@ -106,9 +106,4 @@ def _problems(flow: Flow) -> list[str]:
     for one in read_criteria(flow.criteria, "covers"):
         if one.name in OF_THE_WHOLE:
             problems.append(f"the criterion {one.name!r} needs the whole table; leave it out")
-    for run in flow.runs:
-        if run.partition.order == "random":
-            problems.append("partitions in random order need the whole table; use lexicographic or input")
-        if run.partition.size == "auto":
-            problems.append("partition size auto needs the whole table; name a size")
     return list(dict.fromkeys(problems))

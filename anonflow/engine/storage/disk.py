@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from anonflow.algorithms.anonymize import partition_rng
 from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
@@ -39,7 +40,7 @@ from anonflow.engine.storage.external_sort import Ordered
 from anonflow.engine.storage.release import Buckets, draw
 from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import DataError
-from anonflow.partition import bounded
+from anonflow.partition import bounded, random_key
 from anonflow.release.draw import shelf_count
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.frame import check_columns
@@ -244,6 +245,25 @@ class OnDisk:
         """A few records that have every value that the table has, column by column."""
         return scan.stand_in(self._coders, self.outline.domains, self._found)
 
+    def take(self, positions: np.ndarray) -> Records:
+        """The records at some positions: the pieces that have them are read once more."""
+        table = self.outline
+        piece = np.searchsorted(self._starts, positions, "right") - 1
+        wanted = [np.flatnonzero(piece == p) for p in np.unique(piece).tolist()]
+        calls = [
+            Call(
+                scan.codes_at,
+                (self._pieces[p], table.schema, table.columns, positions[at] - self._starts[p]),
+                "look",
+            )
+            for p, at in zip(np.unique(piece).tolist(), wanted, strict=True)
+        ]
+        codes = np.empty((len(positions), len(table.domains)), np.int32)
+        answers = self._executor.all(calls, self._coders, self._session.fingerprint)
+        for at, few in zip(wanted, answers, strict=True):
+            codes[at] = few
+        return Records(table.domains, codes)
+
     def refuse_early(self) -> None:
         """What needs the whole table was refused when this storage was chosen."""
 
@@ -265,6 +285,7 @@ class OnDisk:
         if (name, bounded) in self._orders:
             return self._orders[name, bounded]
         table, executor, spill = self.outline, self._executor, self._spill
+        key = random_key(partition_rng(self._session.seed, -1)) if name == "random" else None
         compared = external_sort.order_columns(name, table.domains, bounded)
         begin = f"{name}-bounded" if bounded else name
         files = [spill.file(f"{begin}-piece-{p}.arrow") for p in range(len(self._pieces))]
@@ -272,7 +293,7 @@ class OnDisk:
             [
                 Call(
                     external_sort.sort_piece,
-                    (piece, start, table.schema, table.columns, compared, file),
+                    (piece, start, table.schema, table.columns, compared, file, key),
                     "sort",
                 )
                 for piece, start, file in zip(self._pieces, self._starts, files, strict=True)

@@ -161,6 +161,10 @@ class InMemory:
         """All records."""
         return self.table.records
 
+    def take(self, positions: np.ndarray) -> Records:
+        """The records at some positions."""
+        return self.table.records.take(positions)
+
     def refuse_early(self) -> None:
         """Refuse a diversity that not even the whole table has."""
         refuse_early(self._session.flow, self.table)
@@ -324,6 +328,6 @@ def _said_again(result: RunResult, made: Anonymization, ready: MeasureRequest) -
     whole = Outcome(made.generalization, made.matches, made.classes, made.suppressed)
     measured = measure(made.table.records, Matched(whole, 0.0))
     assert isinstance(measured, Measured)
-    summary = summary_of(ready, made.table.records, whole)
+    summary = summary_of(ready, made.table.records, whole, made.partitions)
     sums = [utility.class_sums(ready, summary.classes)]
     return said_of(result, ready, made.table.domains, summary, measured, sums)

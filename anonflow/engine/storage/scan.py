@@ -19,7 +19,7 @@ from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
 from anonflow.table.marks import Content
 
-__all__ = ["Coder", "Found", "Sketch", "coders", "published_kind", "scan", "sketched", "stand_in"]
+__all__ = ["Coder", "Found", "Sketch", "coders", "codes_at", "published_kind", "scan", "sketched", "stand_in"]
 
 MOST = 1_000_000
 """Distinct values of a quasi-identifier: every worker holds them all."""
@@ -279,6 +279,44 @@ def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple
         counts = np.bincount(codes[given, t], often[given], domain.size).astype(np.int64)
         domains.append(replace(domain, counts=counts))
     return Coder(name, counted.index, codes), domains
+
+
+def codes_at(
+    made: Sequence[Coder],
+    fingerprint: Fingerprint,
+    piece: Piece,
+    schema: Schema,
+    columns: Sequence[str],
+    at: np.ndarray,
+) -> np.ndarray:
+    """The codes of some rows of a piece.
+
+    Parameters
+    ----------
+    made : sequence of Coder
+    fingerprint : Fingerprint
+        Of the source.
+    piece : Piece
+    schema : Schema
+    columns : sequence of str
+        Those that are published.
+    at : numpy.ndarray, shape (m,), int64
+        Among the rows that are kept.
+
+    Returns
+    -------
+    numpy.ndarray, shape (m, q), int32
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or has changed.
+    """
+    qis = {coder.name for coder in made}
+    needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
+    frame = read_piece(piece, needed, fingerprint.open).to_pandas()
+    rows = frame.iloc[np.flatnonzero(kept_rows(frame, schema))[at]]
+    return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in made], axis=1))
 
 
 def sketched(found: Found) -> list[str]:

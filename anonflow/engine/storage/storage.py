@@ -7,6 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place
 from anonflow.engine.execution.plan import BoundaryClasses, Order, Plan, RunPlan
@@ -79,6 +81,15 @@ class Storage(Protocol):
 
     def sample(self) -> Records:
         """Records with every value of the table: what measures and budgets look at beforehand."""
+
+    def take(self, positions: np.ndarray) -> Records:
+        """The records at some positions of the table, as many as fit in memory.
+
+        Raises
+        ------
+        DataError
+            If the source cannot be read, or has changed.
+        """
 
     def refuse_early(self) -> None:
         """Refuse what not even the whole table has.
