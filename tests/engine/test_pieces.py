@@ -8,6 +8,7 @@ import random
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.storage import external_sort, release, scan
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, VerificationError
+from anonflow.engine.flows.flow import Flow
 from anonflow.release import Certificate, draw, read_release
+from anonflow.table import Table
 from tests.cases.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -95,7 +98,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few partitions, and several buckets."""
     monkeypatch.setattr(batches, "ROWS", 90)
     monkeypatch.setattr(batches, "SHARE", 1.0)
-    monkeypatch.setattr(draw, "SHELF", 100)
+    monkeypatch.setattr(draw, "BUCKET", 100)
 
 
 def compared(memory: Path, pieces: Path, table: str = "release.parquet", **settings: Any) -> Any:
@@ -327,6 +330,56 @@ def test_query_error_and_bounds_are_as_in_memory(tmp_path: Path, algorithm: str)
     measures = report.results[0].measures
     assert 0 < measures["partition-lower-bound"] < measures["gcp"]
     assert measures["query-error"] > 0
+
+
+def test_a_data_set_in_pieces(tmp_path: Path) -> None:
+    """A built-in data set is put aside first; the bits are those in memory."""
+    columns = "".join(
+        f"    {name}: {{role: quasi-identifier, kind: categorical}}\n" for name in ("parents", "has_nurs", "form")
+    ) + "    health: {role: sensitive}\n"  # fmt: skip
+    reports = []
+    for name, more in (("memory", ""), ("pieces", ", pieces: 3000")):
+        (tmp_path / name).mkdir()
+        flow = write_flow(
+            tmp_path / name, source=f"{{dataset: nursery{more}}}", columns=columns, publish=PARQUET,
+            anonymize="{algorithm: mondrian, k: 5}",
+        )  # fmt: skip
+        reports.append(engine.run(flow, seed=SEED))
+    one, two = (pd.read_parquet(tmp_path / name / "out" / "release.parquet") for name in ("memory", "pieces"))
+    pd.testing.assert_frame_equal(one, two)
+    assert reports[0].results[0].measures == pytest.approx(reports[1].results[0].measures, rel=1e-12)
+    assert reports[1].release is None
+
+
+def test_a_table_in_hand_in_pieces() -> None:
+    """A flow that is no file puts its pieces into a folder of its own, which is gone with the run."""
+    schema = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "missing": "drop"},
+        "city": {"role": "quasi-identifier", "kind": "categorical"},
+        "visits": {"role": "insensitive"},
+    }
+    table = Table(people(300), schema)
+    before = set(Path(tempfile.gettempdir()).glob("anonflow-*"))
+    one, two = (
+        engine.run(
+            Flow.for_table(table, ["greedy", "mondrian"], [3, 5], partition_size=40, pieces=pieces), seed=SEED
+        )
+        for pieces in (None, 50)
+    )
+    for a, b in zip(one.results, two.results, strict=True):
+        assert a.measures == pytest.approx(b.measures, rel=1e-12)
+        assert (a.records, a.suppressed, a.sizes) == (b.records, b.suppressed, b.sizes)
+    assert one.results[0].anonymization is not None
+    assert two.results[0].anonymization is None
+    assert one.warnings == two.warnings
+    assert set(Path(tempfile.gettempdir()).glob("anonflow-*")) <= before
+
+
+def test_a_table_of_mixed_values_is_refused_in_pieces() -> None:
+    frame = pd.DataFrame({"age": range(40), "note": ["a", 3] * 20})
+    table = Table(frame, {"age": {"role": "quasi-identifier", "kind": "numeric"}, "note": {"role": "insensitive"}})
+    with pytest.raises(DataError, match="column 'note': has values of several kinds"):
+        engine.run(Flow.for_table(table, ["greedy"], [3], pieces=True))
 
 
 def test_records_with_a_missing_value_may_be_dropped(tmp_path: Path) -> None:

@@ -103,6 +103,7 @@ class Flow:
         options: Mapping[str, Mapping[str, Any]] | None = None,
         verify: Sequence[Any] = ("covers", "guarantee"),
         measure: Sequence[str] = ("gcp", "usefulness"),
+        pieces: bool | int | None = None,
         name: str = "comparison",
     ) -> Flow:
         """A flow over a table in memory, with a run for every method and k; it publishes nothing.
@@ -125,6 +126,8 @@ class Flow:
             Algorithm -> its own options.
         verify, measure : sequence, optional
             As the steps of a flow name them.
+        pieces : bool or int, optional
+            As a flow's source says it: True to work in pieces on disk, or the rows of a piece.
         name : str, optional
 
         Returns
@@ -168,7 +171,7 @@ class Flow:
         spec = FlowSpec(
             flow=name,
             version=VERSION,
-            table=TableSpec(source=SourceSpec(), columns=roles),
+            table=TableSpec(source=SourceSpec(pieces=pieces), columns=roles),
             partition=runs[0].partition,
             steps=StepsSpec(anonymize=runs[0].anonymize, verify=tuple(verify), measure=tuple(measure)),
         )

@@ -63,14 +63,14 @@ def pieces_of(flow: Flow) -> int | None:
         If the source cannot be read.
     """
     source = flow.spec.table.source
-    if source.pieces is False or source.dataset is not None or flow.table is not None:
+    if source.pieces is False:
         return None
     problems = _problems(flow)
     if source.pieces is not None:
         if problems:
             raise FlowError.collected(f"{flow.path or flow.name}: cannot be run in pieces", problems)
         return ROWS if source.pieces is True else source.pieces
-    if problems or flow.source_path is None:
+    if problems or flow.source_path is None or flow.table is not None:
         return None
     allowed = flow.spec.run.memory_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
@@ -92,10 +92,6 @@ def _need(path: Path, text: bool) -> int:
 
 def _problems(flow: Flow) -> list[str]:
     problems = []
-    if flow.path is None:
-        problems.append(
-            "a flow that is no file has no owner's folder to put pieces aside in; write it to a file"
-        )
     for step, advice in _ADVICE.items():
         if getattr(flow.spec.steps, step):
             problems.append(f"the step {step} needs the whole table; leave it out, or {advice}")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
@@ -32,6 +33,7 @@ from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import PartitionResult, Settings
 from anonflow.engine.execution.totals import Totals
+from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.storage import external_sort, pieces, scan
@@ -41,7 +43,7 @@ from anonflow.engine.storage.release import Buckets, draw
 from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
-from anonflow.release.draw import shelf_count
+from anonflow.release.draw import bucket_count
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.frame import check_columns
 from anonflow.utility.measures import MeasureRequest
@@ -167,12 +169,17 @@ class OnDisk:
     outline: Outline
 
     def __init__(self, session: Session, rows: int) -> None:
-        assert session.owner is not None
-        session.owner.make()
+        self._own: TemporaryDirectory[str] | None = None
+        if session.owner is None:  # a flow that is no file
+            self._own = TemporaryDirectory(prefix="anonflow-")
+            home = Path(self._own.name)
+        else:
+            session.owner.make()
+            home = session.owner.path
         self._session = session
         self._flow = session.flow
         self._rows = rows
-        self._spill = Spill(session.owner.path)
+        self._spill = Spill(home)
         self._executor: Executor
         self._batches: dict[int, int] = {}
         self._hidden: dict[int, list[int]] = {}
@@ -186,6 +193,8 @@ class OnDisk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._spill.__exit__(kind, error, trace)
+        if self._own is not None:
+            self._own.cleanup()
 
     # ------------------------------------------------------------------------------- load and sort
 
@@ -200,13 +209,23 @@ class OnDisk:
         self._executor = executor
         flow = self._flow
         schema, path = flow.schema, flow.source_path
-        assert path is not None
         fingerprint = self._session.fingerprint
-        fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open)
+        frame = source.frame_of(flow)
+        held = None if frame is None else pieces.held_table(frame)
+        if held is not None:
+            fields = held.schema
+        elif path is not None:
+            fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open)
+        else:
+            raise DataError("the flow names no source")
         check_columns(fields.names, schema)
         columns = tuple(name for name in fields.names if name in schema and schema[name].role != "identifier")
         self._fields = {name: fields.field(name).type for name in columns}
-        self._pieces = self._cut_source(path, columns)
+        if held is not None:
+            self._pieces = pieces.put_aside(held.select(columns), self._rows, self._spill.file("source-"))
+        else:
+            assert path is not None
+            self._pieces = self._cut_source(path, columns)
         looks = executor.all(
             [Call(scan.scan, (piece, schema, columns), "scan") for piece in self._pieces], fingerprint
         )
@@ -227,17 +246,20 @@ class OnDisk:
         with fingerprint.others_read():
             self._coders, domains = scan.coders(whole, schema)
         unnamed = tuple(name for name in fields.names if name not in schema)
-        self.outline = Outline(whole.kept, whole.rows - whole.kept, columns, unnamed, schema, domains)
+        dropped = whole.rows - whole.kept
+        if flow.table is not None:  # it has said what it left out
+            unnamed, dropped = tuple(flow.table.unnamed), dropped + flow.table.dropped
+        self.outline = Outline(whole.kept, dropped, columns, unnamed, schema, domains)
         return self.outline
 
     def _cut_source(self, path: Path, columns: tuple[str, ...]) -> list[pieces.Piece]:
-        source = self._flow.spec.table.source
+        given = self._flow.spec.table.source
         opener = self._session.fingerprint.open
-        found = None if source.parquet is None else pieces.parquet_pieces(path, self._rows, opener)
+        found = None if given.parquet is None else pieces.parquet_pieces(path, self._rows, opener)
         if found is None:
             into = self._spill.file("source-")
-            given = (str(path), source, columns, self._rows, into, opener)
-            (found,) = self._executor.all([Call(pieces.rewrite, given, "rewrite")])
+            arguments = (str(path), given, columns, self._rows, into, opener)
+            (found,) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
         assert found is not None
         return found
 
@@ -337,7 +359,7 @@ class OnDisk:
 
     def _place(self, run: Run) -> InFiles:
         folder, key, fresh = self._kept
-        return InFiles(folder, key, fresh, self._spill.file(f"{run.number}-"), shelf_count(self.outline.n))
+        return InFiles(folder, key, fresh, self._spill.file(f"{run.number}-"), bucket_count(self.outline.n))
 
     def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """Count the batch, and note whether it has suppressed records."""

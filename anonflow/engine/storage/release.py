@@ -35,7 +35,7 @@ from anonflow.errors import AnonflowError, VerificationError
 from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.certificate import versions
 from anonflow.release.draw import deal as deal_positions
-from anonflow.release.draw import draw_assignment, permute_classes, permute_shelves, shelf_count
+from anonflow.release.draw import draw_assignment, permute_classes, permute_buckets, bucket_count
 from anonflow.release.publish import plain_values
 from anonflow.release.randomness import seed_of_table
 from anonflow.release.tables import write_parts
@@ -253,7 +253,7 @@ class _Drawn:
         else:
             columns[_CLASS] = pa.array(np.where(self.whole.suppressed, np.int32(-1), np.int32(0)))
         bucket = np.memmap(context.dealt, np.uint16, "r", shape=(context.n,))[place]
-        deal(pa.table(columns), bucket, shelf_count(context.n), f"{context.spill}drawn-{batch.number}.arrow")
+        deal(pa.table(columns), bucket, bucket_count(context.n), f"{context.spill}drawn-{batch.number}.arrow")
         return BatchDrawn(tallied(findings), labels, peak_memory())
 
     def _origin(self) -> np.ndarray:
@@ -421,7 +421,7 @@ def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int)
     order = np.argsort(table[POSITION].to_numpy(), kind="stable")
     members = np.arange(len(order), dtype=np.int64)
     bounds = np.array([0, len(order)], np.int64)
-    order = order[permute_shelves(members, bounds, np.array([bucket], np.int64), context.words)]
+    order = order[permute_buckets(members, bounds, np.array([bucket], np.int64), context.words)]
     table = table.take(pa.array(order)).combine_chunks()
     shown = table.select([f"{_SHOWN}{name}" for name in context.columns]).rename_columns(
         list(context.columns)
@@ -632,7 +632,7 @@ def draw(
     findings = tuple(tally.finding() for tally in tallies)
     buckets: list[Bucket] = []
     if all(finding.holds for finding in findings):
-        calls = [Call(shuffle_bucket, (b,), "shuffle") for b in range(shelf_count(context.n))]
+        calls = [Call(shuffle_bucket, (b,), "shuffle") for b in range(bucket_count(context.n))]
         buckets = session.step("shuffle", lambda: executor.all(calls, context, offsets), result.number)
         for bucket in buckets:
             session.used(bucket.memory)
