@@ -31,6 +31,7 @@ __all__ = [
     "Tally",
     "added",
     "batches_of",
+    "done_of",
     "joined",
     "solve_batch",
     "summary_of",
@@ -333,6 +334,47 @@ def solve_batch(
     kept = place_of_batch.keep(results)
     if failed:
         return BatchFailed(tuple(failed), kept, tasks.peak_memory())
+    return done_of(
+        shared, settings, batch, positions, records, results, place_of_batch, kept, found=len(found)
+    )
+
+
+def done_of(
+    shared: Shared,
+    settings: Settings,
+    batch: Batch,
+    positions: np.ndarray,
+    records: Records,
+    results: Mapping[int, PartitionResult],
+    place: Results,
+    kept: Any,
+    *,
+    found: int = 0,
+) -> BatchDone:
+    """What is told of a batch whose partitions all have a result; what a release needs of it is put aside.
+
+    Parameters
+    ----------
+    shared : Shared
+    settings : Settings
+    batch : Batch
+    positions : numpy.ndarray, shape (m,), int64
+        Of the batch's rows in the table.
+    records : Records
+        The batch's.
+    results : mapping
+        Partition -> its result, in order.
+    place : Results
+    kept : object
+        What finds the results again.
+    found : int, optional
+        How many of them an earlier run had left.
+
+    Raises
+    ------
+    OSError
+        If something cannot be put aside.
+    """
     outcomes = [result.matched.outcome for result in results.values()]
     whole, left = joined(batch, records, outcomes)
     measured = [result.measured for result in results.values()]
@@ -359,8 +401,8 @@ def solve_batch(
         _texts([outcome.facts for outcome in outcomes]),
         0 if left is None else left.generalization.n,
         kept,
-        place_of_batch.put(positions, whole, summary.classes),
-        len(found),
+        place.put(positions, whole, summary.classes),
+        found,
         tasks.peak_memory(),
     )
 

@@ -25,9 +25,10 @@ import pandas as pd
 
 from anonflow.algorithms.anonymize import partition_rng
 from anonflow.algorithms.method import Outcome
+from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared
 from anonflow.engine.execution.plan import BoundaryClasses, Plan, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -38,6 +39,7 @@ from anonflow.engine.flows.flow import Run
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.storage import external_sort, pieces, scan
 from anonflow.engine.storage.class_buckets import add_classes, deal_classes
+from anonflow.engine.storage.diversified import context_of, diversified, target_of_table
 from anonflow.engine.storage.external_sort import Ordered
 from anonflow.engine.storage.release import Buckets, draw
 from anonflow.engine.storage.spill import Spill, save
@@ -183,6 +185,8 @@ class OnDisk:
         self._executor: Executor
         self._batches: dict[int, int] = {}
         self._hidden: dict[int, list[int]] = {}
+        self._said: dict[int, tuple[str, ...]] = {}
+        self._diverse: dict[int, InFiles] = {}
         self._orders: dict[tuple[str, bool], tuple[Ordered, np.ndarray]] = {}
 
     def __enter__(self) -> OnDisk:
@@ -226,8 +230,10 @@ class OnDisk:
         else:
             assert path is not None
             self._pieces = self._cut_source(path, columns)
+        sensitive = self._diverse_columns(schema, columns)
         looks = executor.all(
-            [Call(scan.scan, (piece, schema, columns), "scan") for piece in self._pieces], fingerprint
+            [Call(scan.scan, (piece, schema, columns, sensitive), "scan") for piece in self._pieces],
+            fingerprint,
         )
         if not looks:
             raise DataError("the table has no rows")
@@ -286,8 +292,28 @@ class OnDisk:
             codes[at] = few
         return Records(table.domains, codes)
 
+    def _diverse_columns(self, schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns whose diversity is asked for; those that are not published are named later."""
+        flow = self._flow
+        others = [name for name in columns if schema[name].role != "quasi-identifier"]
+        sensitive = [name for name in others if schema[name].role == "sensitive"]
+        wanted: list[str] = []
+        for one in read_criteria(flow.criteria, "covers"):
+            if one.name in DIVERSITY:
+                given = one.parameters.get("column")
+                wanted += sensitive if given is None else [str(given)]
+        if flow.spec.steps.diversify is not None:
+            given = flow.spec.steps.diversify.column
+            wanted += sensitive if given is None else [given]
+        return tuple(name for name in dict.fromkeys(wanted) if name in others)
+
     def refuse_early(self) -> None:
-        """What needs the whole table was refused when this storage was chosen."""
+        """Refuse a diversity that not even the whole table has."""
+        more = self._flow.spec.steps.diversify
+        if more is not None:
+            schema = self.outline.schema
+            others = [name for name in self.outline.columns if schema[name].role != "quasi-identifier"]
+            self._target = target_of_table(more, schema, others, self._found.sensitive)
 
     def boundary_classes(self) -> BoundaryClasses:
         """Who may be generalized together: counted in an order that the first run with boundaries needs."""
@@ -367,6 +393,28 @@ class OnDisk:
         if isinstance(done, BatchDone) and done.put:
             self._hidden[one.run.number].append(batch.number)
 
+    def needs_workers(self, one: RunPlan) -> bool:
+        """Whether putting a run together takes tasks."""
+        return self._flow.spec.steps.diversify is not None or bucket_count(self.outline.n) > 1
+
+    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+        """The run's results made diverse, where the flow says so, in files of their own."""
+        more = self._flow.spec.steps.diversify
+        if more is None:
+            return totals
+        source = self._place(one.run)
+        made = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"), fresh=False)
+        context = context_of(
+            more, self._target, self._found.sensitive[self._target[0]], self.outline.domains, self.outline.n,
+            one.run.anonymize.k, replace(source, fresh=False), made,
+        )  # fmt: skip
+        number = one.run.number
+        again, self._hidden[number], self._said[number] = self._session.step(
+            "diversify", lambda: diversified(self._session, executor, one, totals, shared, context), number
+        )
+        self._diverse[number] = made
+        return again
+
     def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """A call for each bucket that classes were dealt to."""
         place = self._place(one.run)
@@ -377,8 +425,8 @@ class OnDisk:
         ]
 
     def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """The result as it is: what needs all rows at hand was refused."""
-        return result
+        """The result with what its diversity costs and promises."""
+        return replace(result, said=self._said.get(result.number, ()))
 
     def draw(
         self, executor: Executor, plan: Plan, totals: Totals, result: RunResult
@@ -388,5 +436,5 @@ class OnDisk:
         hidden = sorted(self._hidden[result.number])
         return draw(
             self._session, executor, one, totals, result, self.outline,
-            replace(self._place(one.run), fresh=False), hidden, self._fields, self._found,
+            self._diverse.get(result.number, replace(self._place(one.run), fresh=False)), hidden, self._fields, self._found,
         )  # fmt: skip

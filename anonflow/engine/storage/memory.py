@@ -22,7 +22,7 @@ from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine import publish
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, summary_of
 from anonflow.engine.execution.plan import BoundaryClasses, Plan, RunPlan, refuse_early, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -212,6 +212,14 @@ class InMemory:
             for p, result in done.kept.items():
                 self._session.keeper.add(self._names[number, p], result, self._session.seed)
 
+    def needs_workers(self, one: RunPlan) -> bool:
+        """Putting a run together takes no tasks: all is at hand."""
+        return False
+
+    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+        """The same: the whole run is made diverse when it is completed."""
+        return totals
+
     def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """One call: all classes are at hand."""
         chunks = self._classes.pop(one.run.number)
@@ -229,8 +237,11 @@ class InMemory:
             more = flow.spec.steps.diversify
             if more is not None:
                 begin = perf_counter()
-                anonymization = diversify(
-                    anonymization, more.criterion, **more.settings, seed=self._session.seed
+                whole_run = anonymization
+                anonymization = self._session.step(
+                    "diversify",
+                    lambda: diversify(whole_run, more.criterion, **more.settings, seed=self._session.seed),
+                    run.number,
                 )
                 result = _said_again(
                     replace(result, seconds=result.seconds + perf_counter() - begin),
@@ -258,6 +269,11 @@ class InMemory:
             guarantee=anonymization.guarantee,
             findings=findings,
             measures={name: found[name] for name in names},
+            said=tuple(
+                str(anonymization.facts[name])
+                for name in ("compared", "promise")
+                if more is not None and name in anonymization.facts
+            ),
             anonymization=anonymization,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
 from anonflow.table.marks import Content
 
-__all__ = ["Coder", "Found", "Sketch", "coders", "codes_at", "published_kind", "scan", "sketched", "stand_in"]
+__all__ = ["Coder", "Found", "Sketch", "ValueCounts", "coders", "codes_at", "published_kind", "scan", "sketched", "stand_in"]
 
 MOST = 1_000_000
 """Distinct values of a quasi-identifier: every worker holds them all."""
@@ -102,6 +103,57 @@ class Sketch:
 
 
 @dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """The values of a column whose diversity is asked for, in the order in which the table first has them.
+
+    Attributes
+    ----------
+    values : tuple
+        Plain values; None is a missing one. Never to be printed.
+    counts : numpy.ndarray, shape (V,), int64
+    """
+
+    values: tuple[Any, ...]
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, cells: pd.Series) -> ValueCounts:
+        """Those of consecutive cells."""
+        at, distinct = pd.factorize(cells, use_na_sentinel=False)
+        values = tuple(_plain(value) for value in distinct)
+        return cls(values, np.bincount(at, minlength=len(values)).astype(np.int64))
+
+    def then(self, name: str, other: ValueCounts) -> ValueCounts:
+        """This one's cells and those that follow.
+
+        Raises
+        ------
+        DataError
+            If they are too many.
+        """
+        values = tuple(dict.fromkeys((*self.values, *other.values)))
+        _check_distinct(name, len(values))
+        place = {value: at for at, value in enumerate(values)}
+        counts = np.zeros(len(values), np.int64)
+        for one in (self, other):
+            counts[[place[value] for value in one.values]] += one.counts
+        return ValueCounts(values, counts)
+
+    def codes(self, cells: pd.Series) -> np.ndarray:
+        """Which of the values each cell has, shape (m,), int64."""
+        at, distinct = pd.factorize(cells, use_na_sentinel=False)
+        place = {value: number for number, value in enumerate(self.values)}
+        found: np.ndarray = np.array([place[_plain(value)] for value in distinct], np.int64)[at]
+        return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if pd.isna(value) else value
+
+
+@dataclass(frozen=True, eq=False)
 class Found:
     """What a piece has, or several.
 
@@ -119,6 +171,8 @@ class Found:
         Other columns with whole numbers that 64 bits with a sign cannot hold.
     content : Content
         Of the rows that are kept, for the words of the draw.
+    sensitive : dict of ValueCounts
+        Columns whose diversity is asked for.
     """
 
     rows: int
@@ -128,6 +182,7 @@ class Found:
     sketches: dict[str, Sketch]
     beyond: frozenset[str] = frozenset()
     content: Content = field(default_factory=lambda: Content(0, 0))
+    sensitive: dict[str, ValueCounts] = field(default_factory=dict)
 
     def then(self, other: Found) -> Found:
         """This one's rows and those that follow.
@@ -150,10 +205,17 @@ class Found:
             {name: sketch.then(other.sketches[name]) for name, sketch in self.sketches.items()},
             self.beyond | other.beyond,
             self.content.then(other.content),
+            {name: one.then(name, other.sensitive[name]) for name, one in self.sensitive.items()},
         )
 
 
-def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequence[str]) -> Found:
+def scan(
+    fingerprint: Fingerprint,
+    piece: Piece,
+    schema: Schema,
+    columns: Sequence[str],
+    sensitive: Sequence[str] = (),
+) -> Found:
     """Look at a piece.
 
     Parameters
@@ -164,6 +226,8 @@ def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequen
     schema : Schema
     columns : sequence of str
         Those that are published.
+    sensitive : sequence of str
+        Those of them whose diversity is asked for.
 
     Returns
     -------
@@ -191,7 +255,8 @@ def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequen
         values[name] = cells.value_counts(sort=False, dropna=True)
         _check_distinct(name, len(values[name]))
     content = Content.of(frame, columns)
-    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond), content)
+    counted = {name: ValueCounts.of(frame[name]) for name in sensitive}
+    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond), content, counted)
 
 
 def _check_distinct(name: str, count: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from anonflow.criteria.verification import Finding
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place, Shared
 from anonflow.engine.execution.plan import BoundaryClasses, Order, Plan, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -120,6 +120,20 @@ class Storage(Protocol):
 
     def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """A task put them there."""
+
+    def needs_workers(self, one: RunPlan) -> bool:
+        """Whether putting a run together takes tasks, and so waits until the workers have no other ones."""
+
+    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+        """What a run adds up to once its results are diverse, where that takes tasks.
+
+        Raises
+        ------
+        InfeasibleError
+            If they cannot be.
+        AnonflowError
+            If results are gone, or cannot be put aside.
+        """
 
     def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """Calls that each give what some classes add to measures, as :func:`anonflow.utility.class_sums` does."""
