@@ -17,7 +17,7 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.partition import Cuts, bounded, boundary_classes, cut_classes, cuts, ordered
+from anonflow.partition import Cuts, boundary_classes, bounded, cut_classes, cuts, ordered
 from anonflow.table.records import Records
 
 __all__ = ["AUTO", "Effort", "Fitted", "check_budget", "fitting_cuts", "fitting_effort", "fitting_size"]

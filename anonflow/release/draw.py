@@ -14,13 +14,13 @@ from anonflow.release.randomness import RandomWords
 
 __all__ = [
     "assignments",
+    "bucket_count",
     "deal",
     "decompose",
     "draw_assignment",
     "draw_permutation",
-    "permute_classes",
     "permute_buckets",
-    "bucket_count",
+    "permute_classes",
 ]
 
 BUCKET = 1 << 17

@@ -25,7 +25,15 @@ from anonflow.kernels.state import Plan as CostPlan
 from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.table import Records
 
-__all__ = ["cover_costs", "covers_at_least", "least_total", "lower_bound", "pair_costs", "record_bounds", "relaxed_costs"]
+__all__ = [
+    "cover_costs",
+    "covers_at_least",
+    "least_total",
+    "lower_bound",
+    "pair_costs",
+    "record_bounds",
+    "relaxed_costs",
+]
 
 PAIRS = 2e10
 """Cells of pairs of records that are priced at most: about ten seconds on two cores."""

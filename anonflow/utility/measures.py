@@ -556,7 +556,9 @@ def _partition_bound(prepared: _Bound, part: Part) -> tuple[float, int]:
         beyond[at] = False
         total += bounds.least_total(part.records.take(at), prepared.k, prepared.loss, prepared.effort)
     # who lies in no partition is suppressed
-    hidden = part.generalization.take(np.flatnonzero(beyond)).with_suppressed(np.ones(int(beyond.sum()), bool))
+    hidden = part.generalization.take(np.flatnonzero(beyond)).with_suppressed(
+        np.ones(int(beyond.sum()), bool)
+    )
     total += float(losses.record_costs(hidden, prepared.loss).sum())
     return total, part.records.n
 

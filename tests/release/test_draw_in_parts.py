@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anonflow.release import RandomWords, draw, draw_assignment, draw_permutation, permute_classes
-from anonflow.release.draw import deal, permute_buckets, bucket_count
+from anonflow.release.draw import bucket_count, deal, permute_buckets
 
 WORDS = RandomWords(2**127 + 5)
 

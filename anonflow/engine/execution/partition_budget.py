@@ -69,9 +69,7 @@ def fit_flow(
             continue
         if run.number not in earlier:
             bounded = run.anonymize.boundaries and bool(classes.names)
-            fitted[run.number] = _fit(
-                run, domains, n, classes, order(run.partition.order, bounded), workers
-            )
+            fitted[run.number] = _fit(run, domains, n, classes, order(run.partition.order, bounded), workers)
         size = earlier[run.number] if run.number in earlier else fitted[run.number].size
         runs.append(_with(run, size=size))
     published = None if flow.published is None else runs[flow.runs.index(flow.published)]

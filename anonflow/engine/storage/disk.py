@@ -32,7 +32,7 @@ from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Sha
 from anonflow.engine.execution.plan import BoundaryClasses, Plan, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import PartitionResult, Settings
+from anonflow.engine.execution.tasks import OF_THE_WHOLE, PartitionResult, Settings
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
@@ -41,7 +41,7 @@ from anonflow.engine.storage import external_sort, pieces, scan
 from anonflow.engine.storage.class_buckets import add_classes, deal_classes
 from anonflow.engine.storage.diversified import context_of, diversified, target_of_table
 from anonflow.engine.storage.external_sort import Ordered
-from anonflow.engine.storage.release import Buckets, draw
+from anonflow.engine.storage.release import Buckets, check_made, draw
 from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
@@ -425,8 +425,27 @@ class OnDisk:
         ]
 
     def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """The result with what its diversity costs and promises."""
-        return replace(result, said=self._said.get(result.number, ()))
+        """The result with what its diversity costs and promises, and with criteria of more than its partitions."""
+        flow = self._flow
+        findings = result.findings
+        if result.problem is None and not flow.draws(one.run):
+            later = flow.spec.steps.diversify is not None and totals.kind == "matches"
+            asked = [
+                each
+                for each in read_criteria(flow.criteria, totals.guarantee)
+                # what a k-regular result shows is known after the draw only
+                if each.name in OF_THE_WHOLE and not (later and each.name in DIVERSITY)
+            ]
+            if asked:
+                findings += check_made(
+                    self._session, self._executor, one, totals, self.outline, self._results(one.run),
+                    self._found, asked,
+                )  # fmt: skip
+        return replace(result, findings=findings, said=self._said.get(result.number, ()))
+
+    def _results(self, run: Run) -> InFiles:
+        """Where a run's results are, diverse if they were made so."""
+        return self._diverse.get(run.number, replace(self._place(run), fresh=False))
 
     def draw(
         self, executor: Executor, plan: Plan, totals: Totals, result: RunResult
@@ -436,5 +455,5 @@ class OnDisk:
         hidden = sorted(self._hidden[result.number])
         return draw(
             self._session, executor, one, totals, result, self.outline,
-            self._diverse.get(result.number, replace(self._place(one.run), fresh=False)), hidden, self._fields, self._found,
+            self._results(one.run), hidden, self._fields, self._found,
         )  # fmt: skip

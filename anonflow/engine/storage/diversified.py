@@ -55,7 +55,16 @@ if TYPE_CHECKING:
     from anonflow.engine.flows.spec import DiversifySpec
     from anonflow.engine.storage.disk import InFiles
 
-__all__ = ["DiversityContext", "RoundDone", "context_of", "count_blocks", "diverse_batch", "diversified", "finish_batch", "target_of_table"]
+__all__ = [
+    "DiversityContext",
+    "RoundDone",
+    "context_of",
+    "count_blocks",
+    "diverse_batch",
+    "diversified",
+    "finish_batch",
+    "target_of_table",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +156,7 @@ class RoundDone:
 class _Parts:
     """A batch's partitions, with their records and values."""
 
-    def __init__(
-        self, context: DiversityContext, settings: Settings, batch: Batch, rows: StoredRows
-    ) -> None:
+    def __init__(self, context: DiversityContext, settings: Settings, batch: Batch, rows: StoredRows) -> None:
         table = rows.table()
         self.context, self.settings, self.batch = context, settings, batch
         self.positions = table["position"].to_numpy()
@@ -181,9 +188,7 @@ class _Parts:
         if given.matches is None:
             return Outcome(plain, classes=given.classes, suppressed=given.suppressed)
         width = max(1, int((given.matches >= 0).sum(axis=1).max(initial=1)))
-        return Outcome(
-            plain, matches=given.matches[:, :width].astype(np.int32), suppressed=given.suppressed
-        )
+        return Outcome(plain, matches=given.matches[:, :width].astype(np.int32), suppressed=given.suppressed)
 
     def put(self, results: Mapping[int, PartitionResult]) -> None:
         """Keep diverse results, instead of those of an earlier round."""

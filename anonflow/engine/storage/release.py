@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,9 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.algorithms.method import Outcome
+from anonflow.criteria.diversity import of_one_class
+from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.criteria.request import CriterionRequest as Criterion
-from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
@@ -32,16 +33,17 @@ from anonflow.engine.storage.external_sort import OTHER, POSITION, StoredRows, c
 from anonflow.engine.storage.scan import Found, published_kind, sketched
 from anonflow.engine.storage.spill import deal, read_batch, save, write_batches
 from anonflow.errors import AnonflowError, VerificationError
+from anonflow.generalization import Generalization
 from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.certificate import versions
+from anonflow.release.draw import bucket_count, draw_assignment, permute_buckets, permute_classes
 from anonflow.release.draw import deal as deal_positions
-from anonflow.release.draw import draw_assignment, permute_classes, permute_buckets, bucket_count
 from anonflow.release.publish import plain_values
 from anonflow.release.randomness import seed_of_table
 from anonflow.release.tables import write_parts
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.domain import WHOLE
-from anonflow.table.marks import KEY_LENGTH
+from anonflow.table.marks import KEY_LENGTH, joint_codes
 
 if TYPE_CHECKING:
     from anonflow.engine.storage.disk import InFiles, Outline
@@ -51,6 +53,8 @@ __all__ = [
     "Bucket",
     "Buckets",
     "ReleaseContext",
+    "check_batch",
+    "check_made",
     "deal_rows",
     "draw",
     "draw_batch",
@@ -89,6 +93,10 @@ class ReleaseContext:
         Of the marks.
     spill : str
         Beginning of the names of files that are gone with the run.
+    overall : mapping
+        Column whose diversity is asked for -> how often each text occurs in the table.
+    drawn : bool
+        Whether what is checked is a release; else it is what the method made.
     """
 
     schema: Schema
@@ -104,6 +112,8 @@ class ReleaseContext:
     seed: bytes = field(repr=False)
     key: str = field(repr=False)
     spill: str
+    overall: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
+    drawn: bool = True
 
     @property
     def dealt(self) -> str:
@@ -136,11 +146,14 @@ class BatchDrawn:
     lists : int
         Classes; 0 where rows have lists of their own.
     memory : int
+    hidden : dict
+        Column whose diversity is asked for -> how often suppressed records have each text.
     """
 
     findings: tuple[Tally, ...]
     lists: int
     memory: int
+    hidden: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
 def deal_rows(context: ReleaseContext) -> None:
@@ -211,13 +224,26 @@ def draw_batch(
     AnonflowError, OSError
         If files are gone, or cannot be written.
     """
+    return _loaded(context, settings, batch, rows, place).dealt(batch)
+
+
+def check_batch(
+    context: ReleaseContext, settings: Settings, batch: Batch, rows: StoredRows, place: Place
+) -> BatchDrawn:
+    """Verify what a method made of a batch, where nothing is drawn; takes and raises what :func:`draw_batch` does."""
+    return _loaded(context, settings, batch, rows, place).checked(batch, settings)
+
+
+def _loaded(
+    context: ReleaseContext, settings: Settings, batch: Batch, rows: StoredRows, place: Place
+) -> _Drawn:
     table = rows.table()
     records = Records(context.domains, codes_of(table))
     there = place.open(settings, batch, context.domains, [records.take(at) for at in batch.parts]).found
     if len(there) < len(batch.bounds):
         raise AnonflowError("results of this run are gone or damaged; run the flow again")
     whole, _ = joined(batch, records, [there[p].matched.outcome for p in sorted(there)])
-    return _Drawn(context, table, records, whole).dealt(batch)
+    return _Drawn(context, table, records, whole)
 
 
 class _Drawn:
@@ -254,7 +280,22 @@ class _Drawn:
             columns[_CLASS] = pa.array(np.where(self.whole.suppressed, np.int32(-1), np.int32(0)))
         bucket = np.memmap(context.dealt, np.uint16, "r", shape=(context.n,))[place]
         deal(pa.table(columns), bucket, bucket_count(context.n), f"{context.spill}drawn-{batch.number}.arrow")
-        return BatchDrawn(tallied(findings), labels, peak_memory())
+        return BatchDrawn(tallied(findings), labels, peak_memory(), self._hidden_values())
+
+    def checked(self, batch: Batch, settings: Settings) -> BatchDrawn:
+        """What the verifier finds without a draw."""
+        findings = self._verified(batch, None, settings.options)
+        return BatchDrawn(tallied(findings), 0, peak_memory(), self._hidden_values())
+
+    def _hidden_values(self) -> dict[str, dict[str, int]]:
+        """How often the batch's suppressed records have each text of the columns whose diversity is asked for."""
+        found = {}
+        for name in self.context.overall:
+            cells = self.rows[f"{OTHER}{name}"].to_pandas().iloc[self.hidden]
+            texts, codes, _ = joint_codes(cells, cells)
+            counts = np.bincount(codes, minlength=len(texts)).tolist()
+            found[name] = dict(zip(texts, counts, strict=True))
+        return found
 
     def _origin(self) -> np.ndarray:
         """Whose other columns each row of the batch carries: suppressed rows their own, for now."""
@@ -289,18 +330,22 @@ class _Drawn:
             columns[name] = np.asarray(values, np.float64) if kind == "float" else values
         return pd.DataFrame(columns, index=pd.RangeIndex(len(origin)))
 
-    def _verified(self, batch: Batch, shown: pd.DataFrame) -> tuple[tuple[Finding, ...], ...]:
+    def _verified(
+        self, batch: Batch, shown: pd.DataFrame | None, options: Mapping[str, Any] | None = None
+    ) -> tuple[tuple[Finding, ...], ...]:
         """Rows that are not suppressed, against their originals: with their lists at once, else by partitions.
 
         The originals of these rows are among the batch's; rows that are suppressed say nothing.
         """
         made = self.whole
         if made.matches is not None or made.classes is not None:
-            return (self._check(self.kept, shown),) if len(self.kept) else ()
+            return (self._check(self.kept, shown, options),) if len(self.kept) else ()
         parts = [part[~made.suppressed[part]] for part in batch.parts]
-        return tuple(self._check(part, shown) for part in parts if len(part))
+        return tuple(self._check(part, shown, options) for part in parts if len(part))
 
-    def _check(self, at: np.ndarray, shown: pd.DataFrame) -> tuple[Finding, ...]:
+    def _check(
+        self, at: np.ndarray, shown: pd.DataFrame | None, options: Mapping[str, Any] | None
+    ) -> tuple[Finding, ...]:
         context, made = self.context, self.whole
         others = {
             name: self.rows[f"{OTHER}{name}"].to_pandas().iloc[at].array
@@ -308,6 +353,9 @@ class _Drawn:
             if name in context.kinds
         }
         table = Table.coded(self.records.take(at), context.schema, context.columns, others)
+        if shown is None:
+            subject = _Made(context, made, at, options or {})
+            return verify(table, subject, list(context.asked), context.k, overall=context.overall).findings
         certificate = None
         rank = np.full(len(self.positions), -1, np.int32)
         rank[at] = np.arange(len(at), dtype=np.int32)
@@ -324,7 +372,9 @@ class _Drawn:
             certificate = self._certificate(member, np.bincount(member), np.argsort(member, kind="stable"))
         frame = shown.iloc[at].reset_index(drop=True)
         release = Release(frame, certificate)
-        return verify(table, release, list(context.asked), context.k, certificate).findings
+        return verify(
+            table, release, list(context.asked), context.k, certificate, overall=context.overall
+        ).findings
 
     def _certificate(self, member: np.ndarray, sizes: np.ndarray, flat: np.ndarray) -> Certificate:
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -360,6 +410,23 @@ class _Drawn:
             sizes=np.bincount(member, minlength=len(kinds)).astype(np.int64),
         )
         return label, len(kinds)
+
+
+class _Made:
+    """Some rows of a batch's outcome, none of them suppressed, as the verifier takes what a method made."""
+
+    def __init__(
+        self, context: ReleaseContext, whole: Outcome, at: np.ndarray, options: Mapping[str, Any]
+    ) -> None:
+        self.generalization = whole.generalization.take(at)
+        self.suppressed = np.zeros(len(at), bool)
+        self.k, self.guarantee, self.parameters = context.k, context.guarantee, dict(options)
+        self.matches = None
+        if whole.matches is not None:
+            rank = np.full(len(whole.suppressed), -1, np.int32)
+            rank[at] = np.arange(len(at), dtype=np.int32)
+            given = whole.matches[at]
+            self.matches = np.where(given >= 0, rank[np.where(given >= 0, given, 0)], -1)
 
 
 def _arrow(cells: Any, kind: str | None) -> pa.Array:
@@ -659,7 +726,7 @@ def _context(
     return ReleaseContext(
         schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
         tuple(read_criteria(session.flow.criteria, totals.guarantee)), table.n, totals.suppressed,
-        seed, key, place.spill,
+        seed, key, place.spill, found.texts(),
     )  # fmt: skip
 
 
@@ -694,4 +761,97 @@ def _draw(
     tallies: tuple[Tally, ...] = ()
     for done in in_order:
         tallies = tuple(a.then(b) for a, b in zip(tallies, done.findings)) if tallies else done.findings
-    return [0, *accumulate(done.lists for done in in_order)][:-1], tallies
+    return [0, *accumulate(done.lists for done in in_order)][:-1], _with_hidden(context, in_order, tallies)
+
+
+def check_made(
+    session: Session, executor: Executor, one: RunPlan, totals: Totals, table: Outline, place: InFiles,
+    found: Found, asked: Sequence[Criterion],
+) -> tuple[Finding, ...]:  # fmt: skip
+    """Check criteria that look at more than a partition's quasi-identifiers, of a run that is not drawn.
+
+    Parameters
+    ----------
+    session : Session
+    executor : Executor
+    one : RunPlan
+    totals : Totals
+    table : Outline
+    place : InFiles
+        Where the results of batches are.
+    found : Found
+    asked : sequence of CriterionRequest
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`anonflow.verify`.
+    AnonflowError
+        If results are gone.
+    """
+    kinds = {name: "" for name in table.columns if table.schema[name].role != "quasi-identifier"}
+    context = ReleaseContext(
+        table.schema, table.domains, table.columns, kinds, one.run.anonymize.k, totals.guarantee,
+        one.run.anonymize.algorithm, tuple(asked), table.n, totals.suppressed, b"", "", place.spill,
+        found.texts(), False,
+    )  # fmt: skip
+    settings = settings_of(session.flow, one.run, session.seed)
+    calls = (
+        Call(
+            check_batch,
+            (settings, batch, one.order.rows(batch.start, batch.stop), place),
+            "verify",
+            batch.number,
+        )
+        for batch in batches_of(one.cuts, table.n)
+    )
+    checked = dict(executor.answers(calls, context))
+    in_order = [checked[number] for number in range(len(checked))]
+    tallies: tuple[Tally, ...] = ()
+    for done in in_order:
+        session.used(done.memory)
+        tallies = tuple(a.then(b) for a, b in zip(tallies, done.findings)) if tallies else done.findings
+    return tuple(tally.finding() for tally in _with_hidden(context, in_order, tallies))
+
+
+def _with_hidden(
+    context: ReleaseContext, batches: Sequence[BatchDrawn], tallies: tuple[Tally, ...]
+) -> tuple[Tally, ...]:
+    """The same with what is to be said of the suppressed records, which are one class wherever they lie."""
+    if not context.suppressed or not tallies:
+        return tallies
+    shown: dict[str, dict[str, int]] = {name: {} for name in context.overall}
+    for done in batches:
+        for name, counts in done.hidden.items():
+            for text, count in counts.items():
+                shown[name][text] = shown[name].get(text, 0) + count
+    sensitive = [name for name in context.columns if context.schema[name].role == "sensitive"]
+    findings: list[Finding | None] = []
+    for one in context.asked:
+        if one.name in DIVERSITY:
+            given = one.parameters.get("column")
+            findings += [
+                of_one_class(one.name, one.parameters, name, shown[name], context.overall[name])
+                if context.suppressed >= context.k
+                else None
+                for name in (sensitive if given is None else [str(given)])
+            ]
+        else:
+            findings.append(_of_suppressed(context, one) if one.name == "pattern" else None)
+    return tuple(
+        tally if own is None else tally.then(Tally(own, 1, int(own.holds is True), own.failed))
+        for tally, own in zip(tallies, findings, strict=True)
+    )
+
+
+def _of_suppressed(context: ReleaseContext, asked: Criterion) -> Finding:
+    """A criterion of the suppressed records' quasi-identifiers: all are alike, so that k of them say it."""
+    few = min(context.suppressed, context.k)
+    records = Records(context.domains, np.zeros((few, len(context.domains)), np.int32))
+    everyone = np.ones(few, bool)
+    made = Generalization.of(records).with_suppressed(everyone)
+    nobody = _Made(context, Outcome(made, suppressed=everyone), np.arange(few), {})
+    nobody.suppressed = everyone
+    table = Table.coded(records, context.schema, (), {})
+    (finding,) = verify(table, nobody, [asked], context.k).findings
+    return replace(finding, failed=context.suppressed if finding.holds is False else 0)

@@ -18,9 +18,20 @@ from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
-from anonflow.table.marks import Content
+from anonflow.table.marks import Content, cell_text
 
-__all__ = ["Coder", "Found", "Sketch", "ValueCounts", "coders", "codes_at", "published_kind", "scan", "sketched", "stand_in"]
+__all__ = [
+    "Coder",
+    "Found",
+    "Sketch",
+    "ValueCounts",
+    "coders",
+    "codes_at",
+    "published_kind",
+    "scan",
+    "sketched",
+    "stand_in",
+]
 
 MOST = 1_000_000
 """Distinct values of a quasi-identifier: every worker holds them all."""
@@ -207,6 +218,16 @@ class Found:
             self.content.then(other.content),
             {name: one.then(name, other.sensitive[name]) for name, one in self.sensitive.items()},
         )
+
+    def texts(self) -> dict[str, dict[str, int]]:
+        """Column whose diversity is asked for -> how often each text occurs, as the verifier reads cells."""
+        found: dict[str, dict[str, int]] = {}
+        for name, one in self.sensitive.items():
+            own = found[name] = {}
+            for value, count in zip(one.values, one.counts.tolist(), strict=True):
+                text = cell_text(value, False)
+                own[text] = own.get(text, 0) + count
+        return found
 
 
 def scan(
