@@ -377,7 +377,7 @@ def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     codes, distinct = pd.factorize(cells, use_na_sentinel=False)
-    places, numeric = places_of(distinct)
+    places, numeric = places_of(tuple(distinct))
     return places[codes], len(distinct), numeric
 
 

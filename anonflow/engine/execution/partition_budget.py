@@ -9,8 +9,9 @@ from typing import Any
 from anonflow.algorithms.anonymize import within
 from anonflow.algorithms.budget import AUTO, Fitted, fitting_cuts
 from anonflow.algorithms.registry import algorithm_named
-from anonflow.engine.execution.plan import BoundaryClasses, Order, cuts_of, why_not
+from anonflow.engine.execution.plan import BoundaryClasses, Order, cuts_of
 from anonflow.engine.flows.flow import Flow, Run
+from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named
 from anonflow.table import Domain, Records
 
@@ -64,7 +65,9 @@ def fit_flow(
             runs.append(_with(run, size=run.partition.size, budget=None))
             continue
         open_ended = _with(run, size=None)
-        if why_not(open_ended, n, classes) is not None:
+        try:
+            cuts_of(open_ended, n, classes)
+        except InfeasibleError:
             runs.append(open_ended)  # has no result, whatever the size
             continue
         if run.number not in earlier:

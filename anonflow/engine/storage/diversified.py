@@ -39,7 +39,7 @@ from anonflow.engine.execution import tasks
 from anonflow.engine.execution.batches import Batch, BatchDone, Shared, batches_of, done_of
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.schedulers import Call, Executor, raised
-from anonflow.engine.execution.tasks import Failed, Matched, PartitionResult, Settings
+from anonflow.engine.execution.tasks import Failed, Matched, PartitionResult, TaskSettings
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.storage.external_sort import OTHER, StoredRows, codes_of
 from anonflow.engine.storage.scan import ValueCounts
@@ -105,7 +105,7 @@ class DiversityContext:
     made: InFiles
     spill: str
 
-    def request(self, settings: Settings) -> Request:
+    def request(self, settings: TaskSettings) -> Request:
         """What is asked of every partition."""
         method = algorithm_named(settings.algorithm)
         options = {name: value for name, value in settings.options.items() if name in method.options}
@@ -156,7 +156,9 @@ class RoundDone:
 class _Parts:
     """A batch's partitions, with their records and values."""
 
-    def __init__(self, context: DiversityContext, settings: Settings, batch: Batch, rows: StoredRows) -> None:
+    def __init__(
+        self, context: DiversityContext, settings: TaskSettings, batch: Batch, rows: StoredRows
+    ) -> None:
         table = rows.table()
         self.context, self.settings, self.batch = context, settings, batch
         self.positions = table["position"].to_numpy()
@@ -200,7 +202,7 @@ class _Parts:
 def diverse_batch(
     context: DiversityContext,
     shared: Shared,
-    settings: Settings,
+    settings: TaskSettings,
     batch: Batch,
     rows: StoredRows,
     last: bool | None,
@@ -211,7 +213,7 @@ def diverse_batch(
     ----------
     context : DiversityContext
     shared : Shared
-    settings : Settings
+    settings : TaskSettings
     batch : Batch
     rows : StoredRows
     last : bool or None
@@ -303,7 +305,7 @@ def _blocks(outcome: Outcome) -> np.ndarray:
 
 
 def count_blocks(
-    context: DiversityContext, shared: Shared, settings: Settings, batch: Batch, rows: StoredRows
+    context: DiversityContext, shared: Shared, settings: TaskSettings, batch: Batch, rows: StoredRows
 ) -> tuple[np.ndarray, np.ndarray]:
     """The values of each class or component of a batch.
 
@@ -337,7 +339,7 @@ def count_blocks(
 def finish_batch(
     context: DiversityContext,
     shared: Shared,
-    settings: Settings,
+    settings: TaskSettings,
     batch: Batch,
     rows: StoredRows,
     chosen: np.ndarray,
@@ -348,7 +350,7 @@ def finish_batch(
     ----------
     context : DiversityContext
     shared : Shared
-    settings : Settings
+    settings : TaskSettings
     batch : Batch
     rows : StoredRows
     chosen : numpy.ndarray, shape (b, 2), int64

@@ -27,7 +27,7 @@ from anonflow.engine.execution.batches import Batch, Place, Tally, batches_of, j
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import Settings, peak_memory
+from anonflow.engine.execution.tasks import TaskSettings, peak_memory
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.storage.external_sort import OTHER, POSITION, StoredRows, codes_of
 from anonflow.engine.storage.scan import Found, published_kind, sketched
@@ -43,7 +43,7 @@ from anonflow.release.randomness import seed_of_table
 from anonflow.release.tables import write_parts
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.domain import WHOLE
-from anonflow.table.marks import KEY_LENGTH, joint_codes
+from anonflow.table.row_marks import KEY_LENGTH, joint_codes
 
 if TYPE_CHECKING:
     from anonflow.engine.storage.disk import InFiles, Outline
@@ -200,14 +200,14 @@ def hidden_positions(spill: str, batches: Sequence[int]) -> np.ndarray:
 
 
 def draw_batch(
-    context: ReleaseContext, settings: Settings, batch: Batch, rows: StoredRows, place: Place
+    context: ReleaseContext, settings: TaskSettings, batch: Batch, rows: StoredRows, place: Place
 ) -> BatchDrawn:
     """Draw a batch's assignment, verify what would be published of it, and deal its rows to the buckets.
 
     Parameters
     ----------
     context : ReleaseContext
-    settings : Settings
+    settings : TaskSettings
     batch : Batch
     rows : StoredRows
     place : Place
@@ -228,25 +228,25 @@ def draw_batch(
 
 
 def check_batch(
-    context: ReleaseContext, settings: Settings, batch: Batch, rows: StoredRows, place: Place
+    context: ReleaseContext, settings: TaskSettings, batch: Batch, rows: StoredRows, place: Place
 ) -> BatchDrawn:
     """Verify what a method made of a batch, where nothing is drawn; takes and raises what :func:`draw_batch` does."""
     return _loaded(context, settings, batch, rows, place).checked(batch, settings)
 
 
 def _loaded(
-    context: ReleaseContext, settings: Settings, batch: Batch, rows: StoredRows, place: Place
-) -> _Drawn:
+    context: ReleaseContext, settings: TaskSettings, batch: Batch, rows: StoredRows, place: Place
+) -> _DrawnBatch:
     table = rows.table()
     records = Records(context.domains, codes_of(table))
     there = place.open(settings, batch, context.domains, [records.take(at) for at in batch.parts]).found
     if len(there) < len(batch.bounds):
         raise AnonflowError("results of this run are gone or damaged; run the flow again")
     whole, _ = joined(batch, records, [there[p].matched.outcome for p in sorted(there)])
-    return _Drawn(context, table, records, whole)
+    return _DrawnBatch(context, table, records, whole)
 
 
-class _Drawn:
+class _DrawnBatch:
     """A batch's rows on their way to the buckets."""
 
     def __init__(self, context: ReleaseContext, rows: pa.Table, records: Records, whole: Outcome) -> None:
@@ -282,7 +282,7 @@ class _Drawn:
         deal(pa.table(columns), bucket, bucket_count(context.n), f"{context.spill}drawn-{batch.number}.arrow")
         return BatchDrawn(tallied(findings), labels, peak_memory(), self._hidden_values())
 
-    def checked(self, batch: Batch, settings: Settings) -> BatchDrawn:
+    def checked(self, batch: Batch, settings: TaskSettings) -> BatchDrawn:
         """What the verifier finds without a draw."""
         findings = self._verified(batch, None, settings.options)
         return BatchDrawn(tallied(findings), 0, peak_memory(), self._hidden_values())

@@ -18,7 +18,7 @@ from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
-from anonflow.table.marks import Content, cell_text
+from anonflow.table.row_marks import Content, cell_text
 
 __all__ = [
     "Coder",
