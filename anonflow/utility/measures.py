@@ -79,6 +79,7 @@ class Measure:
 class _ClassMeasure(Measure):
     """A measure of classes.
 
+    Of results without classes it may be another number, which only ``finish`` gives (discernibility).
     ``sums(prepared, chunks)`` is what some classes add, if each of them is in these chunks with all its parts;
     ``of_sums`` makes the number of the sums of all classes.
     """
@@ -456,8 +457,13 @@ def _c_avg(k: int, counted: list[tuple[float, ...]]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Discernible:
-    records: Records
+    """The originals, which tasks need not: they stay here where this travels."""
+
+    records: Records | None
     k: int | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Discernible, (None, self.k)
 
 
 def _discernibility_chunk(prepared: _Discernible, part: Part) -> tuple[Any, ...]:
@@ -465,12 +471,22 @@ def _discernibility_chunk(prepared: _Discernible, part: Part) -> tuple[Any, ...]
     return part.keys, part.sizes, part.homogeneous, part.generalization.take(first)
 
 
+def _discernible_sums(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> tuple[int, int, int]:
+    """Of classes: the sum of size squared of those of at least k; records of smaller ones; all records."""
+    sizes = _merged([(chunk[0], chunk[1]) for chunk in chunks])
+    small = sizes < _needed_k("discernibility", prepared.k)
+    return int((sizes[~small] ** 2).sum()), int(sizes[small].sum()), int(sizes.sum())
+
+
+def _discernible(prepared: _Discernible, sums: list[tuple[float, ...]]) -> int:
+    squares, small, n = (sum(int(one[at]) for one in sums) for at in range(3))
+    return squares + n * small
+
+
 def _discernibility(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> int:
     if all(homogeneous for _, _, homogeneous, _ in chunks):
-        k = _needed_k("discernibility", prepared.k)
-        sizes = _merged([(keys, sizes) for keys, sizes, _, _ in chunks])
-        small = sizes < k
-        return int((sizes[~small] ** 2).sum() + sizes.sum() * sizes[small].sum())
+        return _discernible(prepared, [_discernible_sums(prepared, chunks)])
+    assert prepared.records is not None
     return sum(_covered(prepared.records, made, sizes) for _, sizes, _, made in chunks)
 
 
@@ -583,11 +599,13 @@ MEASURES: dict[str, Measure] = {
         lambda prepared, counted: max(one[3] for one in counted), "Size of the largest class."
     ),
     "c-avg": _by_class(_c_avg_prepare, _sizes_of, _count, _c_avg, "Mean size of a class, divided by k."),
-    "discernibility": Measure(
+    "discernibility": _ClassMeasure(
         _Discernible,
         _discernibility_chunk,
         _discernibility,
         "Sum over the classes of their size squared; smaller ones than k count with all records.",
+        sums=_discernible_sums,
+        of_sums=_discernible,
     ),
     "query-error": Measure(
         _queries_prepare,

@@ -168,6 +168,7 @@ def test_every_kind_of_method(tmp_path: Path, algorithm: str) -> None:
 
 BY_CLASS = [
     "usefulness", "row-types", "average-class-size", "min-class-size", "max-class-size", "c-avg", "lm", "stars",
+    "discernibility",
 ]  # fmt: skip
 
 

@@ -28,8 +28,8 @@ from anonflow.algorithms.method import Outcome
 from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared
-from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, batches_of
+from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import OF_THE_WHOLE, PartitionResult, TaskSettings
@@ -41,7 +41,7 @@ from anonflow.engine.storage import external_sort, pieces, scan
 from anonflow.engine.storage.class_buckets import add_classes, deal_classes
 from anonflow.engine.storage.diversified import context_of, diversified, target_of_table
 from anonflow.engine.storage.external_sort import Ordered
-from anonflow.engine.storage.release import Buckets, check_made, draw
+from anonflow.engine.storage.release import Buckets, check_made, draw, pairs_of_batch
 from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
@@ -441,7 +441,26 @@ class OnDisk:
                     self._session, self._executor, one, totals, self.outline, self._results(one.run),
                     self._found, asked,
                 )  # fmt: skip
-        return replace(result, findings=findings, said=self._said.get(result.number, ()))
+        measures = dict(result.measures)
+        if "discernibility" in measures and totals.kind != "classes":
+            measures["discernibility"] = self._pairs(one)
+        return replace(result, findings=findings, measures=measures, said=self._said.get(result.number, ()))
+
+    def _pairs(self, one: RunPlan) -> int:
+        """How many originals the generalized records of a run cover, added up."""
+        assert isinstance(one.order, Ordered)
+        settings = settings_of(self._flow, one.run, self._session.seed)
+        place, files = self._results(one.run), one.order.files
+        calls = (
+            Call(
+                pairs_of_batch,
+                (settings, batch, one.order.rows(batch.start, batch.stop), place, files),
+                "measure",
+                batch.number,
+            )
+            for batch in batches_of(one.cuts, self.outline.n)
+        )
+        return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
 
     def _results(self, run: Run) -> InFiles:
         """Where a run's results are, diverse if they were made so."""

@@ -262,7 +262,9 @@ class InMemory:
             if whole:
                 findings += verify(table, anonymization, whole, run.anonymize.k).findings
         names = list(dict.fromkeys(("gcp", *flow.spec.steps.measure, "usefulness")))
-        others = [name for name in names if name not in result.measures]
+        # without classes it counts who is covered, anywhere in the table
+        again = {"discernibility"} if anonymization.classes is None else set()
+        others = [name for name in names if name not in result.measures or name in again]
         found = result.measures | (utility.measure(table, anonymization, others) if others else {})
         return replace(
             result,

@@ -6,7 +6,7 @@ It is never in one place. :func:`draw` is the client's part; the functions befor
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -17,7 +17,9 @@ import pandas as pd
 import pyarrow as pa
 
 from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.seeds import derived_seed
 from anonflow.criteria.diversity import of_one_class
+from anonflow.criteria.graph import covering
 from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.criteria.request import CriterionRequest as Criterion
 from anonflow.criteria.verification import Finding
@@ -29,6 +31,8 @@ from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import TaskSettings, peak_memory
 from anonflow.engine.execution.totals import Totals
+from anonflow.engine.publish import listed_sizes
+from anonflow.engine.report.attacks import MOST, AttackedPart, attacked_part, sampled
 from anonflow.engine.storage.external_sort import OTHER, POSITION, StoredRows, codes_of
 from anonflow.engine.storage.scan import Found, published_kind, sketched
 from anonflow.engine.storage.spill import deal, read_batch, save, write_batches
@@ -49,17 +53,21 @@ if TYPE_CHECKING:
     from anonflow.engine.storage.disk import InFiles, Outline
 
 __all__ = [
+    "AttackedRows",
     "BatchDrawn",
     "Bucket",
     "Buckets",
     "ReleaseContext",
+    "attack_batch",
     "check_batch",
     "check_made",
+    "covering_batch",
     "deal_rows",
     "draw",
     "draw_batch",
     "draw_hidden",
     "hidden_positions",
+    "pairs_of_batch",
     "shuffle_bucket",
 ]
 
@@ -234,15 +242,142 @@ def check_batch(
     return _loaded(context, settings, batch, rows, place).checked(batch, settings)
 
 
+@dataclass(frozen=True, eq=False)
+class AttackedRows:
+    """Some partitions of a batch as they are published, in no random order; positions are those among these rows.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray, shape (m, q), int32
+        Of the originals.
+    others : dict
+        Other column -> the originals' cells.
+    shown : pandas.DataFrame, m rows
+        The published rows.
+    origin : numpy.ndarray, shape (m,), int64
+        Whose other columns each row carries.
+    matches : numpy.ndarray, shape (m, w), int64, or None
+    classes : numpy.ndarray, shape (m,), int64, or None
+    """
+
+    codes: np.ndarray
+    others: dict[str, pd.Series]
+    shown: pd.DataFrame
+    origin: np.ndarray
+    matches: np.ndarray | None
+    classes: np.ndarray | None
+
+
+def attack_batch(
+    context: ReleaseContext,
+    settings: TaskSettings,
+    batch: Batch,
+    rows: StoredRows,
+    place: Place,
+    partitions: np.ndarray,
+) -> AttackedRows:
+    """The rows of some of a batch's partitions with the truth, for who attacks them.
+
+    Parameters
+    ----------
+    context : ReleaseContext
+    settings : TaskSettings
+    batch : Batch
+    rows : StoredRows
+    place : Place
+    partitions : numpy.ndarray, int64
+        Their numbers. Suppressed records are left out.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    return _loaded(context, settings, batch, rows, place).attacked(batch, partitions)
+
+
+def covering_batch(
+    context: ReleaseContext,
+    settings: TaskSettings,
+    batch: Batch,
+    rows: StoredRows,
+    place: Place,
+    partitions: np.ndarray,
+    codes: np.ndarray,
+) -> np.ndarray:
+    """How many rows of a batch, but for those of some partitions, cover each of some records, shape (m,), int64.
+
+    Parameters
+    ----------
+    context : ReleaseContext
+    settings : TaskSettings
+    batch : Batch
+    rows : StoredRows
+    place : Place
+    partitions : numpy.ndarray, int64
+        Of which only the suppressed records count.
+    codes : numpy.ndarray, shape (m, q), int32
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    drawn = _loaded(context, settings, batch, rows, place)
+    counted = np.ones(drawn.records.n, bool)
+    counted[drawn.of_partitions(batch, partitions)] = False
+    made = drawn.whole.generalization.take(np.flatnonzero(counted))
+    return covering(Records(context.domains, codes), made)
+
+
+def pairs_of_batch(
+    domains: tuple[Domain, ...],
+    settings: TaskSettings,
+    batch: Batch,
+    rows: StoredRows,
+    place: Place,
+    files: Sequence[str],
+) -> int:
+    """How many originals of the whole table a batch's generalized records cover in all; O(m n q / 64) for m of n.
+
+    Parameters
+    ----------
+    domains : tuple of Domain
+    settings : TaskSettings
+    batch : Batch
+    rows : StoredRows
+    place : Place
+    files : sequence of str
+        The whole table, in any order.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    _, made = _outcome(domains, settings, batch, rows.table(), place)
+    found = 0
+    for file in files:
+        part = Records(domains, codes_of(read_batch(file)))
+        found += int(covering(part, made.generalization).sum())
+    return found
+
+
+def _outcome(
+    domains: tuple[Domain, ...], settings: TaskSettings, batch: Batch, table: pa.Table, place: Place
+) -> tuple[Records, Outcome]:
+    records = Records(domains, codes_of(table))
+    there = place.open(settings, batch, domains, [records.take(at) for at in batch.parts]).found
+    if len(there) < len(batch.bounds):
+        raise AnonflowError("results of this run are gone or damaged; run the flow again")
+    return records, joined(batch, records, [there[p].matched.outcome for p in sorted(there)])[0]
+
+
 def _loaded(
     context: ReleaseContext, settings: TaskSettings, batch: Batch, rows: StoredRows, place: Place
 ) -> _DrawnBatch:
     table = rows.table()
-    records = Records(context.domains, codes_of(table))
-    there = place.open(settings, batch, context.domains, [records.take(at) for at in batch.parts]).found
-    if len(there) < len(batch.bounds):
-        raise AnonflowError("results of this run are gone or damaged; run the flow again")
-    whole, _ = joined(batch, records, [there[p].matched.outcome for p in sorted(there)])
+    records, whole = _outcome(context.domains, settings, batch, table, place)
     return _DrawnBatch(context, table, records, whole)
 
 
@@ -286,6 +421,31 @@ class _DrawnBatch:
         """What the verifier finds without a draw."""
         findings = self._verified(batch, None, settings.options)
         return BatchDrawn(tallied(findings), 0, peak_memory(), self._hidden_values())
+
+    def of_partitions(self, batch: Batch, partitions: np.ndarray) -> np.ndarray:
+        """The rows of some partitions that are not suppressed."""
+        parts = [batch.parts[p - batch.first] for p in partitions.tolist()]
+        at = np.concatenate([np.zeros(0, np.int64), *parts])
+        return at[~self.whole.suppressed[at]]
+
+    def attacked(self, batch: Batch, partitions: np.ndarray) -> AttackedRows:
+        """Some partitions as they are published."""
+        context, made = self.context, self.whole
+        at, origin = self.of_partitions(batch, partitions), self._origin()
+        rank = np.full(len(self.positions), -1, np.int64)
+        rank[at] = np.arange(len(at))
+        matches = None
+        if made.matches is not None:
+            given = made.matches[at]
+            matches = np.where(given >= 0, rank[np.where(given >= 0, given, 0)], -1)
+        return AttackedRows(
+            np.ascontiguousarray(self.records.codes[at]),
+            {name: self.rows[f"{OTHER}{name}"].to_pandas().iloc[at] for name in context.kinds},
+            self._shown(origin).iloc[at].reset_index(drop=True),
+            rank[origin[at]],
+            matches,
+            None if made.classes is None else made.classes[at],
+        )
 
     def _hidden_values(self) -> dict[str, dict[str, int]]:
         """How often the batch's suppressed records have each text of the columns whose diversity is asked for."""
@@ -535,6 +695,8 @@ class Buckets:
         That have files with the lists of classes, where there are classes.
     hidden : sequence of int
         Batches with suppressed records.
+    attacks : callable
+        Tries the attackers of the flow.
     """
 
     context: ReleaseContext
@@ -542,13 +704,15 @@ class Buckets:
     buckets: Sequence[Bucket]
     batches: int
     hidden: Sequence[int]
+    attacks: Callable[[], pd.DataFrame | None]
 
     @property
     def release(self) -> None:
         """None: it is nowhere as a whole."""
 
-    def attack(self) -> None:
-        """Nobody was asked to attack: that was refused."""
+    def attack(self) -> pd.DataFrame | None:
+        """How often attackers win against a sample of its people."""
+        return self.attacks()
 
     @property
     def _claims(self) -> list[str]:
@@ -703,7 +867,91 @@ def draw(
         buckets = session.step("shuffle", lambda: executor.all(calls, context, offsets), result.number)
         for bucket in buckets:
             session.used(bucket.memory)
-    return findings, Buckets(context, totals.kind, buckets, len(offsets), hidden)
+
+    def attacks() -> pd.DataFrame | None:
+        return session.step(
+            "attack", lambda: _attacked(session, executor, one, context, totals, result, place), result.number
+        )
+
+    return findings, Buckets(context, totals.kind, buckets, len(offsets), hidden, attacks)
+
+
+def _attacked(
+    session: Session,
+    executor: Executor,
+    one: RunPlan,
+    context: ReleaseContext,
+    totals: Totals,
+    result: RunResult,
+    place: Place,
+) -> pd.DataFrame | None:
+    """Attack a sample of partitions: small ones as they are; where one is too large, only what needs no sample."""
+    picked = sampled(len(one.cuts), context.n, session.seed)
+    settings = settings_of(session.flow, one.run, session.seed)
+
+    def calls(function: Callable[..., Any], every: bool, *more: Any) -> Iterator[Call]:
+        for batch in batches_of(one.cuts, context.n):
+            own = picked[(picked >= batch.first) & (picked < batch.first + len(batch.bounds))]
+            if every or len(own):
+                rows = one.order.rows(batch.start, batch.stop)
+                yield Call(function, (settings, batch, rows, place, own, *more), "attack", batch.number)
+
+    part = None
+    if int(one.cuts.lengths[0][-1]) <= MOST:
+        found = dict(executor.answers(calls(attack_batch, False), context))
+        attacked = [found[number] for number in sorted(found) if len(found[number].codes)]
+        if attacked:
+            table, release = _put_together(context, attacked, session.seed)
+            elsewhere = np.zeros(table.n, np.int64)
+            for _, count in executor.answers(calls(covering_batch, True, table.codes), context):
+                elsewhere += count
+            part = AttackedPart(table, release, elsewhere)
+    sizes = listed_sizes(result.sizes, totals.kind, result.suppressed, result.k)
+    return attacked_part(
+        session.flow, session.fingerprint, part, totals.guarantee, sizes, result.k, session.seed
+    )
+
+
+def _put_together(
+    context: ReleaseContext, attacked: Sequence[AttackedRows], seed: int
+) -> tuple[Table, Release]:
+    """The sample as a table and its release, in random order."""
+    starts = np.cumsum([0, *(len(each.codes) for each in attacked)])[:-1].tolist()
+    records = Records(context.domains, np.concatenate([each.codes for each in attacked]))
+    others = {
+        name: pd.concat([each.others[name] for each in attacked], ignore_index=True).array
+        for name in context.kinds
+    }
+    table = Table.coded(records, context.schema, context.columns, others)
+    shown = pd.concat([each.shown for each in attacked], ignore_index=True)
+    truth = np.concatenate([each.origin + start for each, start in zip(attacked, starts, strict=True)])
+    order = np.random.default_rng(derived_seed(seed, "attacked rows")).permutation(len(truth))
+    proof = None
+    if all(each.matches is not None for each in attacked):
+        lists = []
+        for each, start in zip(attacked, starts, strict=True):
+            assert each.matches is not None
+            lists += [np.sort(row[row >= 0]) + start for row in each.matches]
+        lists = [lists[row] for row in order.tolist()]
+        proof = _proof(context, np.arange(len(lists)), lists)
+    elif all(each.classes is not None for each in attacked):
+        used, labels = 0, []
+        for each in attacked:
+            own = np.unique(each.classes, return_inverse=True)[1]
+            labels.append(own + used)
+            used += int(own.max(initial=-1)) + 1
+        label = np.concatenate(labels)
+        members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
+        proof = _proof(context, label[order], members)
+    return table, Release(shown.iloc[order].reset_index(drop=True), proof, truth[order])
+
+
+def _proof(context: ReleaseContext, row_list: np.ndarray, lists: Sequence[np.ndarray]) -> Certificate:
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
+    return Certificate(
+        context.k, context.guarantee, context.algorithm, row_list.astype(np.int32), offsets,
+        np.concatenate(lists).astype(np.int32),
+    )  # fmt: skip
 
 
 def _context(
