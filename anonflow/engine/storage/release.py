@@ -34,12 +34,13 @@ from anonflow.engine.execution.totals import Totals
 from anonflow.engine.publish import listed_sizes
 from anonflow.engine.report.attacks import MOST, AttackedPart, attacked_part, sampled
 from anonflow.engine.storage.external_sort import OTHER, POSITION, StoredRows, codes_of
-from anonflow.engine.storage.scan import Found, published_kind, sketched
+from anonflow.engine.storage.scan import Found, Sketch, published_kind, sketched
 from anonflow.engine.storage.spill import deal, read_batch, save, write_batches
 from anonflow.errors import AnonflowError, VerificationError
 from anonflow.generalization import Generalization
 from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.certificate import versions
+from anonflow.release.columns import linked_in_sample, unique_together
 from anonflow.release.draw import bucket_count, draw_assignment, permute_buckets, permute_classes
 from anonflow.release.draw import deal as deal_positions
 from anonflow.release.publish import plain_values
@@ -48,6 +49,7 @@ from anonflow.release.tables import write_parts
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.domain import WHOLE
 from anonflow.table.row_marks import KEY_LENGTH, joint_codes
+from anonflow.table.spreadsheets import formula_cells, formula_sentence
 
 if TYPE_CHECKING:
     from anonflow.engine.storage.disk import InFiles, Outline
@@ -105,6 +107,8 @@ class ReleaseContext:
         Column whose diversity is asked for -> how often each text occurs in the table.
     drawn : bool
         Whether what is checked is a release; else it is what the method made.
+    together : tuple of str
+        Other columns that may be unique together, those with the most values first.
     """
 
     schema: Schema
@@ -122,6 +126,7 @@ class ReleaseContext:
     spill: str
     overall: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     drawn: bool = True
+    together: tuple[str, ...] = ()
 
     @property
     def dealt(self) -> str:
@@ -156,12 +161,15 @@ class BatchDrawn:
     memory : int
     hidden : dict
         Column whose diversity is asked for -> how often suppressed records have each text.
+    together : sequence of Sketch
+        Of the first of the columns that may be unique together, of the first two, and so on.
     """
 
     findings: tuple[Tally, ...]
     lists: int
     memory: int
     hidden: dict[str, dict[str, int]] = field(default_factory=dict)
+    together: Sequence[Sketch] = ()
 
 
 def deal_rows(context: ReleaseContext) -> None:
@@ -415,7 +423,10 @@ class _DrawnBatch:
             columns[_CLASS] = pa.array(np.where(self.whole.suppressed, np.int32(-1), np.int32(0)))
         bucket = np.memmap(context.dealt, np.uint16, "r", shape=(context.n,))[place]
         deal(pa.table(columns), bucket, bucket_count(context.n), f"{context.spill}drawn-{batch.number}.arrow")
-        return BatchDrawn(tallied(findings), labels, peak_memory(), self._hidden_values())
+        together = Sketch.of_rows(
+            [self.rows[f"{OTHER}{name}"].to_pandas() for name in context.together]
+        ) if context.together else ()  # fmt: skip
+        return BatchDrawn(tallied(findings), labels, peak_memory(), self._hidden_values(), together)
 
     def checked(self, batch: Batch, settings: TaskSettings) -> BatchDrawn:
         """What the verifier finds without a draw."""
@@ -607,12 +618,15 @@ class Bucket:
     rows, lists, originals : int
         Rows; those with a list of their own, and how many originals these have in all.
     memory : int
+    formulas : int
+        Cells that begin like a formula.
     """
 
     rows: int
     lists: int
     originals: int
     memory: int
+    formulas: int = 0
 
 
 def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int) -> Bucket:
@@ -679,7 +693,9 @@ def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int)
     if (suppressed & ~whole).any():
         raise VerificationError("suppressed rows are not * throughout; nothing was published")
     save(f"{context.spill}claims-{bucket}.npz", **kept)
-    return Bucket(len(order), lists, originals, peak_memory())
+    return Bucket(
+        len(order), lists, originals, peak_memory(), formula_cells(frame) - formula_cells(frame[:0])
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -861,16 +877,28 @@ def draw(
         "draw", lambda: _draw(session, executor, one, context, place, hidden), result.number
     )
     findings = tuple(tally.finding() for tally in tallies)
+    sample = _sample(session, executor, one, context, place)
+    if sample is not None:
+        for told in linked_in_sample(*sample, context.k):
+            session.warn(told)
     buckets: list[Bucket] = []
     if all(finding.holds for finding in findings):
         calls = [Call(shuffle_bucket, (b,), "shuffle") for b in range(bucket_count(context.n))]
         buckets = session.step("shuffle", lambda: executor.all(calls, context, offsets), result.number)
         for bucket in buckets:
             session.used(bucket.memory)
+        if session.flow.table_path is not None:
+            names = formula_cells(pd.DataFrame(columns=list(context.columns)))
+            formulas = names + sum(bucket.formulas for bucket in buckets)
+            sentence = formula_sentence(formulas, session.flow.table_path)
+            if sentence:
+                session.warn(sentence)
 
     def attacks() -> pd.DataFrame | None:
         return session.step(
-            "attack", lambda: _attacked(session, executor, one, context, totals, result, place), result.number
+            "attack",
+            lambda: _attacked(session, executor, one, context, totals, result, place, sample),
+            result.number,
         )
 
     return findings, Buckets(context, totals.kind, buckets, len(offsets), hidden, attacks)
@@ -884,32 +912,52 @@ def _attacked(
     totals: Totals,
     result: RunResult,
     place: Place,
+    sample: tuple[Table, Release] | None,
 ) -> pd.DataFrame | None:
-    """Attack a sample of partitions: small ones as they are; where one is too large, only what needs no sample."""
-    picked = sampled(len(one.cuts), context.n, session.seed)
-    settings = settings_of(session.flow, one.run, session.seed)
-
-    def calls(function: Callable[..., Any], every: bool, *more: Any) -> Iterator[Call]:
-        for batch in batches_of(one.cuts, context.n):
-            own = picked[(picked >= batch.first) & (picked < batch.first + len(batch.bounds))]
-            if every or len(own):
-                rows = one.order.rows(batch.start, batch.stop)
-                yield Call(function, (settings, batch, rows, place, own, *more), "attack", batch.number)
-
+    """Attack a sample of partitions; without one, only what needs no sample."""
     part = None
-    if int(one.cuts.lengths[0][-1]) <= MOST:
-        found = dict(executor.answers(calls(attack_batch, False), context))
-        attacked = [found[number] for number in sorted(found) if len(found[number].codes)]
-        if attacked:
-            table, release = _put_together(context, attacked, session.seed)
-            elsewhere = np.zeros(table.n, np.int64)
-            for _, count in executor.answers(calls(covering_batch, True, table.codes), context):
-                elsewhere += count
-            part = AttackedPart(table, release, elsewhere)
+    if sample is not None:
+        table, release = sample
+        elsewhere = np.zeros(table.n, np.int64)
+        calls = _sample_calls(session, one, context, place, covering_batch, True, table.codes)
+        for _, count in executor.answers(calls, context):
+            elsewhere += count
+        part = AttackedPart(table, release, elsewhere)
     sizes = listed_sizes(result.sizes, totals.kind, result.suppressed, result.k)
     return attacked_part(
         session.flow, session.fingerprint, part, totals.guarantee, sizes, result.k, session.seed
     )
+
+
+def _sample_calls(
+    session: Session,
+    one: RunPlan,
+    context: ReleaseContext,
+    place: Place,
+    function: Callable[..., Any],
+    every: bool,
+    *more: Any,
+) -> Iterator[Call]:
+    """Calls with the partitions of the sample that each batch has; of `every` batch, or of those that have some."""
+    picked = sampled(len(one.cuts), context.n, session.seed)
+    settings = settings_of(session.flow, one.run, session.seed)
+    for batch in batches_of(one.cuts, context.n):
+        own = picked[(picked >= batch.first) & (picked < batch.first + len(batch.bounds))]
+        if every or len(own):
+            rows = one.order.rows(batch.start, batch.stop)
+            yield Call(function, (settings, batch, rows, place, own, *more), "attack", batch.number)
+
+
+def _sample(
+    session: Session, executor: Executor, one: RunPlan, context: ReleaseContext, place: Place
+) -> tuple[Table, Release] | None:
+    """Some partitions as they are published, in memory; None where a partition is too large for that."""
+    if int(one.cuts.lengths[0][-1]) > MOST:
+        return None
+    calls = _sample_calls(session, one, context, place, attack_batch, False)
+    found = dict(executor.answers(calls, context))
+    attacked = [found[number] for number in sorted(found) if len(found[number].codes)]
+    return _put_together(context, attacked, session.seed) if attacked else None
 
 
 def _put_together(
@@ -937,6 +985,7 @@ def _put_together(
     elif all(each.classes is not None for each in attacked):
         used, labels = 0, []
         for each in attacked:
+            assert each.classes is not None
             own = np.unique(each.classes, return_inverse=True)[1]
             labels.append(own + used)
             used += int(own.max(initial=-1)) + 1
@@ -959,7 +1008,8 @@ def _context(
     fields: Mapping[str, pa.DataType], found: Found,
 ) -> ReleaseContext:  # fmt: skip
     schema = table.schema
-    for told in sketched(found):
+    said, quiet = sketched(found)
+    for told in said:
         session.warn(told)
     weak = totals.texts.get("warning")
     if weak:
@@ -974,7 +1024,7 @@ def _context(
     return ReleaseContext(
         schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
         tuple(read_criteria(session.flow.criteria, totals.guarantee)), table.n, totals.suppressed,
-        seed, key, place.spill, found.texts(),
+        seed, key, place.spill, found.texts(), together=tuple(quiet) if len(quiet) > 1 else (),
     )  # fmt: skip
 
 
@@ -1001,10 +1051,17 @@ def _draw(
         )
         for batch in batches_of(one.cuts, context.n)
     )
-    drawn: dict[int, Any] = {}
+    drawn: dict[int, BatchDrawn] = {}
+    together: list[Sketch] = []
     for number, done in executor.answers(calls, context):
-        drawn[number] = done
         session.used(done.memory)
+        both = zip(together, done.together, strict=True)
+        together = [one.then(other) for one, other in both] if together else list(done.together)
+        drawn[number] = replace(done, together=())
+    if together:
+        unique, about = [one.alone for one in together], together[-1].level > 0
+        for told in unique_together(context.together, unique, context.n, about):
+            session.warn(told)
     in_order = [drawn[number] for number in range(len(drawn))]
     tallies: tuple[Tally, ...] = ()
     for done in in_order:

@@ -36,6 +36,9 @@ __all__ = [
 MOST = 1_000_000
 """Distinct values of a quasi-identifier: every worker holds them all."""
 
+JOINT = 8_192
+"""Combinations of several other columns' values that are counted; of more, a share."""
+
 SKETCH = 100_000
 """Distinct values of another column that are counted; of more, a share."""
 
@@ -53,6 +56,8 @@ class Sketch:
     counts, runs : numpy.ndarray, shape (v,), int64
     first, last : int or None
         The hashes of the first and of the last cell that is not missing.
+    joint : bool
+        Whether it is of combinations of several columns, of which fewer are kept.
     """
 
     level: int
@@ -61,25 +66,37 @@ class Sketch:
     runs: np.ndarray
     first: int | None
     last: int | None
+    joint: bool = False
 
     @classmethod
     def of(cls, cells: pd.Series) -> Sketch:
         """The sketch of consecutive cells."""
-        at, distinct = pd.factorize(cells)
-        given = at[at >= 0]
-        if pd.api.types.is_numeric_dtype(distinct.dtype):
-            # whole numbers are read as floats where some are missing
-            hashes = pd.util.hash_array(np.asarray(distinct, np.float64))
-        else:
-            hashes = pd.util.hash_array(
-                np.array([str(value) for value in distinct], object), categorize=False
-            )
+        at, hashes = _hashed(cells)
+        distinct, given = hashes, at[at >= 0]
         counts = np.bincount(given, minlength=len(distinct))
         starts = np.concatenate([given[:1], given[1:][given[1:] != given[:-1]]])
         runs = np.bincount(starts, minlength=len(distinct))
         first, last = (int(hashes[given[0]]), int(hashes[given[-1]])) if len(given) else (None, None)
         order = np.argsort(hashes)
         return cls(0, hashes[order], counts[order], runs[order], first, last)._thinned()
+
+    @classmethod
+    def of_rows(cls, columns: Sequence[pd.Series]) -> list[Sketch]:
+        """Sketches of what rows have in the first of some columns, in the first two, and so on; without runs."""
+        rows = np.zeros(len(columns[0]), np.uint64)
+        found = []
+        for cells in columns:
+            at, hashes = _hashed(cells)
+            rows = (rows + np.append(hashes, np.uint64(1))[at]) * np.uint64(0x9E3779B97F4A7C15)
+            rows ^= rows >> np.uint64(29)
+            values, counts = np.unique(rows, return_counts=True)
+            found.append(cls(0, values, counts, np.zeros_like(counts), None, None, True)._thinned(JOINT))
+        return found
+
+    @property
+    def alone(self) -> int:
+        """About how many cells have a value that no other has; so many where the level is 0."""
+        return int((self.counts == 1).sum()) << self.level
 
     def then(self, other: Sketch) -> Sketch:
         """This one's cells and those that follow."""
@@ -92,7 +109,8 @@ class Sketch:
             runs[values == np.uint64(self.last)] -= 1  # one run goes across
         first = other.first if self.first is None else self.first
         last = self.last if other.last is None else other.last
-        return Sketch(level, values, counts, runs, first, last)._thinned()
+        most = JOINT if self.joint else None
+        return Sketch(level, values, counts, runs, first, last, self.joint)._thinned(most)
 
     def _at(self, level: int) -> Sketch:
         if level == self.level:
@@ -102,15 +120,24 @@ class Sketch:
             self, level=level, values=self.values[kept], counts=self.counts[kept], runs=self.runs[kept]
         )
 
-    def _thinned(self) -> Sketch:
+    def _thinned(self, most: int | None = None) -> Sketch:
         sketch = self
-        while len(sketch.values) > SKETCH:
+        while len(sketch.values) > (SKETCH if most is None else most):
             sketch = sketch._at(sketch.level + 1)
         return sketch
 
     def told(self, name: str) -> str | None:
         """What the column tells of who is who; None if nothing."""
         return telling(name, self.counts, int(self.runs.sum()) - len(self.counts), 1 << self.level)
+
+
+def _hashed(cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Which different value each cell has, -1 where it is missing, and the values' hashes, uint64."""
+    at, distinct = pd.factorize(cells)
+    if pd.api.types.is_numeric_dtype(distinct.dtype):
+        # whole numbers are read as floats where some are missing
+        return at, pd.util.hash_array(np.asarray(distinct, np.float64))
+    return at, pd.util.hash_array(np.array([str(value) for value in distinct], object), categorize=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,10 +432,22 @@ def codes_at(
     return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in made], axis=1))
 
 
-def sketched(found: Found) -> list[str]:
-    """What is to be said of the other columns before they are published."""
-    told = (sketch.told(name) for name, sketch in found.sketches.items())
-    return [one for one in told if one]
+def sketched(found: Found) -> tuple[list[str], list[str]]:
+    """What is to be said of the other columns before they are published, and the others by their number of values.
+
+    Returns
+    -------
+    said : list of str
+    quiet : list of str
+        Columns of which nothing is said, those with the most values first.
+    """
+    told = {name: sketch.told(name) for name, sketch in found.sketches.items()}
+    values = {
+        name: (len(sketch.values) << sketch.level) + (found.missing[name] > 0)
+        for name, sketch in found.sketches.items()
+    }
+    quiet = sorted((name for name, one in told.items() if not one), key=lambda name: -values[name])
+    return [one for one in told.values() if one], quiet
 
 
 def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) -> str:
