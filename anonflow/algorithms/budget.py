@@ -10,17 +10,17 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.partition import Cuts, boundary_classes, bounded, cut_classes, cuts, ordered
+from anonflow.partition import Cuts, boundary_classes, bounded, cut_classes, ordered
 from anonflow.table.records import Records
 
-__all__ = ["AUTO", "Effort", "Fitted", "check_budget", "fitting_cuts", "fitting_effort", "fitting_size"]
+__all__ = ["AUTO", "Effort", "Fitted", "TimedTable", "check_budget", "fitting_effort", "fitting_size"]
 
 AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget."""
@@ -42,6 +42,9 @@ CAUTION = 0.25
 
 STEEPEST = 4.0
 """Beyond the largest pilot, time is taken to grow with at most this power of the partition's size."""
+
+MOST_EFFORT = 10_000
+"""No more effort than this is chosen: where it takes no time that can be seen, it changes nothing either."""
 
 SHORT = 0.01
 """Seconds below which a pilot is timed again, up to three times; the least of them counts."""
@@ -105,6 +108,8 @@ class Effort:
         Seconds that the table is expected to take with it, pilots included.
     pilots : tuple of (int, int, float)
         Records, the option's value, and seconds on one thread.
+    takes : mapping
+        Values of other options that go with it.
     """
 
     option: str
@@ -112,14 +117,67 @@ class Effort:
     budget: float
     expected: float
     pilots: tuple[tuple[int, int, float], ...]
+    takes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget is expected to be kept; else the effort is 0."""
+        return self.expected <= self.budget
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options as they were chosen."""
+        return {**self.takes, self.option: self.value}
 
     def facts(self) -> dict[str, Any]:
         """The choice as plain data."""
         return {
-            "fits_budget": self.expected <= self.budget,
+            "fits_budget": self.fits,
             "expected_seconds": round(self.expected, 3),
             "pilots": [[size, value, round(seconds, 6)] for size, value, seconds in self.pilots],
         }
+
+
+@dataclass(frozen=True, eq=False)
+class TimedTable:
+    """A table whose partitions are timed: cut as it will be, and read a partition at a time, wherever it lies.
+
+    Attributes
+    ----------
+    sizes : numpy.ndarray, shape (c,), int64
+        Records of each boundary class, in order; one class without boundaries.
+    names : tuple of str
+        The bounded columns.
+    rows : callable
+        Consecutive places in the order -> their records, as the method sees them.
+    """
+
+    sizes: np.ndarray
+    names: tuple[str, ...]
+    rows: Callable[[slice], Records]
+
+    @classmethod
+    def of(cls, records: Records, order: str) -> TimedTable:
+        """A table in memory; for timing, a random order is the table's."""
+        positions = ordered(records, "input" if order == "random" else order, boundaries=True)
+        names = bounded(records)
+        sizes = np.bincount(boundary_classes(records)) if names else np.array([records.n], np.int64)
+        return cls(sizes, names, lambda cut: records.take(positions[cut]))
+
+    @property
+    def n(self) -> int:
+        """Records."""
+        return int(self.sizes.sum())
+
+    def cuts(self, size: int, k: int) -> Cuts:
+        """Its partitions of some size.
+
+        Raises
+        ------
+        InfeasibleError
+            If no partition can be cut within the boundaries.
+        """
+        return cut_classes(self.sizes, self.names, max(size, k), k)
 
 
 def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | None:
@@ -154,7 +212,7 @@ def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | N
 
 def fitting_size(
     method: Algorithm,
-    records: Records,
+    records: Records | TimedTable,
     k: int,
     budget: float,
     workers: int | None,
@@ -163,77 +221,21 @@ def fitting_size(
     loss: str,
     options: Mapping[str, Any],
 ) -> Fitted:
-    """The largest partition size with which a method is expected to keep a budget, on records in memory.
+    """The largest partition size with which a method is expected to keep a budget.
 
     Parameters
     ----------
     method : Algorithm
-    records : Records
+    records : Records or TimedTable
         n records, as the method sees them.
-    k : int
-        At most n.
-    budget : float
-    workers : int, optional
-    order : str
-        What partitions are cut along; for the pilots, a random order is the table's.
-    loss : str
-    options : mapping
-        All as :func:`fitting_cuts` takes them.
-
-    Returns
-    -------
-    Fitted
-
-    Raises
-    ------
-    ParameterError, InfeasibleError
-        As :func:`fitting_cuts`.
-    """
-    positions = ordered(records, "input" if order == "random" else order, boundaries=True)
-    names = bounded(records)
-    sizes = np.bincount(boundary_classes(records)) if names else np.array([records.n], np.int64)
-    return fitting_cuts(
-        method,
-        lambda size: cut_classes(sizes, names, size, k),
-        lambda cut: records.take(positions[cut]),
-        records.n,
-        k,
-        budget,
-        workers,
-        loss=loss,
-        options=options,
-    )
-
-
-def fitting_cuts(
-    method: Algorithm,
-    cuts_of: Callable[[int], Cuts],
-    rows: Callable[[slice], Records],
-    n: int,
-    k: int,
-    budget: float,
-    workers: int | None,
-    *,
-    loss: str,
-    options: Mapping[str, Any],
-) -> Fitted:
-    """The largest partition size with which a method is expected to keep a budget, wherever the table lies.
-
-    Parameters
-    ----------
-    method : Algorithm
-    cuts_of : callable
-        Partition size -> the cuts of the table.
-    rows : callable
-        A partition -> its records, as the method sees them. No others are looked at.
-    n : int
-        Records of the table.
     k : int
         At most n.
     budget : float
         Seconds for all of the table, pilots included. Compiling is not: it happens once on a machine.
     workers : int, optional
         Partitions that are worked on at once; as many as there are processors without it.
+    order : str
+        What partitions are cut along; for the pilots, a random order is the table's.
     loss : str
     options : mapping
         The method's own; a `time_limit` is an eighth of the budget for pilots, if it is longer.
@@ -258,6 +260,8 @@ def fitting_cuts(
     to four times its size, they grow with a little more than the power that the last two show. The largest size
     whose partitions together fit what the pilots have left is chosen. If none fits, the one that takes the least.
     """
+    table = records if isinstance(records, TimedTable) else TimedTable.of(records, order)
+    n = table.n
     workers = workers or os.cpu_count() or 1
     for name, option in method.options.items():
         if option.time_limit:
@@ -267,10 +271,10 @@ def fitting_cuts(
         return method.run(Partition(part, loss, np.random.default_rng(0)), k, **options)
 
     def runs_of(size: int) -> Cuts:
-        return cuts_of(max(size, k))
+        return table.cuts(size, k)
 
     def timed(size: int) -> tuple[int, float]:
-        parts = [rows(cut) for cut in runs_of(size).longest(workers)]
+        parts = [table.rows(cut) for cut in runs_of(size).longest(workers)]
         least = math.inf
         for _ in range(3):
             begin = time.perf_counter()
@@ -281,7 +285,7 @@ def fitting_cuts(
         return parts[0].n, least
 
     first = min(n, max(2 * k, SMALLEST))
-    _all(run, [rows(next(iter(runs_of(first))))])  # compiles
+    _all(run, [table.rows(next(iter(runs_of(first))))])  # compiles
     begin = time.perf_counter()
     pilots = [timed(first)]
     size, grows = first, True
@@ -310,7 +314,7 @@ def fitting_cuts(
 
 def fitting_effort(
     method: Algorithm,
-    records: Records,
+    records: Records | TimedTable,
     k: int,
     budget: float,
     workers: int | None,
@@ -325,7 +329,7 @@ def fitting_effort(
     ----------
     method : Algorithm
         With an option of effort.
-    records : Records
+    records : Records or TimedTable
         n records, as the method sees them.
     k : int
         At most n.
@@ -348,9 +352,11 @@ def fitting_effort(
 
     Notes
     -----
-    Two pilots, on one sixteenth of a partition, 1,024 records at least: without effort, and with an effort of 2. Time
-    is taken to grow in proportion to the records and to the effort, and to be shared by as many threads as there are
-    workers, for a partition of n records n / 2,048 at most.
+    Pilots without effort grow two- or fourfold up to a sixteenth of a partition, 1,024 records at least, while they are
+    expected to take no more than a quarter of the budget in all; the last one is repeated with efforts of 1 and 2. Without
+    effort, the time of a partition grows with the power of its size that the last two pilots show, that of a linear
+    method beyond 1,000 records in proportion to it. What an effort adds grows in proportion to the records, and beyond 1 to itself. All of it is
+    shared by as many threads as there are workers, for a partition of n records n / 2,048 at most.
     """
     option = method.effort
     assert option is not None, "the caller has seen to it"
@@ -358,37 +364,63 @@ def fitting_effort(
         raise ParameterError(
             f"{method.name}: {option} and a budget exclude each other; leave one of the two out"
         )
-    n = records.n
+    table = records if isinstance(records, TimedTable) else TimedTable.of(records, "lexicographic")
+    n = table.n
     whole = min(size or n, n)
     workers = workers or os.cpu_count() or 1
-    begin = time.perf_counter()
-    positions = ordered(records, "lexicographic", boundaries=True)
-    wanted = max(k, min(whole, max(1024, whole // 16)))
-    runs = cuts(records, wanted, k)
-    longest = max(runs, key=lambda run: run.stop - run.start)
-    part = records.take(positions[longest])
+    threads = min(workers, max(-(-n // whole), whole // 2048, 1))
     alone = {"threads": 1} if "threads" in method.options else {}
+    takes = {name: value for name, value in method.effort_takes.items() if name not in options}
 
-    def timed(some: Records, value: int) -> float:
+    def stretch(wanted: int) -> Records:
+        return table.rows(table.cuts(wanted, k).longest(1)[0])
+
+    def timed(part: Records, value: int) -> float:
+        settings = {**options, **alone, **(takes if value else {}), option: value}
         start = time.perf_counter()
-        _all(
-            lambda one: method.run(
-                Partition(one, loss, np.random.default_rng(0)), k, **{**options, **alone, option: value}
-            ),
-            [some],
-        )
+        _all(lambda one: method.run(Partition(one, loss, np.random.default_rng(0)), k, **settings), [part])
         return max(time.perf_counter() - start, 1e-9)
 
+    part = stretch(min(whole, 4 * SMALLEST))
     timed(part.take(np.arange(min(part.n, max(k, 2 * SMALLEST + 1)))), 1)  # compiles
-    begin = max(begin, time.perf_counter())
-    least = timed(part, 0)
-    most = timed(part, 2)
-    spent = time.perf_counter() - begin
-    share = n / part.n / min(workers, max(-(-n // whole), whole // 2048, 1))
-    base, each = least * share, max(most - least, 1e-9) / 2 * share
-    value = max(0, int((MARGIN * (budget - spent) - base) / each))
-    pilots = ((part.n, 0, least), (part.n, 2, most))
-    return Effort(option, value, budget, spent + base + value * each, pilots)
+    begin = time.perf_counter()
+    pilots = [(part.n, 0, timed(part, 0))]
+    least = [(part.n, pilots[0][2])]
+    target = min(whole, max(1024, whole // 16))
+
+    def left() -> float:
+        return budget - (time.perf_counter() - begin)
+
+    while least[-1][0] < target and n / part.n * least[-1][1] / threads < left():
+        room = SHARE * budget - (budget - left())
+        steps = [min(step * least[-1][0], target) for step in (4, 2)]
+        wanted = next((at for at in steps if 2 * _seconds(least, at) <= room), 0)
+        if not wanted:
+            break
+        larger = stretch(wanted)
+        if larger.n <= part.n:
+            break  # boundary classes are no larger
+        part = larger
+        least.append((part.n, timed(part, 0)))
+        pilots.append((part.n, 0, least[-1][1]))
+    power = 1.5
+    if len(least) > 1:
+        power = math.log(max(least[-1][1] / least[-2][1], 1.0)) / math.log(least[-1][0] / least[-2][0])
+    reach = min(whole, 1000) if method.linear else whole
+    growth = max(reach / part.n, 1.0) ** (min(max(power, 1.0), STEEPEST) - 1.0)
+    share = n / part.n / threads
+    base = least[-1][1] * growth * share
+    value, expected = 0, base
+    if base < MARGIN * left():
+        first, second = timed(part, 1), timed(part, 2)
+        pilots += [(part.n, 1, first), (part.n, 2, second)]
+        each = max(second - first, 1e-6 * part.n) * share
+        rest = MARGIN * left() - base - max(first - least[-1][1], 0.0) * share
+        value = min(1 + int(rest / each), MOST_EFFORT) if rest >= 0 else 0
+        if value:
+            expected = base + max(first - least[-1][1], 0.0) * share + (value - 1) * each
+    more = takes if value else {}
+    return Effort(option, value, budget, budget - left() + expected, tuple(pilots), more)
 
 
 def _all(run: Callable[[Records], object], parts: list[Records]) -> None:

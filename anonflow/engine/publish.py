@@ -200,7 +200,7 @@ def write_all(
                 session.seconds,
                 session.scheduler,
                 session.workers,
-                session.fitted,
+                session.choices,
                 session.memory,
             )
         )
