@@ -19,6 +19,7 @@ from anonflow.engine.execution.tasks import match
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
+from anonflow.engine.flows.outline import outline
 from anonflow.engine.owner.folder import check_target
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
@@ -129,6 +130,7 @@ class _Runner:
                 runs=tuple(one.name for one in flow.runs),
                 scheduler=session.scheduler,
                 workers=session.workers or os.cpu_count() or 1,
+                plan=tuple(outline(flow)),
             )
         )
         self._check_targets()

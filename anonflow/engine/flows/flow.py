@@ -220,6 +220,12 @@ class Flow:
         more = self.spec.steps.diversify
         return asked if more is None else (*asked, more.asked)
 
+    def _repr_html_(self) -> str:
+        from anonflow.drawing import grid, view
+        from anonflow.engine.flows.outline import outline
+
+        return view(f"Flow {self.name}", grid(["step", "what it does"], outline(self)))
+
     def draws(self, run: Run) -> bool:
         """Whether an assignment is drawn for a run: only for the one that is published or handed back."""
         wanted = self.spec.steps.draw is not None or self.spec.publish.table is not None

@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.engine.context import Session
 from anonflow.engine.flows.flow import Flow
@@ -86,7 +85,7 @@ def _need(path: Path, text: bool) -> int:
 def _problems(flow: Flow) -> list[str]:
     """All that a table in pieces does not have: what is in no partition, and not in a sum over them."""
     asked = read_criteria(flow.criteria, "covers")
-    methods = [algorithm_named(run.anonymize.algorithm) for run in flow.runs]
+    methods = [run.anonymize.method for run in flow.runs]
     of_diversity = [one for one in asked if one.name in DIVERSITY]
     covers = any(method.guarantee == "k-concealment" for method in methods)
     by_class = any(one.parameters.get("per") == "class" for one in of_diversity)
