@@ -14,7 +14,7 @@ from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
-from anonflow.engine.report.attacks import MOST, attacked, attacked_part, part_of_release
+from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
@@ -102,6 +102,8 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
     Cancelled
         If the run was cancelled.
     """
+    if not is_attacked(session.flow, table.n):
+        return None
 
     def work() -> pd.DataFrame | None:
         made = result.anonymization

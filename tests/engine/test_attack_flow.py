@@ -121,6 +121,10 @@ def test_what_no_sample_can_be_taken_of_has_the_linker_at_least(
         attacks = engine.run(flow, seed=SEED).attacks
         assert attacks is not None
         assert list(attacks["attacker"]) == ["linker"]
+        # no report, and nobody asked: a large table is not attacked for nothing
+        text = flow.read_text(encoding="utf-8").replace(", report: out/report.html", "")
+        flow.write_text(text, encoding="utf-8")
+        assert engine.run(flow, seed=SEED).attacks is None
         assert attacks.loc[0, "success"] == pytest.approx(1 / 3)
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "AttackedPart",
     "attacked",
     "attacked_part",
+    "is_attacked",
     "part_of_release",
     "publishable",
     "sampled",
@@ -96,6 +97,11 @@ def attacked(
         return risk.attack(table, release, risk.usual(context, publishable=True), k=k, seed=own)
     except (DataError, ParameterError):
         return None
+
+
+def is_attacked(flow: Flow, n: int) -> bool:
+    """Whether a release of n records is attacked: a large one for a report, or where the flow says so."""
+    return n <= MOST or bool(flow.spec.steps.attack) or flow.report_path is not None
 
 
 def attacked_part(

@@ -32,7 +32,7 @@ from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import TaskSettings, peak_memory
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.publish import listed_sizes
-from anonflow.engine.report.attacks import MOST, AttackedPart, attacked_part, sampled
+from anonflow.engine.report.attacks import MOST, AttackedPart, attacked_part, is_attacked, sampled
 from anonflow.engine.storage.external_sort import OTHER, POSITION, StoredRows, codes_of
 from anonflow.engine.storage.scan import Found, Sketch, published_kind, sketched
 from anonflow.engine.storage.spill import deal, read_batch, save, write_batches
@@ -895,6 +895,8 @@ def draw(
                 session.warn(sentence)
 
     def attacks() -> pd.DataFrame | None:
+        if not is_attacked(session.flow, context.n):
+            return None
         return session.step(
             "attack",
             lambda: _attacked(session, executor, one, context, totals, result, place, sample),
