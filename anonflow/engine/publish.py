@@ -178,8 +178,8 @@ def write_all(
         session.owner.write_seed(session.seed)
         if release is not None:
             session.owner.write_certificate(release)
-        if isinstance(table, Table) and report.release is not None and not session.replayed:
-            Earlier(session.owner.path.parent).keep(table, report.release)
+        if release is not None and not session.replayed:
+            release.remember()
     if flow.table_path is not None and release is not None:
         flow.table_path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(flow.table_path, release.write_release)

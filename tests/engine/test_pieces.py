@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import random
+import shutil
 import stat
 import subprocess
 import sys
@@ -552,6 +553,26 @@ def test_a_sketch_of_rows_is_a_fair_share(monkeypatch: pytest.MonkeyPatch) -> No
     first, second = scan.Sketch.of_rows([frame["a"][:300], frame["b"][:300]])
     assert first.alone == int((frame["a"][:300].value_counts() == 1).sum())
     assert second.alone == int((frame[:300].value_counts() == 1).sum())
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_people_of_an_earlier_release_are_recognized(tmp_path: Path, form: str) -> None:
+    """By their identifiers, whether either release was made in memory or in pieces; the same one again is the same."""
+    memory, pieces = written(tmp_path, 200, form=form)
+    owner = tmp_path / "shared"
+    for number, flow in enumerate((memory, pieces, pieces, memory)):
+        home = flow.parent / "owner"
+        if home.is_dir() and not home.is_symlink():
+            shutil.rmtree(home)
+        owner.mkdir(exist_ok=True)
+        shutil.copytree(owner, home, dirs_exist_ok=True)
+        report = engine.run(flow, seed=SEED + (number == 2))
+        found = [one for one in report.warnings if "200 of 200 people are in" in one]
+        assert len(found) == (number == 2), number  # the other ones are the first release again
+        if found:
+            assert "by 'name'" in found[0]
+            continue
+        shutil.copytree(home / ".releases", owner / ".releases", dirs_exist_ok=True)
 
 
 def test_cells_that_begin_like_a_formula_are_counted(tmp_path: Path) -> None:

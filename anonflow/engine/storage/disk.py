@@ -45,12 +45,17 @@ from anonflow.engine.storage.release import Buckets, check_made, draw, pairs_of_
 from anonflow.engine.storage.spill import Spill, save
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
+from anonflow.release import Earlier
 from anonflow.release.draw import bucket_count
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.frame import check_columns
+from anonflow.table.row_marks import unit_marks
 from anonflow.utility.measures import MeasureRequest
 
 __all__ = ["OnDisk", "Outline"]
+
+REMEMBERED = 20_000_000
+"""People whose marks the client holds at the end of a run, 8 bytes each; of more, none are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,12 +229,14 @@ class OnDisk:
             raise DataError("the flow names no source")
         check_columns(fields.names, schema)
         columns = tuple(name for name in fields.names if name in schema and schema[name].role != "identifier")
+        # identifiers are read to recognize people in a later release; they are never published
+        self._read = tuple(name for name in fields.names if name in schema)
         self._fields = {name: fields.field(name).type for name in columns}
         if held is not None:
-            self._pieces = pieces.put_aside(held.select(columns), self._rows, self._spill.file("source-"))
+            self._pieces = pieces.put_aside(held.select(self._read), self._rows, self._spill.file("source-"))
         else:
             assert path is not None
-            self._pieces = self._cut_source(path, columns)
+            self._pieces = self._cut_source(path, self._read)
         sensitive = self._diverse_columns(schema, columns)
         looks = executor.all(
             [Call(scan.scan, (piece, schema, columns, sensitive), "scan") for piece in self._pieces],
@@ -472,7 +479,38 @@ class OnDisk:
         """Draw and verify batch by batch, deal the rows to buckets, and shuffle these."""
         (one,) = (one for one in plan.runs if one.run.number == result.number)
         hidden = sorted(self._hidden[result.number])
-        return draw(
+        findings, buckets = draw(
             self._session, executor, one, totals, result, self.outline,
             self._results(one.run), hidden, self._fields, self._found,
         )  # fmt: skip
+        session = self._session
+        if session.owner is not None and not session.replayed and all(each.holds for each in findings):
+            buckets = self._remembered(Earlier(session.owner.path.parent), buckets)
+        return findings, buckets
+
+    def _remembered(self, earlier: Earlier, buckets: Buckets) -> Buckets:
+        """The release, which will be remembered when it is published; warn if people were in an earlier one."""
+        table = self.outline
+        if table.n > REMEMBERED:
+            self._session.warn(
+                f"whom this release is about is not remembered: it has more than {REMEMBERED:,} people; see to it "
+                "yourself that they are in no other one"
+            )
+            return buckets
+        key = earlier.key()
+        held = self._flow.table
+        if held is not None:
+            by, marks = held.unit_columns, unit_marks(held.units, held.unit_columns, key)
+        else:
+            by = tuple(name for name in self._read if table.schema[name].role == "identifier") or tuple(
+                name for name in table.columns if table.schema[name].role == "quasi-identifier"
+            )
+            calls = [
+                Call(scan.marks_of, (piece, table.schema, self._read, by, key), "look")
+                for piece in self._pieces
+            ]
+            marks = np.concatenate(self._executor.all(calls, self._session.fingerprint))
+        overlap = earlier.overlap_of_marks(marks, by, buckets.content)
+        if overlap:
+            self._session.warn(overlap.sentence())
+        return replace(buckets, keep=lambda: earlier.keep_marks(marks, buckets.content))

@@ -38,7 +38,7 @@ from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
 from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named
-from anonflow.release import Release, write_release
+from anonflow.release import Earlier, Release, write_release
 from anonflow.table import Domain, Records, Table
 from anonflow.utility.measures import MeasureRequest
 
@@ -324,6 +324,11 @@ class HeldRelease:
     def attack(self) -> pd.DataFrame | None:
         """How often attackers win against it."""
         return publish.attack(self.session, self.table, self.release, self.result)
+
+    def remember(self) -> None:
+        """Keep in the owner's folder whom the release is about."""
+        assert self.session.owner is not None
+        Earlier(self.session.owner.path.parent).keep(self.table, self.release)
 
     def write_release(self, path: Path) -> None:
         """Write the published table."""

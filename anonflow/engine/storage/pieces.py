@@ -229,7 +229,7 @@ def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = Non
         If the file cannot be read.
     """
     if piece.groups is None:
-        return pa.Table.from_batches([read_batch(piece.path)])
+        return pa.Table.from_batches([read_batch(piece.path)]).select(list(columns))
     try:
         with pq.ParquetFile(opener(Path(piece.path)) if opener else piece.path) as file:
             table = file.read_row_groups(list(piece.groups), columns=list(columns))

@@ -48,7 +48,7 @@ from anonflow.release.randomness import seed_of_table
 from anonflow.release.tables import write_parts
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.domain import WHOLE
-from anonflow.table.row_marks import KEY_LENGTH, joint_codes
+from anonflow.table.row_marks import KEY_LENGTH, Content, joint_codes
 from anonflow.table.spreadsheets import formula_cells, formula_sentence
 
 if TYPE_CHECKING:
@@ -620,6 +620,8 @@ class Bucket:
     memory : int
     formulas : int
         Cells that begin like a formula.
+    content : Content
+        Of its rows in their order.
     """
 
     rows: int
@@ -627,6 +629,7 @@ class Bucket:
     originals: int
     memory: int
     formulas: int = 0
+    content: Content = field(default_factory=lambda: Content(0, 0))
 
 
 def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int) -> Bucket:
@@ -694,7 +697,12 @@ def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int)
         raise VerificationError("suppressed rows are not * throughout; nothing was published")
     save(f"{context.spill}claims-{bucket}.npz", **kept)
     return Bucket(
-        len(order), lists, originals, peak_memory(), formula_cells(frame) - formula_cells(frame[:0])
+        len(order),
+        lists,
+        originals,
+        peak_memory(),
+        formula_cells(frame) - formula_cells(frame[:0]),
+        Content.of(frame, list(context.columns)),
     )
 
 
@@ -713,6 +721,8 @@ class Buckets:
         Batches with suppressed records.
     attacks : callable
         Tries the attackers of the flow.
+    keep : callable
+        Keeps in the owner's folder whom the release is about.
     """
 
     context: ReleaseContext
@@ -721,6 +731,7 @@ class Buckets:
     batches: int
     hidden: Sequence[int]
     attacks: Callable[[], pd.DataFrame | None]
+    keep: Callable[[], None] = lambda: None
 
     @property
     def release(self) -> None:
@@ -729,6 +740,18 @@ class Buckets:
     def attack(self) -> pd.DataFrame | None:
         """How often attackers win against a sample of its people."""
         return self.attacks()
+
+    def remember(self) -> None:
+        """Keep in the owner's folder whom the release is about."""
+        self.keep()
+
+    @property
+    def content(self) -> Content:
+        """Of its rows in their order."""
+        whole = self.buckets[0].content
+        for bucket in self.buckets[1:]:
+            whole = whole.then(bucket.content)
+        return whole
 
     @property
     def _claims(self) -> list[str]:

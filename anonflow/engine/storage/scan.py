@@ -18,7 +18,7 @@ from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
-from anonflow.table.row_marks import Content, cell_text
+from anonflow.table.row_marks import Content, cell_text, unit_marks
 
 __all__ = [
     "Coder",
@@ -27,6 +27,7 @@ __all__ = [
     "ValueCounts",
     "coders",
     "codes_at",
+    "marks_of",
     "published_kind",
     "scan",
     "sketched",
@@ -430,6 +431,38 @@ def codes_at(
     frame = read_piece(piece, needed, fingerprint.open).to_pandas()
     rows = frame.iloc[np.flatnonzero(kept_rows(frame, schema))[at]]
     return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in made], axis=1))
+
+
+def marks_of(
+    fingerprint: Fingerprint,
+    piece: Piece,
+    schema: Schema,
+    columns: Sequence[str],
+    by: Sequence[str],
+    key: str,
+) -> np.ndarray:
+    """The marks of a piece's people, as the owner's folder keeps them: shape (m,), uint64.
+
+    Parameters
+    ----------
+    fingerprint : Fingerprint
+        Of the source.
+    piece : Piece
+    schema : Schema
+    columns : sequence of str
+        All that the source has of the schema.
+    by : sequence of str
+        What people are recognized by.
+    key : str
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or has changed.
+    """
+    needed = [name for name in columns if schema[name].missing == "drop" or name in by]
+    frame = read_piece(piece, needed, fingerprint.open).to_pandas()
+    return unit_marks(frame[kept_rows(frame, schema)], by, key)
 
 
 def sketched(found: Found) -> tuple[list[str], list[str]]:

@@ -37,6 +37,15 @@ class DrawnRelease(Protocol):
     def attack(self) -> pd.DataFrame | None:
         """How often attackers win against it; None where nobody was asked to attack."""
 
+    def remember(self) -> None:
+        """Keep in the owner's folder whom the release is about.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If the folder cannot be read or written to.
+        """
+
     def write_release(self, path: Path) -> None:
         """Write the published table.
 
