@@ -19,11 +19,12 @@ import pyarrow as pa
 import pytest
 
 from anonflow import engine, utility
+from anonflow.algorithms.diversity import diversify
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
-from anonflow.engine.storage import external_sort, release, scan
+from anonflow.engine.storage import diversified, external_sort, release, scan
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, VerificationError
 from anonflow.release import Certificate, draw, read_release
@@ -233,21 +234,43 @@ def test_diversify(tmp_path: Path, algorithm: str, diversify: str) -> None:
     [
         ("{criterion: p-sensitivity, p: 2, risk: 0}", 20),
         ("{criterion: p-sensitivity, p: 2, risk: 0.3, way: blind}", 130),
-        ("{criterion: p-sensitivity, p: 4}", 20),
+        ("{criterion: l-diversity, l: 2}", 20),
     ],
 )  # fmt: skip
 def test_diversify_where_it_is_hard(tmp_path: Path, settings: str, size: int) -> None:
     """No risk; the blind way; partitions that have too little, whose suppressed records need others' company."""
     steps = f"  - diversify: {settings}\n  - draw: {{}}\n  - verify: [covers]\n"
     frame = people(260)
-    if "p: 4" in settings:
+    if "l: 2" in settings:
         frame["income"] = [f"i{(i // 7) % 9}" if i % 3 else "i0" for i in range(260)]
         frame["age"] = [20 + i // 40 for i in range(260)]
     flows = written(
         tmp_path, frame=frame, anonymize="{algorithm: greedy, k: 3}", steps=steps, publish=PARQUET,
         partition=f"{{size: {size}}}",
     )  # fmt: skip
+    report = compared(*flows, exact=False)
+    assert report.results[0].suppressed == (53 if "l: 2" in settings else 0)
+
+
+def test_diversify_goes_three_rounds_where_draws_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Generators go on where the round before left them: the last round is that of a run in memory."""
+    for module in (diversify, diversified):
+        monkeypatch.setattr(module, "refusal_at_most", lambda failed, draws: 0.5)
+    rounds = []
+    real = diversified.diverse_batch
+
+    @functools.wraps(real)
+    def noted(*given: Any) -> Any:
+        rounds.append(given[-1])
+        return real(*given)
+
+    monkeypatch.setattr(diversified, "diverse_batch", noted)
+    steps = "  - diversify: {criterion: p-sensitivity, p: 2, risk: 0.3}\n  - draw: {}\n  - verify: [covers]\n"
+    flows = written(tmp_path, 200, anonymize="{algorithm: greedy, k: 6}", steps=steps, publish=PARQUET)
     compared(*flows, exact=False)
+    assert set(rounds) == {None, False, True}
 
 
 @pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
