@@ -542,7 +542,8 @@ class _DrawnBatch:
             _, member = np.unique(made.classes[at], return_inverse=True)
             certificate = self._certificate(member, np.bincount(member), np.argsort(member, kind="stable"))
         frame = shown.iloc[at].reset_index(drop=True)
-        release = Release(frame, certificate)
+        # who drew it knows: what the order of a batch looks like is not asked
+        release = Release(frame, certificate, at)
         return verify(
             table, release, list(context.asked), context.k, certificate, overall=context.overall
         ).findings
@@ -1148,7 +1149,7 @@ def _with_hidden(
     context: ReleaseContext, batches: Sequence[BatchDrawn], tallies: tuple[Tally, ...]
 ) -> tuple[Tally, ...]:
     """The same with what is to be said of the suppressed records, which are one class wherever they lie."""
-    if not context.suppressed or not tallies:
+    if not context.suppressed:
         return tallies
     shown: dict[str, dict[str, int]] = {name: {} for name in context.overall}
     for done in batches:
@@ -1167,7 +1168,10 @@ def _with_hidden(
                 for name in (sensitive if given is None else [str(given)])
             ]
         else:
-            findings.append(_of_suppressed(context, one) if one.name == "pattern" else None)
+            alone = one.name == "pattern" or not tallies
+            findings.append(_of_suppressed(context, one) if alone else None)
+    if not tallies:  # nobody else is there
+        return tuple(Tally(own, 1, int(own.holds is True), own.failed) for own in findings if own is not None)
     return tuple(
         tally if own is None else tally.then(Tally(own, 1, int(own.holds is True), own.failed))
         for tally, own in zip(tallies, findings, strict=True)
