@@ -135,8 +135,8 @@ class Sketch:
 def _hashed(cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Which different value each cell has, -1 where it is missing, and the values' hashes, uint64."""
     at, distinct = pd.factorize(cells)
-    if pd.api.types.is_numeric_dtype(distinct.dtype):
-        # whole numbers are read as floats where some are missing
+    if pd.api.types.is_numeric_dtype(distinct.dtype) and not pd.api.types.is_bool_dtype(distinct.dtype):
+        # where some are missing, whole numbers are read as floats, and truth values as objects
         return at, pd.util.hash_array(np.asarray(distinct, np.float64))
     return at, pd.util.hash_array(np.array([str(value) for value in distinct], object), categorize=False)
 
