@@ -64,7 +64,9 @@ class Partitions:
         known = (*utility.measures_by_record(), *utility.measures_by_class())
         sample = storage.sample()
         ready = {
-            k: utility.asked(sample, [name for name in names if name in known], k)
+            k: utility.asked(
+                sample, [name for name in names if name in known], k, n=table.n, take=storage.take
+            )
             for k in dict.fromkeys(one.run.anonymize.k for one in plan.runs)
         }
         self.totals = {one.run.number: Totals(one.run, ready[one.run.anonymize.k]) for one in plan.runs}
@@ -205,10 +207,17 @@ class Partitions:
         if number in self._without:
             self._tell(infeasible(one.run, self._without[number][1], self._plan.n))
             return
+        if at_once and self._storage.needs_workers(one):
+            return
+        try:
+            self.totals[number] = self._storage.diversified(
+                self._executor, one, self.totals[number], self._shared
+            )
+        except InfeasibleError as error:
+            self._tell(infeasible(one.run, error.message, self._plan.n))
+            return
         totals = self.totals[number]
         calls = self._storage.class_calls(one, self._by_class, totals.ready)
-        if len(calls) > 1 and at_once:
-            return
         if len(calls) == 1:
             sums = [calls[0].done(totals.ready)]  # here and now, where no worker must be waited for
         else:

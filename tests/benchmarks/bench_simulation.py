@@ -91,6 +91,15 @@ class Simulated(OnDisk):
     def arrived(self, one: Any, batch: Batch, done: BatchDone | BatchFailed) -> None:
         self.batches += 1
 
+    def take(self, positions: np.ndarray) -> Records:
+        return self.table.records.take(positions % self.table.n)
+
+    def needs_workers(self, one: Any) -> bool:
+        return False
+
+    def diversified(self, executor: Any, one: Any, totals: Any, shared: Any) -> Any:
+        return totals
+
     def class_calls(self, one: Any, names: Sequence[str], ready: Any) -> list[Call]:
         return [Call(utility.class_sums, ({name: [self.last.classes[name][0]] for name in names},))]
 

@@ -53,13 +53,14 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowStarted(Event):
-    """A flow begins: its name, the names of its runs, and what it runs on."""
+    """A flow begins: its name, the names of its runs, what it runs on, and the steps that it will take."""
 
     kind: ClassVar[str] = "flow-started"
     flow: str
     runs: tuple[str, ...]
     scheduler: str
     workers: int
+    plan: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
