@@ -7,20 +7,38 @@ their sizes are the paper's; where a method takes the whole table, tables are sm
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 import anonflow as af
+from anonflow.algorithms.freeform.nh import halves
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.generalization import Generalization
+from anonflow.kernels.costs import increase_row_jit, load, widen_jit
+from anonflow.kernels.state import copy_state
+from anonflow.partition import cut, lexicographic_order
+from anonflow.release.draw import decompose
 from tests.benchmarks.bench_optimal import losses, sample
 from tests.benchmarks.measuring import data_folder
+from tests.cases.freeform import part_of, total
 from tests.cases.tables import adult
 from tests.papers.figures import Claim, Figure, Key, Numbers, Run, below, ends, listed, made, rises, spread
 
 OURS = ("greedy", "sort-greedy", "hungarian")
 OTHERS = ("nh", "k-concealment")
+ON_TREES = "k-concealment on trees"
+CONCEALING: dict[str, dict[str, Any]] = {
+    "k-concealment, randomized": {"randomized": True, "near": "pairs"},
+    ON_TREES: {"randomized": False},
+    f"{ON_TREES}, randomized": {"randomized": True, "near": "pairs"},
+}
+"""Beside the deterministic one on sets and ranges: Tassa 2012's randomized one, and both with a hierarchy for every QI."""
+TIES = ("lowest", "highest", "nearest", "next", "last", "random")
+"""Which of equally cheap records greedy takes, by position along the lexicographic order; anonflow's is the lowest."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "greedy": {"visit": "lexicographic"},
     "sort-greedy": {"edges": "weight"},
@@ -35,10 +53,14 @@ SAMPLES, TIMED, LIMIT, SMALL_LIMIT = 100, 20, 30.0, 120.0
 
 The small run allows more seconds than it needs: its numbers must not depend on how busy the machine is.
 """
-BY_K = 1_000, (10, 25, 50, 100)
-"""Figure 8: records, of the paper's two tables the smaller one, and k."""
-MOST = {"sort-greedy": 60_000, "hungarian": 60_000, "k-concealment": 240_000}
+BY_K = {1_000: (10, 25, 50, 100), 10_000: (10, 25, 50, 100)}
+"""Figure 8: k for each number of records."""
+BY_D = {1_000: ((2, 4, 6, 8), (30, 50)), 10_000: ((2, 8), (30, 50))}
+"""Figure 9: numbers of QIs, and k, for each number of records."""
+MOST = {"sort-greedy": 60_000, "hungarian": 60_000, "k-concealment": 800_000}
 """Figure 10: n k at most, for the methods that take longest."""
+MOST_WHOLE = {"sort-greedy": 300_000, "hungarian": 300_000, "min-cost-flow": 100_000}
+"""Figures 8 and 9: the same; people only where n k is above that of Figure 10."""
 CENSUS, ADULT = "census-like", "Adult"
 GREATEST = "greatest gain on NH and k-concealment"
 ACROSS = {
@@ -73,6 +95,105 @@ def one(
     yield Figure(key._replace(quantity="seconds"), seconds, table.n)
 
 
+def solved(
+    place: str, case: str, at: float, table: af.Table, k: int, methods: tuple[str, ...]
+) -> Iterator[Figure]:
+    """GCP and seconds of some methods, of k-concealment its other forms, too, where the table is small."""
+    for method in methods:
+        work = table.n * k
+        if work > MOST_WHOLE.get(method, math.inf):
+            continue
+        if work > MOST.get(method, math.inf) and not case.startswith(CENSUS):
+            continue
+        yield from one(Key(place, case, at, method, ""), table, method, k)
+    if "k-concealment" in methods and table.n <= 1_000:
+        trees = on_trees(table)
+        for method, options in CONCEALING.items():
+            people = trees if ON_TREES in method else table
+            anon, seconds = made(people, "k-concealment", k, workers=1, **options)
+            yield Figure(Key(place, case, at, method, "GCP"), anon.loss("gcp"), table.n)
+            yield Figure(Key(place, case, at, method, "seconds"), seconds, table.n)
+
+
+def on_trees(table: af.Table) -> af.Table:
+    """The table with a hierarchy for every QI: neighbouring values by threes, those by threes, up to the root.
+
+    Tassa 2012 generalizes to nodes of such trees; those of its competitors' runs are printed nowhere.
+    """
+    frame, schema = table.frame.copy(), dict(table.schema.items())
+    for name, column in table.schema.items():
+        if column.role != "quasi-identifier":
+            continue
+        leaves = list(map(str, sorted(frame[name].unique().tolist())))
+        frame[name] = frame[name].astype(str)
+        tree: Any = leaves
+        level = 0
+        while len(tree) > 3:
+            level += 1
+            parts = [tree[start : start + 3] for start in range(0, len(tree), 3)]
+            tree = [(f"level {level}, node {number}", part) for number, part in enumerate(parts)]
+        schema[name] = af.Schema(
+            {
+                name: {
+                    "role": "quasi-identifier",
+                    "kind": "hierarchy",
+                    "hierarchy": {"nested": {"*": _nested(tree)}},
+                }
+            }
+        )[name]
+    return af.Table(frame, af.Schema(schema))
+
+
+def _nested(part: list[Any]) -> Any:
+    """Nodes and what is below them, as a nested hierarchy."""
+    return part if isinstance(part[0], str) else {name: _nested(below) for name, below in part}
+
+
+def least_seconds(work: Callable[[], Any]) -> float:
+    """Seconds of processor time of a function, the least of three runs."""
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    return min(taken)
+
+
+def ratio(case: str, table: af.Table, k: int) -> Iterator[Figure]:
+    """Figure 6d to f: seconds of partitioning and of one partition with its k assignments, by those of NH.
+
+    Every method but NH works on all its partitions at a time, each on a machine; NH has as many machines as greedy,
+    so that each takes as many records as a partition of greedy has. Of the middle partition; processor time, the
+    least of three runs.
+    """
+    order = lexicographic_order(table.records)
+
+    def once(method: str, size: int) -> float:
+        size = min(size, table.n)
+        start = (table.n - size) // 2
+        part = part_of(table.take(order[start : start + size]), "ncp")
+
+        def work() -> None:
+            outcome = algorithm_named(method).run(part, k, **OPTIONS.get(method, {}))
+            decompose(outcome.matches)
+
+        work()
+        return least_seconds(work)
+
+    taken = {}
+    for method, size in PARTITIONS.items():
+        partitioned = least_seconds(
+            lambda: (
+                lexicographic_order(table.records),
+                halves(table.n, k) if size is None else cut(table.n, size, k),
+            )
+        )
+        taken[method] = partitioned + once(method, size or PARTITIONS["greedy"] or table.n)
+    for method, seconds in taken.items():
+        key = Key("Figure 6", case, table.n, method, "of NH's time")
+        yield Figure(key, seconds / taken["nh"], table.n)
+
+
 def table_2(run: Run) -> Iterator[Figure]:
     """Cardinalities of the generated people."""
     if run.built_in:
@@ -94,6 +215,8 @@ def figure_6(run: Run) -> Iterator[Figure]:
                 for method, size in PARTITIONS.items():
                     key = Key("Figure 6", f"{name}, k = {k}", table.n, method, "")
                     yield from one(key, table, method, k, size)
+                if run.full:
+                    yield from ratio(f"{name}, k = {k}", table, k)
 
 
 def figure_7a(run: Run) -> Iterator[Figure]:
@@ -128,42 +251,104 @@ def figure_7b(run: Run) -> Iterator[Figure]:
 
 def figure_8(run: Run) -> Iterator[Figure]:
     """GCP by k, whole tables."""
-    n, ks = BY_K if run.full else (300, (10, 50))
-    for name, table in tables(run, n):
-        for k in ks:
-            for method in (*OURS, *OTHERS, "min-cost-flow"):
-                key = Key("Figure 8", f"{name}, {n:,} records", k, method, "")
-                yield from one(key, table, method, k)
+    for n, ks in (BY_K if run.full else {300: (10, 50)}).items():
+        for name, table in tables(run, n):
+            for k in ks:
+                yield from solved(
+                    "Figure 8", f"{name}, {n:,} records", k, table, k, (*OURS, *OTHERS, "min-cost-flow")
+                )
 
 
 def figure_9(run: Run) -> Iterator[Figure]:
-    """GCP by the number of QIs, and its slope from d = 2 on."""
-    n, ds, ks = (1_000, (2, 4, 6, 8), (30, 50)) if run.full else (200, (2, 5, 8), (30,))
-    for name, table in tables(run, n):
-        names = [label for label, column in table.schema.items() if column.role == "quasi-identifier"]
-        for k in ks:
-            first: dict[str, float] = {}
-            for d in ds:
-                schema = af.Schema({column: table.schema[column] for column in names[:d]})
-                part = af.Table(table.frame[names[:d]], schema)
-                for method in (*OURS, *OTHERS):
-                    for figure in one(Key("Figure 9", f"{name}, k = {k}", d, method, ""), part, method, k):
+    """GCP by the number of QIs, and its slope from d = 2 on; at d = 2 greedy with its rows in other orders, too."""
+    for n, (ds, ks) in (BY_D if run.full else {200: ((2, 5, 8), (30,))}).items():
+        for name, table in tables(run, n):
+            names = [label for label, column in table.schema.items() if column.role == "quasi-identifier"]
+            for k in ks:
+                case = f"{name}, k = {k}" + (f", {n:,} records" if run.full else "")
+                first: dict[str, float] = {}
+                for d in ds:
+                    schema = af.Schema({column: table.schema[column] for column in names[:d]})
+                    part = af.Table(table.frame[names[:d]], schema)
+                    for figure in solved("Figure 9", case, d, part, k, (*OURS, *OTHERS)):
                         yield figure
                         if figure.key.quantity != "GCP":
                             continue
-                        first.setdefault(method, figure.value)
+                        first.setdefault(figure.key.method, figure.value)
                         if d > 2:
-                            slope = (figure.value - first[method]) / (d - 2)
+                            slope = (figure.value - first[figure.key.method]) / (d - 2)
                             yield Figure(figure.key._replace(quantity="slope"), slope, part.n)
+                    if d == 2:
+                        yield from tied(case, part, k) if n <= 1_000 else ()
+
+
+def tied(case: str, table: af.Table, k: int) -> Iterator[Figure]:
+    """Greedy at d = 2 with other rules for ties, which the paper leaves open."""
+    for rule in TIES:
+        matches = greedy_by_rule(table, k, rule)
+        loss = total(table, matches, "ncp") / table.n
+        yield Figure(Key("Figure 9", case, 2, f"greedy, ties to the {rule}", "GCP"), loss, table.n)
+
+
+def greedy_by_rule(table: af.Table, k: int, rule: str) -> np.ndarray:
+    """The matches of Algorithm 1, of equally cheap records the one that a rule says.
+
+    Positions p of records along the lexicographic order, i's own is at: ``lowest`` p, ``highest`` p, ``nearest`` |p - at|,
+    ``next`` the least (p - at) mod n, ``last`` the least (at - p) mod n, ``random``.
+    """
+    part = part_of(table, "ncp")
+    n, plan = table.n, part.plan
+    own = Generalization.of(part.records)
+    origin = load(plan, own.lo, own.hi, own.bits)
+    joined = copy_state(origin)
+    order = lexicographic_order(part.records)
+    place = np.argsort(order)
+    rng = np.random.default_rng(2015)
+    used = np.eye(n, dtype=bool)
+    matches = np.empty((n, k), np.int32)
+    matches[:, 0] = np.arange(n)
+    costs = np.empty((n, n))
+    for d in range(1, k):
+        for i in range(n):
+            increase_row_jit(plan, origin, i, joined, 0, n, costs[i])
+        free, taken = np.ones(n, bool), np.full(n, -1)
+        for i in order:
+            rank = {
+                "lowest": place,
+                "highest": -place,
+                "nearest": abs(place - place[i]),
+                "next": (place - place[i]) % n,
+                "last": (place[i] - place) % n,
+                "random": rng.permutation(n),
+            }[rule]
+            open_to = free & ~used[i]
+            holder = -1
+            if not open_to.any():
+                # Lemma 5.1: the nearest predecessor that finds another one hands its own over
+                before = order[: place[i]][::-1]
+                holder = next(y for y in before if not used[i, taken[y]] and (free & ~used[y]).any())
+                taken[i] = taken[holder]
+                open_to = free & ~used[holder]
+            of = i if holder < 0 else holder
+            at = np.flatnonzero(open_to)
+            row = costs[of, at]
+            least = at[row == row.min()]
+            taken[of] = least[np.argmin(rank[least])]
+            free[taken[of]] = False
+        matches[taken, d] = np.arange(n)
+        used[np.arange(n), taken] = True
+        for i in range(n):
+            widen_jit(plan, joined, taken[i], origin, i)
+    return matches
 
 
 def figure_10(run: Run) -> Iterator[Figure]:
     """GCP by the number of records, whole tables; the quadratic and cubic methods on the smaller ones."""
-    sizes = {15: (1_000, 2_000, 4_000, 8_000), 50: (1_000, 2_000, 4_000)}
+    sizes = dict.fromkeys((15, 50), (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000))
     for k, ns in sizes.items() if run.full else ((15, (100, 300)),):
         for n in ns:
             for name, table in tables(run, n):
-                if name == ADULT and n > 4_000:
+                if name == ADULT and n > 8_000:
                     continue
                 for method in (*OURS, *OTHERS):
                     if n * k > MOST.get(method, math.inf):
@@ -191,10 +376,12 @@ def gain_of_figure_8(run: Run) -> Iterator[Figure]:
         curves = {method: found.curve("Figure 8", case, method) for method in (*OURS, *OTHERS)}
         for k in curves["nh"]:
             worse = max(curves[method][k] for method in OTHERS)
-            gains.append(100 * (1 - min(curves[method][k] for method in OURS) / worse))
+            best = min(curves[method][k] for method in OURS if k in curves[method])
+            gains.append(100 * (1 - best / worse))
+            records = max(figure.records for figure in found)
     yield from found
     if gains:
-        yield Figure(Key("Figure 8", GREATEST, 0, "best of ours", "%"), max(gains), BY_K[0])
+        yield Figure(Key("Figure 8", GREATEST, 0, "best of ours", "%"), max(gains), records)
 
 
 PARTS["Figure 8"] = gain_of_figure_8
