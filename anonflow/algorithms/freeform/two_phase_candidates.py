@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
 from anonflow.algorithms.method import Partition
 from anonflow.generalization import Generalization
 from anonflow.kernels.assignment import take_assignment, take_assignment_jit
@@ -145,7 +146,12 @@ def sparse_assignment(left: np.ndarray, right: np.ndarray, cost: np.ndarray, n: 
 
 
 def sparse_matches(
-    part: Partition, k: int, count: int, pool: ThreadPoolExecutor, compiled: bool = True
+    part: Partition,
+    k: int,
+    count: int,
+    pool: ThreadPoolExecutor,
+    compiled: bool = True,
+    pairs: str = "all",
 ) -> tuple[np.ndarray, int]:
     """A k-regular graph out of k - 1 assignments of least cost among candidate edges.
 
@@ -158,6 +164,8 @@ def sparse_matches(
         Candidates of each original that are not used yet, at least 1.
     pool : concurrent.futures.ThreadPoolExecutor
     compiled : bool, optional
+    pairs : {"all", "sorted"}, optional
+        Where candidates are sought; ``sorted`` for losses that :func:`costs_of_difference` knows.
 
     Returns
     -------
@@ -167,12 +175,14 @@ def sparse_matches(
 
     Notes
     -----
-    Murakami 2018, Steps 0 to 5 of the greedy algorithm. Where the paper chooses the candidates once, ours are sought
-    again for each assignment, from the generalized records as they have grown, and the next 2k - 1 records
+    Murakami 2018, Steps 0 to 5 of the greedy algorithm. The paper chooses the candidates once, by the distances of the
+    originals; so does ``sorted`` (:func:`~anonflow.algorithms.freeform.near_pairs.sorted_pairs`). With ``all`` they are sought
+    again for each assignment, from the generalized records as they have grown. The next 2k - 1 records
     join them: hand in the records in lexicographic order. Candidates that hold no
     assignment are doubled: in the end they are all edges not used so far, a regular graph, which has one.
 
-    O(k P^2 q) and k sparse assignments of P (count + 2k) edges; O(P (q + k (k + count))) memory unless widened.
+    O(k P^2 q), or the time of sorted pairs, and k sparse assignments of P (count + 2k) edges;
+    O(P (q + k (k + count))) memory unless widened.
     """
     n = part.n
     plan = part.plan
@@ -183,10 +193,16 @@ def sparse_matches(
     matches = np.empty((n, k), np.int32)
     given[:, 0] = matches[:, 0] = np.arange(n)
     widened = 0
+    costs = costs_of_difference(part.records, plan) if pairs == "sorted" else None
+    near = np.empty((n, 0), np.int32)
     for d in range(1, k):
         wide = min(count + d, n)
         while True:
-            near = near_records(plan, origin, joined, wide, pool, compiled)
+            if costs is None:
+                near = near_records(plan, origin, joined, wide, pool, compiled)
+            elif near.shape[1] < wide:
+                wide = min(max(wide, count + k), n)
+                near = sorted_pairs(part.records, plan, origin, costs, wide, pool, compiled)
             free = (near[:, :, None] != given[:, None, :d]).all(axis=2)
             # Edges to the next along the order, too: most records are somebody's candidate then.
             ring = (np.arange(n)[:, None] + np.arange(1, min(2 * k, n))) % n

@@ -183,7 +183,9 @@ def cuts_of(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
     k = check_k(run.anonymize.k, n)
     size = run.anonymize.method.partition_size(run.partition.cut, k, run.anonymize.options)
     if run.anonymize.boundaries:
-        return partitions.cut_classes(classes.sizes, classes.names, size, k)
+        cuts = partitions.cut_classes(classes.sizes, classes.names, size, k)
+        run.anonymize.method.check_complete(run.anonymize.options, n - int(cuts.counts.sum()))
+        return cuts
     return partitions.cut_classes(np.array([n], np.int64), (), size, k)
 
 
