@@ -41,5 +41,6 @@ K_ANONYMITY = Criterion(
     sentence="Every published row reads the same on the quasi-identifiers as at least k - 1 others.",
     promise="Every published row has the same quasi-identifiers as at least k - 1 others.",
     covers_k=True,
+    needs="rows",
     also={"k-anonymous": {}},
 )

@@ -119,7 +119,7 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     for each in columns:
         shown = spread(evidence, str(each), parameters.get("per"))
         good, detail = judged(shown, name, parameters)
-        failing = np.zeros(evidence.n, bool)
+        failing = np.zeros(len(shown.members), bool)
         member = shown.members >= 0
         failing[member] = ~good[shown.members[member]]
         asked = {**parameters, "column": str(each)}
@@ -163,6 +163,10 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     merely cover, so values are counted on the lists wherever they are known.
     """
     per = per or _usual(evidence)
+    if per == "matches" and (evidence.alone or evidence.deleted):
+        raise ParameterError(
+            "per=matches needs the original table, with a row for every record; of these rows only classes can be judged"
+        )
     drawn = evidence.frame is not None
     fixed = None
     if not drawn and evidence.listing is not None:
@@ -222,6 +226,8 @@ _NO_RERUN = "holds only against attackers who cannot rerun the method"
 
 def _usual(evidence: Evidence) -> str:
     """Whether classes or matches belong together, where nobody says."""
+    if evidence.alone or evidence.deleted:
+        return "class"
     if evidence.guarantee is not None:
         # equal rows of a heterogeneous release may be many by chance: they are no classes that a draw stays in
         return "class" if "k-anonymity" in evidence.guarantee else "matches"
@@ -466,6 +472,7 @@ P_SENSITIVITY = Criterion(
     check=p_sensitivity,
     sentence="The rows that may be a person's show at least p different values.",
     adds_up=False,
+    needs="rows",
     also={"distinct-l-diversity": {"l": "p"}},
 )
 
@@ -474,6 +481,7 @@ L_DIVERSITY = Criterion(
     check=l_diversity,
     sentence="No value is on more than one in l of the rows that may be a person's.",
     adds_up=False,
+    needs="rows",
     also={"frequency-l-diversity": {}},
 )
 
@@ -482,6 +490,7 @@ ENTROPY_L_DIVERSITY = Criterion(
     check=entropy_l_diversity,
     sentence="The values on these rows are as mixed as l equally frequent ones.",
     adds_up=False,
+    needs="rows",
 )
 
 RECURSIVE_L_DIVERSITY = Criterion(
@@ -489,6 +498,7 @@ RECURSIVE_L_DIVERSITY = Criterion(
     check=recursive_l_diversity,
     sentence="The most frequent value is rarer than c times the l-th and rarer ones together.",
     adds_up=False,
+    needs="rows",
 )
 
 T_CLOSENESS = Criterion(
@@ -496,4 +506,5 @@ T_CLOSENESS = Criterion(
     check=t_closeness,
     sentence="The values on these rows are distributed as in the whole table, within a distance of t.",
     adds_up=False,
+    needs="rows",
 )
