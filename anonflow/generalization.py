@@ -379,9 +379,7 @@ class Generalization:
                     bad |= _odd_runs(domain, cells, runs)
                 lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
             else:
-                words, bad = (
-                    domain.read_sets(texts) if readers is None else readers[a].bits(texts, times)
-                )
+                words, bad = domain.read_sets(texts) if readers is None else readers[a].bits(texts, times)
                 if canonical:
                     read = np.flatnonzero(~bad)
                     plain = domain.set_texts(words[:, read])

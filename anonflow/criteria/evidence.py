@@ -250,7 +250,9 @@ class Evidence:
             np.logical_and.reduce([_stars(frame[name]) for name in self.others])
             for frame in (self.frame, self.table.frame)
         )
-        if not self.alone and hidden.sum() == own.sum():  # as many people's own values are "*": nothing is hidden
+        if (
+            not self.alone and hidden.sum() == own.sum()
+        ):  # as many people's own values are "*": nothing is hidden
             return np.zeros(self.rows, bool)
         return np.asarray(blank & hidden)
 

@@ -8,6 +8,10 @@ from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT,
 from anonflow.criteria.covers import COVERS
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.diversity import (
+    ALPHA_K_ANONYMITY,
+    BETA_LIKENESS,
+    DELTA_DISCLOSURE,
+    ENHANCED_BETA_LIKENESS,
     ENTROPY_L_DIVERSITY,
     L_DIVERSITY,
     P_SENSITIVITY,
@@ -36,6 +40,10 @@ CRITERIA: dict[str, Criterion] = {
         ENTROPY_L_DIVERSITY,
         RECURSIVE_L_DIVERSITY,
         T_CLOSENESS,
+        BETA_LIKENESS,
+        ENHANCED_BETA_LIKENESS,
+        DELTA_DISCLOSURE,
+        ALPHA_K_ANONYMITY,
         LINKABLE_COLUMNS,
     )
 }  # fmt: skip

@@ -128,7 +128,9 @@ def _rows_of(given: Subject) -> pd.DataFrame:
         If it is an anonymization: that has its original.
     """
     if given.frame is None:
-        raise ParameterError("an anonymization has its original: verify it against its table, or draw it first")
+        raise ParameterError(
+            "an anonymization has its original: verify it against its table, or draw it first"
+        )
     return given.frame
 
 

@@ -15,7 +15,16 @@ from anonflow.table.domain import WHOLE, Domain, day_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HIDDEN", "RANGES", "ColumnReader", "Interval", "Notation", "hidden_rows", "read_interval", "readers_of"]
+__all__ = [
+    "HIDDEN",
+    "RANGES",
+    "ColumnReader",
+    "Interval",
+    "Notation",
+    "hidden_rows",
+    "read_interval",
+    "readers_of",
+]
 
 RANGES = ("closed", "right-open", "left-open", "open")
 """Which ends belong to a range that is written without brackets, such as ``20-30``."""
@@ -186,7 +195,11 @@ class ColumnReader:
 
     def hides(self, text: str) -> bool:
         """Whether a cell says nothing."""
-        return text == WHOLE or text in self.notation.hidden or (text in ("", *HIDDEN) and not self._is_value(text))
+        return (
+            text == WHOLE
+            or text in self.notation.hidden
+            or (text in ("", *HIDDEN) and not self._is_value(text))
+        )
 
     def _is_value(self, text: str) -> bool:
         if text in self._labels or (self.positions > 1 and len(text) == self.positions):

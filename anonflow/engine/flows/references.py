@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anonflow import datasets, loss, risk, strict_yaml, utility
-from anonflow.algorithms.diversity.target import DIVERSITIES, check_parameters, sensitive_column
+from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_parameters, sensitive_column
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
@@ -74,7 +74,7 @@ def diversify_problem(
     """What is wrong with a step diversify: the key that it stands at, and the problem, None if there is none."""
     if criterion not in DIVERSITIES:
         return "criterion", strict_yaml.unknown(criterion, DIVERSITIES, "criterion")
-    named = {name: settings[name] for name in ("p", "l", "c", "t") if settings[name] is not None}
+    named = {name: settings[name] for name in PARAMETERS if settings[name] is not None}
     try:
         check_parameters(criterion, named)
     except AnonflowError as error:
