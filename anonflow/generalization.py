@@ -390,6 +390,7 @@ class Generalization:
                 problems.append(
                     f"column {domain.column!r}: {count} cells are no generalization of its values; "
                     "use the schema and the original table that the release was made with"
+                    + (", or say that another tool made it" if canonical else "")
                 )
         if problems:
             raise DataError.collected("the published table cannot be read", problems)

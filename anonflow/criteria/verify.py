@@ -14,7 +14,7 @@ from anonflow.criteria.order import order_remarks
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
-from anonflow.errors import ParameterError
+from anonflow.errors import DataError, ParameterError
 from anonflow.table import Schema, Table
 from anonflow.table.marks import row_marks
 
@@ -92,6 +92,8 @@ def verify(
     k = _k(k, given, certificate)
     guarantee = given.guarantee or getattr(certificate, "criterion", None)
     asked = None if criteria is None else read_criteria(criteria, guarantee)
+    if given.rows == 0 and isinstance(table, Schema):
+        raise DataError("the release has no rows: there is nothing to check")
     if asked is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
     if isinstance(table, Schema):

@@ -1,20 +1,23 @@
 """Attackers: what each one knows, and how often it finds the right row or the sensitive value."""
 
-from anonflow.risk.attack import ATTACKERS, attack, attackers_of, usual
+from anonflow.risk.attack import ATTACKERS, WITH_REGISTER, attack, attackers_of, usual
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import Counter, match_probabilities
+from anonflow.risk.describe import Description, describe
 from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
-from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
+from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
 from anonflow.risk.simulator import Simulator
 
 __all__ = [
     "ATTACKERS",
+    "WITH_REGISTER",
     "Attacker",
     "Clerk",
     "Counter",
+    "Description",
     "Homogeneity",
     "Insider",
     "Intersection",
@@ -22,6 +25,7 @@ __all__ = [
     "LinkableColumns",
     "Linker",
     "Marketer",
+    "Presence",
     "Prosecutor",
     "Replayer",
     "Scene",
@@ -29,6 +33,7 @@ __all__ = [
     "Success",
     "attack",
     "attackers_of",
+    "describe",
     "match_probabilities",
     "usual",
 ]

@@ -141,9 +141,9 @@ def read_interval(text: str, ranges: str = "closed") -> Interval | None:
         return _checked(low, high, opens == "[", closes == "]", "brackets")
     plain = _PLAIN.fullmatch(text)
     if plain is not None:
-        return _checked(
-            *plain.groups(), ranges in ("closed", "right-open"), ranges in ("closed", "left-open"), "range"
-        )
+        low, high = plain.groups()
+        has_low, has_high = ranges in ("closed", "right-open"), ranges in ("closed", "left-open")
+        return _checked(low, high, has_low, has_high, "range")
     side, plus = _ONE_SIDED.fullmatch(text), _PLUS.fullmatch(text)
     if side is None and plus is None:
         return None

@@ -32,6 +32,7 @@ HEAT = 30
 ATTACKERS = {
     "prosecutor": "looks for one person",
     "journalist": "has a register",
+    "presence": "has a register, wants who is in it",
     "marketer": "links everybody",
     "linker": "rules rows out",
     "linkable-columns": "uses other columns",

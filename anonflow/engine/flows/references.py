@@ -101,15 +101,16 @@ def attacker_problem(attacker: Any) -> str | None:
     for name, how in _IN_PYTHON.items():
         if attacker == name or (isinstance(attacker, Mapping) and name in attacker):
             return f"{name!r} is for Python: {how}"
-    if attacker == "journalist" or (isinstance(attacker, Mapping) and set(attacker) == {"journalist"}):
-        given = attacker["journalist"] if isinstance(attacker, Mapping) else None
-        if (
-            isinstance(given, Mapping)
-            and set(given) == {"population"}
-            and isinstance(given["population"], str)
-        ):
-            return None
-        return "'journalist' needs the file of a population: {journalist: {population: register.csv}}"
+    for name in risk.WITH_REGISTER:
+        if attacker == name or (isinstance(attacker, Mapping) and set(attacker) == {name}):
+            given = attacker[name] if isinstance(attacker, Mapping) else None
+            if (
+                isinstance(given, Mapping)
+                and set(given) == {"population"}
+                and isinstance(given["population"], str)
+            ):
+                return None
+            return f"{name!r} needs the file of a population: {{{name}: {{population: register.csv}}}}"
     try:
         risk.attackers_of(attacker)
     except AnonflowError as error:
