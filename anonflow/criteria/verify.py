@@ -16,7 +16,7 @@ from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
 from anonflow.table import Schema, Table
-from anonflow.table.marks import row_marks
+from anonflow.table.row_marks import row_marks
 
 if TYPE_CHECKING:
     import pandas as pd

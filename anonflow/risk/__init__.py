@@ -1,19 +1,23 @@
 """Attackers: what each one knows, and how often it finds the right row or the sensitive value."""
 
 from anonflow.risk.attack import ATTACKERS, WITH_REGISTER, attack, attackers_of, usual
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import Counter, match_probabilities
 from anonflow.risk.describe import Description, describe
-from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
 from anonflow.risk.simulator import Simulator
 
+Scene = AttackContext
+"""Its name before version 1: scripts go on."""
+
 __all__ = [
     "ATTACKERS",
     "WITH_REGISTER",
+    "AttackContext",
     "Attacker",
     "Clerk",
     "Counter",

@@ -15,7 +15,7 @@ from anonflow.risk.register import RegisterCounts
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Presence", "Prosecutor"]
 
@@ -39,7 +39,7 @@ class Prosecutor:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(edges of the consistency graph).
 
         Raises
@@ -47,9 +47,9 @@ class Prosecutor:
         DataError
             If the consistency graph is too large.
         """
-        mean, worst, at_risk = _guessing(scene.covering()[scene.people], scene.k)
+        mean, worst, at_risk = _guessing(context.covering()[context.people], context.k)
         return Success(
-            len(scene.people), worst, worst, at_risk, 1 / scene.k,
+            len(context.people), worst, worst, at_risk, 1 / context.k,
             f"Who looks for one person finds the right row with probability {percent(worst)} at most, and "
             f"{percent(mean)} on average.",
         )  # fmt: skip
@@ -63,7 +63,7 @@ class Marketer:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(edges of the consistency graph).
 
         Raises
@@ -71,9 +71,9 @@ class Marketer:
         DataError
             If the consistency graph is too large.
         """
-        mean, worst, at_risk = _guessing(scene.covering()[scene.people], scene.k)
+        mean, worst, at_risk = _guessing(context.covering()[context.people], context.k)
         return Success(
-            len(scene.people), mean, worst, at_risk, 1 / scene.k,
+            len(context.people), mean, worst, at_risk, 1 / context.k,
             f"Who links everybody to a row that could be theirs is right for {percent(mean)} of the people.",
         )  # fmt: skip
 
@@ -90,7 +90,7 @@ class Linker:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """One maximum flow on the consistency graph.
 
         Raises
@@ -98,11 +98,11 @@ class Linker:
         DataError
             If the consistency graph is too large, or the release does not cover the table.
         """
-        candidates = scene.candidates()[scene.people]
-        mean, worst, at_risk = _guessing(candidates, scene.k)
+        candidates = context.candidates()[context.people]
+        mean, worst, at_risk = _guessing(candidates, context.k)
         return Success(
-            len(scene.people), mean, worst, at_risk, 1 / scene.k,
-            f"Who rules out every row that no complete matching allows has at least {candidates.min(initial=scene.n)} rows left "
+            len(context.people), mean, worst, at_risk, 1 / context.k,
+            f"Who rules out every row that no complete matching allows has at least {candidates.min(initial=context.n)} rows left "
             f"for each person and is right for {percent(mean)} of the people.",
         )  # fmt: skip
 
@@ -122,7 +122,7 @@ class Journalist:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "a register of the population, not who is in the table"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(edges between register and release).
 
         Raises
@@ -132,21 +132,23 @@ class Journalist:
         DataError
             If a value of the register is in no hierarchy, or the graph is too large.
         """
-        counts = _register(scene, self.population)
+        counts = _register(context, self.population)
         people = counts.of_row
         # who is in no register cannot be found in it
         chance = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
         worst = float(chance.max(initial=0.0))
         return Success(
-            len(people), worst, worst, int((chance > 1 / scene.k).sum()), 1 / scene.k,
+            len(people), worst, worst, int((chance > 1 / context.k).sum()), 1 / context.k,
             f"Who compares the rows with a register of {counts.people:,} people names the right one with "
             f"probability {percent(worst)} at most, and {percent(float(chance.mean()))} on average.",
         )  # fmt: skip
 
 
-def _register(scene: Scene, population: pd.DataFrame) -> RegisterCounts:
-    schema = scene.table.schema if scene.schema is None else scene.schema
-    return RegisterCounts.of(scene.frame, schema, population, scene.table if scene.schema is None else None)
+def _register(context: AttackContext, population: pd.DataFrame) -> RegisterCounts:
+    schema = context.table.schema if context.schema is None else context.schema
+    return RegisterCounts.of(
+        context.frame, schema, population, context.table if context.schema is None else None
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +166,7 @@ class Presence:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "a register of the population; wants to know who is in the table"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(edges between register and release).
 
         Raises
@@ -179,8 +181,8 @@ class Presence:
         Of classes, a person's presence has the probability rows / people of the class. Of a freeform release it is
         only told who could be absent: whom no row covers.
         """
-        counts = _register(scene, self.population)
-        baseline = min(1.0, len(scene.frame) / counts.people)
+        counts = _register(context, self.population)
+        baseline = min(1.0, len(context.frame) / counts.people)
         covered = counts.of_person > 0
         if not counts.is_of_classes:
             absent = int((~covered).sum())
@@ -217,7 +219,7 @@ class Homogeneity:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(pairs of a person and a row); counted where the criteria of diversity count.
 
         Raises
@@ -227,8 +229,8 @@ class Homogeneity:
         DataError
             If the consistency graph is too large.
         """
-        column = self._column(scene)
-        shown = spread(scene.evidence, column)
+        column = self._column(context)
+        shown = spread(context.evidence, column)
         mixed, _ = judged(shown, "p-sensitivity", {"p": 2})
         member = shown.members[shown.members >= 0]
         certain = int((~mixed[member]).sum())
@@ -245,9 +247,9 @@ class Homogeneity:
             f"best guess is right for {percent(mean)}, and for {percent(common)} without the quasi-identifiers.",
         )  # fmt: skip
 
-    def _column(self, scene: Scene) -> str:
+    def _column(self, context: AttackContext) -> str:
         sensitive = [
-            name for name in scene.table.other_columns if scene.table.schema[name].role == "sensitive"
+            name for name in context.table.other_columns if context.table.schema[name].role == "sensitive"
         ]
         if self.column is None:
             if len(sensitive) != 1:
@@ -255,6 +257,6 @@ class Homogeneity:
                     f"the table has {len(sensitive)} sensitive columns; say which one: homogeneity(column=...)"
                 )
             return sensitive[0]
-        if self.column not in scene.table.other_columns or self.column not in scene.frame.columns:
+        if self.column not in context.table.other_columns or self.column not in context.frame.columns:
             raise ParameterError(f"{self.column!r} is no published column besides the quasi-identifiers")
         return self.column

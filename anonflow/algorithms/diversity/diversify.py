@@ -170,7 +170,7 @@ def diversify(
     if criterion == "delta-disclosure":
         refuse_delta(name, int(table.frame[name].nunique(dropna=False)), anon.k)
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
-    step = _Step(anon, [*earlier, mine], float(w), float(risk), seed, way)
+    step = _TableDiversification(anon, [*earlier, mine], float(w), float(risk), seed, way)
     made = step.run()
     _check_limits(anon, made)
     made.parameters["diversify"] = mine
@@ -237,7 +237,7 @@ def _check_limits(anon: Anonymization, made: Anonymization) -> None:
         )
 
 
-class _Step:
+class _TableDiversification:
     """One diversification of one result."""
 
     def __init__(
