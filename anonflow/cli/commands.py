@@ -361,6 +361,60 @@ def attack(
     return 0
 
 
+@app.command()
+def risk(
+    file: Annotated[Path, typer.Argument(help="The original table.", metavar="FILE")],
+    schema: SchemaFile,
+    columns: Annotated[int, typer.Option(help="The largest sets of columns that are looked at.")] = 3,
+    fraction: Annotated[
+        float | None, typer.Option(help="Of the population that was sampled; else the weight of the schema.")
+    ] = None,
+    owner: Annotated[
+        bool, typer.Option("--owner", help="The riskiest records, too, by position: for the owner alone.")
+    ] = False,
+    as_json: AsJson = False,
+    delimiter: Delimiter = ",",
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Before anything is done: which few columns single people out, and who is unique in the population."""
+    from anonflow import risk as room
+    from anonflow.cli.show import number
+    from anonflow.cli.show import table as shown
+
+    table = _table(file, schema, delimiter, encoding)
+    sets = room.key_sets(table.frame, table.qi_columns, columns)
+    asked = fraction is not None or table.schema.weight_column is not None
+    people = room.population_risk(table, fraction=fraction) if asked else None
+    frame, part, top = sets.frame(), sets.contributions(), sets.riskiest()
+    if as_json:
+        told: dict[str, Any] = {"sets": frame.to_dict("records"), "columns": part.to_dict("records")}
+        if owner:
+            told["riskiest"] = top.to_dict("records")
+        if people is not None:
+            told["population"] = json.loads(people.frame().to_json(orient="records"))
+            told["expected"] = people.expected
+        typer.echo(json.dumps(told, indent=2))
+        return 0
+    typer.echo(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
+    typer.echo("")
+    typer.echo(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
+    if owner:
+        typer.echo("")
+        typer.echo(shown(list(top.columns), _text_rows(top, number), right=range(4)))
+    if people is not None:
+        typer.echo("")
+        models = people.frame()
+        typer.echo(shown(list(models.columns), _text_rows(models, number), right=range(1, 5)))
+        for sentence in people.sentences():
+            typer.echo(f"- {sentence}")
+    return 0
+
+
+def _text_rows(frame: Any, number: Any) -> list[list[str]]:
+    """The rows of a frame as the tables show them."""
+    return [[number(cell) for cell in row] for row in frame.itertuples(index=False)]
+
+
 def _published(file: Path, delimiter: str, encoding: str) -> Any:
     """The cells of a published file, or of a register, of anybody."""
     from anonflow.table.spreadsheets import read_published

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
-from anonflow.criteria.classes import K_ANONYMITY
+from anonflow.criteria.classes import K_ANONYMITY, KEY_SETS
 from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
 from anonflow.criteria.covers import COVERS
 from anonflow.criteria.criterion import Criterion
@@ -28,6 +28,7 @@ CRITERIA: dict[str, Criterion] = {
     for criterion in (
         COVERS,
         K_ANONYMITY,
+        KEY_SETS,
         COVERED_BY_K,
         COVERS_K,
         TWO_SIDED,

@@ -9,7 +9,9 @@ from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.population import Population, PopulationRisk, population_risk
 from anonflow.risk.simulator import Simulator
+from anonflow.table.key_sets import KeySets, key_sets
 
 Scene = AttackContext
 """Its name before version 1: scripts go on."""
@@ -26,9 +28,12 @@ __all__ = [
     "Insider",
     "Intersection",
     "Journalist",
+    "KeySets",
     "LinkableColumns",
     "Linker",
     "Marketer",
+    "Population",
+    "PopulationRisk",
     "Presence",
     "Prosecutor",
     "Replayer",
@@ -38,6 +43,8 @@ __all__ = [
     "attack",
     "attackers_of",
     "describe",
+    "key_sets",
     "match_probabilities",
+    "population_risk",
     "usual",
 ]

@@ -13,6 +13,7 @@ from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.population import Population
 from anonflow.risk.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean
@@ -37,12 +38,13 @@ ATTACKERS: dict[str, Any] = {
         Clerk,
         Intersection,
         Homogeneity,
+        Population,
         Counter,
     )
 }
 """Every attacker by its name."""
 
-OF_ROWS = (Prosecutor.name, Journalist.name, Presence.name, Marketer.name, Homogeneity.name)
+OF_ROWS = (Prosecutor.name, Journalist.name, Presence.name, Marketer.name, Homogeneity.name, Population.name)
 """The attackers who can be judged by the rows of a release alone."""
 
 WITH_REGISTER = (Journalist.name, Presence.name)
@@ -102,7 +104,8 @@ def attack(
     -------
     pandas.DataFrame
         A row for each attacker: its name, what it `knows`, number of `targets`, its `success` rate, `low` and
-        `high` of that rate with confidence 95%, the `baseline` it must not beat, its `worst` probability of
+        `high` of a rate that was counted on some people or along one draw, with confidence 95% (an expectation over
+        everybody is exact: both are the rate), the `baseline` it must not beat, its `worst` probability of
         finding one person, how many are `at_risk` (found more often than the baseline says), and a `sentence`
         in plain words. Counts and rates only.
 
@@ -208,6 +211,7 @@ _NEEDS = {
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",
+    "population": "has the parameters fraction and threshold",
     "simulator": "has the parameters replays, anonymization and seed",
     "replay": "has the parameters guesses and anonymization",
 }
@@ -238,6 +242,8 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
         for name in context.table.other_columns
         if schema[name].role == "sensitive" and name in context.frame.columns
     ]
+    if schema.weight_column in context.frame.columns:
+        chosen.append(Population())
     if whole and context.n <= MOST:
         chosen.append(Counter())
     return chosen

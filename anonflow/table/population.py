@@ -223,12 +223,19 @@ def pitman(sizes: np.ndarray, fraction: float) -> Estimate:
 
     def uniques(at: np.ndarray) -> float:
         alpha, theta = _pitman_parameters(at)
-        logs = gammaln(theta + alpha + people - 1) + gammaln(theta + 1) - gammaln(theta + alpha) - gammaln(theta + people)
+        logs = (
+            gammaln(theta + alpha + people - 1)
+            + gammaln(theta + 1)
+            - gammaln(theta + alpha)
+            - gammaln(theta + people)
+        )
         return float(people * math.exp(float(logs)))
 
     starts = [np.array([a, math.log(max(classes * s, 1.0))]) for a in (-2.0, 0.0, 1.5) for s in (0.1, 1.0)]
     why = "if classes follow Pitman's sampling formula"
-    return _fitted("pitman", minus_log_likelihood, uniques, starts, why, lambda at: _pitman_parameters(at)[0] < 0.999)
+    return _fitted(
+        "pitman", minus_log_likelihood, uniques, starts, why, lambda at: _pitman_parameters(at)[0] < 0.999
+    )
 
 
 def _pitman_parameters(at: np.ndarray) -> tuple[float, float]:
@@ -299,7 +306,9 @@ def slide_negative_binomial(sizes: np.ndarray, fraction: float) -> Estimate:
 
 def _snb_parameters(at: np.ndarray) -> tuple[float, float]:
     """a above 0 by its logarithm, b in (0, 1) by its logit."""
-    return math.exp(min(max(float(at[0]), -30.0), 30.0)), 1 / (1 + math.exp(-min(max(float(at[1]), -30.0), 30.0)))
+    return math.exp(min(max(float(at[0]), -30.0), 30.0)), 1 / (
+        1 + math.exp(-min(max(float(at[1]), -30.0), 30.0))
+    )
 
 
 def _negative_binomial(number: np.ndarray, a: float, b: float) -> np.ndarray:
