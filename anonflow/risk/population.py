@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -142,16 +141,15 @@ def population_risk(
         raise ParameterError("the table has a weight; leave the sampling fraction out, or the weight's role")
     sizes = np.bincount(labels)
     n = len(labels)
-    if fraction is None and weights is None:
+    if weights is not None:
+        people: np.ndarray = np.bincount(labels, weights)
+        fraction = sampling_fraction(weights)
+    elif fraction is not None:
+        people = sizes / check_fraction(fraction)
+    else:
         raise ParameterError(
             "a population needs a sampling fraction, such as fraction=0.05, or a column of the role weight"
         )
-    if weights is None:
-        fraction = check_fraction(fraction)  # type: ignore[arg-type]
-        people = sizes / fraction
-    else:
-        people = np.bincount(labels, weights)
-        fraction = sampling_fraction(weights)
     risks = individual_risk(sizes, people)[labels]
     total = float(people.sum())
     if fraction is None:
@@ -170,7 +168,7 @@ def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray 
         return labels, checked_weights(table.schema, table.frame)
     given = subject_of(release)
     if given.frame is None:
-        assert given.generalization is not None and isinstance(table, Table)
+        assert isinstance(table, Table)
         evidence = collect(table, given, 2, None)
         frame = table.frame
     elif isinstance(table, Schema):
@@ -265,6 +263,6 @@ class Population:
         told = population_risk(of, context.frame, fraction=self.fraction)
         return Success(
             told.records, told.average, float(told.risks.max()),
-            int(math.floor(told.above(self.threshold) * told.records + 0.5)), 1 / context.k,
+            int((told.risks > self.threshold + 1e-12).sum()), 1 / context.k,
             " ".join(told.sentences()),
         )  # fmt: skip
