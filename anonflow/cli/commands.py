@@ -225,9 +225,16 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     from anonflow.table import Schema
     from anonflow.table.read import read_frame
 
-    guessed = Schema.infer(read_frame(file, delimiter=delimiter, encoding=encoding))
-    return "# A first guess: check every role and kind.\n" + strict_yaml.dumps(
-        {"columns": guessed.to_mapping()}, error=SchemaError
+    frame = read_frame(file, delimiter=delimiter, encoding=encoding)
+    guessed = Schema.infer(frame)
+    reasons = [
+        f"# {row['column']}: {row['reasons']}".replace("\n", " ") + "\n"
+        for row in Schema.advise(frame).to_dict("records")
+    ]
+    return (
+        "# A first guess: check every role and kind. Identifiers are not published.\n"
+        + "".join(reasons)
+        + strict_yaml.dumps({"columns": guessed.to_mapping()}, error=SchemaError)
     )
 
 

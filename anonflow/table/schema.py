@@ -222,6 +222,38 @@ class Schema(Mapping[str, Column]):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
         return cls(infer_columns(frame))
 
+    @staticmethod
+    def advise(frame: pd.DataFrame) -> pd.DataFrame:
+        """What :meth:`infer` guesses, with its reasons: for the owner, who knows what others can know.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns column, role, kind, distinct, reasons; quasi-identifiers first, the most distinct on top. Reasons have
+            counts, and never a value but the usual codes for a missing one.
+
+        Raises
+        ------
+        SchemaError
+            If it is no frame.
+        """
+        import pandas as pd
+
+        from anonflow.table.infer import advise
+
+        if not isinstance(frame, pd.DataFrame):
+            raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
+        rows = [
+            (one.column, one.entry["role"], one.entry.get("kind", ""), one.distinct, "; ".join(one.reasons))
+            for one in advise(frame)
+        ]
+        rows.sort(key=lambda row: (row[1] != "quasi-identifier", -row[3]))
+        return pd.DataFrame(rows, columns=["column", "role", "kind", "distinct", "reasons"])
+
     @classmethod
     def of(cls, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
         """A schema from any of its forms: itself, a mapping of columns, a YAML file.
