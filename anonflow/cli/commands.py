@@ -325,7 +325,10 @@ def describe(
     if as_json:
         typer.echo(told.to_json())
     else:
-        rows = [[one.name, one.column, number(one.value, 0 if float(one.value).is_integer() else 4), one.unseen] for one in told]
+        rows = [
+            [one.name, one.column, number(one.value, 0 if float(one.value).is_integer() else 4), one.unseen]
+            for one in told
+        ]
         typer.echo(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
     for remark in told.remarks:
         typer.echo(f"anonflow: {remark}", err=True)

@@ -42,7 +42,6 @@ ASKED: list[tuple[dict[str, dict[str, Any]], Any]] = [
         {"enhanced-beta-likeness": {"beta": 1.5}},
         lambda shown, whole: naive.beta_like(shown, whole, 1.5, True),
     ),
-    ({"alpha-k-anonymity": {"alpha": 0.5}}, lambda shown, whole: not shown or naive.alpha_k(shown, 0.5, 2)),
 ]
 
 
@@ -70,6 +69,22 @@ def test_diversity_by_definition(per: str) -> None:
             assert finding.failed == want.count(False), (seed, criterion)
             outcomes.setdefault(at, set()).add(finding.holds)
     assert all(seen == {True, False} for seen in outcomes.values())
+
+
+@pytest.mark.parametrize("alpha", [0.4, 0.5, 0.8])
+def test_alpha_k_anonymity_by_definition(alpha: float) -> None:
+    seen = set()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        labels = np.sort(rng.integers(0, 3, 10))
+        values = "".join(rng.choice(list("abc"), 10))
+        table, _, shown = disease(values, labels.tolist())
+        finding = verify(table, shown, {"alpha-k-anonymity": {"alpha": alpha, "per": "class"}}, k=3)
+        groups = [[values[i] for i in range(10) if labels[i] == label] for label in labels]
+        want = [naive.alpha_k(group, alpha, 3) for group in groups]
+        assert finding["alpha-k-anonymity"].failed == want.count(False), seed
+        seen.add(bool(finding))
+    assert seen == {True, False} or alpha < 0.5
 
 
 @pytest.mark.parametrize("delta", [0.3, 0.5, 0.7, 1.0])
