@@ -84,7 +84,8 @@ def test_alpha_k_anonymity_by_definition(alpha: float) -> None:
         want = [naive.alpha_k(group, alpha, 3) for group in groups]
         assert finding["alpha-k-anonymity"].failed == want.count(False), seed
         seen.add(bool(finding))
-    assert seen == {True, False} or alpha < 0.5
+    assert False in seen
+    assert True in seen or alpha < 0.8
 
 
 @pytest.mark.parametrize("delta", [0.3, 0.5, 0.7, 1.0])
