@@ -12,9 +12,21 @@ from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
 from anonflow.table import equal_columns
+from anonflow.table.population import checked_weights, individual_risk
 from anonflow.table.row_marks import coded_texts
 
-__all__ = ["KEY_SETS", "K_ANONYMITY", "class_sizes", "k_anonymity", "key_sets"]
+__all__ = [
+    "AVERAGE_RISK",
+    "KEY_SETS",
+    "K_ANONYMITY",
+    "SHARE_AT_RISK",
+    "average_risk",
+    "class_risks",
+    "class_sizes",
+    "k_anonymity",
+    "key_sets",
+    "share_at_risk",
+]
 
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
@@ -92,6 +104,88 @@ def key_sets(
         findings.append(Finding.of("key-sets", failing, "published", words, {"k": k, "sets": ", ".join(one)}))
     return findings
 
+
+def class_risks(evidence: Evidence) -> np.ndarray:
+    """The chance of naming each published row's person, shape (rows,): 1 / class, by weights in the population.
+
+    Raises
+    ------
+    ParameterError
+        If the release is not of classes: its rows' risks are those of its guarantee.
+    DataError
+        If a weight cannot be one.
+
+    Notes
+    -----
+    With a column of the role ``weight`` the individual risks of Benedetti and Franconi (1998): who is in the table is not
+    known. Exempt rows say nothing: their risk is 0.
+    """
+    if evidence.guarantee is not None and "k-anonymity" not in evidence.guarantee:
+        raise ParameterError(
+            "risks of classes are asked of a release whose rows are drawn along matches: its guarantee says its risks"
+        )
+    labels = np.unique(evidence.classes, return_inverse=True)[1]
+    sizes = np.bincount(labels)
+    frame = evidence.frame if evidence.frame is not None else evidence.table.frame
+    weights = checked_weights(evidence.table.schema, frame)
+    risks = 1.0 / sizes if weights is None else individual_risk(sizes, np.bincount(labels, weights))
+    return np.where(evidence.exempt, 0.0, risks[labels])
+
+
+def average_risk(
+    evidence: Evidence, *, most: Annotated[float, Option("Most on average", least=0, most=1, step=0.01)]
+) -> Finding:
+    """Whether the mean of :func:`class_risks` is at most a number: expected re-identifications / rows.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`class_risks`.
+    """
+    evidence.need_k("average-risk")
+    risks = class_risks(evidence)
+    mean = float(risks.mean()) if len(risks) else 0.0
+    holds = mean <= most + 1e-12
+    detail = f"{float(risks.sum()):,.4g} of {len(risks):,} rows are expected to be named rightly: {mean:.4g} on average"
+    return Finding.of("average-risk", risks > most + 1e-12, "published", detail, {"most": most}, holds)
+
+
+def share_at_risk(
+    evidence: Evidence,
+    *,
+    threshold: Annotated[float, Option("Risk", least=0, most=1, step=0.01)],
+    most: Annotated[float, Option("Most rows above it, as a share", least=0, most=1, step=0.01)] = 0.0,
+) -> Finding:
+    """Whether at most a share of the rows has a risk (:func:`class_risks`) above a threshold.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`class_risks`.
+    """
+    evidence.need_k("share-at-risk")
+    over = class_risks(evidence) > threshold + 1e-12
+    share = float(over.mean()) if len(over) else 0.0
+    detail = f"a share of {share:.4g} of the rows is above {threshold:g}"
+    parameters = {"threshold": threshold, "most": most}
+    return Finding.of("share-at-risk", over, "published", detail, parameters, share <= most + 1e-12)
+
+
+AVERAGE_RISK = Criterion(
+    name="average-risk",
+    check=average_risk,
+    sentence="On average a row's person is named with at most this probability.",
+    adds_up=False,
+    needs="rows",
+)
+
+SHARE_AT_RISK = Criterion(
+    name="share-at-risk",
+    check=share_at_risk,
+    sentence="At most a share of the rows has a greater risk than a threshold.",
+    adds_up=False,
+    needs="rows",
+)
 
 KEY_SETS = Criterion(
     name="key-sets",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
-from anonflow.criteria.classes import K_ANONYMITY, KEY_SETS
+from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK
 from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
 from anonflow.criteria.covers import COVERS
 from anonflow.criteria.criterion import Criterion
@@ -29,6 +29,8 @@ CRITERIA: dict[str, Criterion] = {
         COVERS,
         K_ANONYMITY,
         KEY_SETS,
+        AVERAGE_RISK,
+        SHARE_AT_RISK,
         COVERED_BY_K,
         COVERS_K,
         TWO_SIDED,

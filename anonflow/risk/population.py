@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
-from anonflow.errors import DataError, ParameterError
+from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
 from anonflow.table import Schema, Table
 from anonflow.table.population import (
     Estimate,
     check_fraction,
+    checked_weights,
     dankar,
     individual_risk,
     sampling_fraction,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Population", "PopulationRisk", "checked_weights", "population_risk"]
+__all__ = ["Population", "PopulationRisk", "population_risk"]
 
 _THRESHOLD = 0.09
 
@@ -195,30 +196,6 @@ def class_cells(evidence: Evidence) -> np.ndarray:
                 "about the cells of a key; ask about the table itself, or a release of classes"
             )
     return labels
-
-
-def checked_weights(schema: Schema, frame: pd.DataFrame) -> np.ndarray | None:
-    """The weights of a frame's rows, shape (n,), float64; None where the schema has no column of that role, or it is absent.
-
-    Raises
-    ------
-    DataError
-        If one is no number, missing, zero, negative, or below 1: a record stands at least for itself.
-    """
-    import pandas as pd
-
-    name = schema.weight_column
-    if name is None or name not in frame.columns:
-        return None
-    weights = pd.to_numeric(frame[name], errors="coerce").to_numpy(np.float64)
-    for wrong, what in (
-        (~np.isfinite(weights), "missing or no number"),
-        (weights <= 0, "zero or negative"),
-        (weights < 1, "below 1: a record stands at least for itself"),
-    ):
-        if wrong.any():
-            raise DataError(f"column {name!r}: {int(wrong.sum())} weights are {what}; correct them")
-    return weights
 
 
 @dataclass(frozen=True)

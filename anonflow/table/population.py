@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import betaln, gammaln, xlog1py, xlogy
 
-from anonflow.errors import ParameterError
+from anonflow.errors import DataError, ParameterError
+from anonflow.table.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "NOT_ESTIMABLE",
     "Estimate",
     "check_fraction",
+    "checked_weights",
     "dankar",
     "individual_risk",
     "pitman",
@@ -72,6 +78,30 @@ def check_fraction(fraction: float) -> float:
     if not good or not 0 < fraction <= 1:
         raise ParameterError("a sampling fraction is a number above 0 and at most 1, such as 0.05")
     return float(fraction)
+
+
+def checked_weights(schema: Schema, frame: pd.DataFrame) -> np.ndarray | None:
+    """The weights of a frame's rows, shape (n,), float64; None where the schema has no column of that role, or it is absent.
+
+    Raises
+    ------
+    DataError
+        If one is no number, missing, zero, negative, or below 1: a record stands at least for itself.
+    """
+    import pandas as pd
+
+    name = schema.weight_column
+    if name is None or name not in frame.columns:
+        return None
+    weights = pd.to_numeric(frame[name], errors="coerce").to_numpy(np.float64)
+    for wrong, what in (
+        (~np.isfinite(weights), "missing or no number"),
+        (weights <= 0, "zero or negative"),
+        (weights < 1, "below 1: a record stands at least for itself"),
+    ):
+        if wrong.any():
+            raise DataError(f"column {name!r}: {int(wrong.sum())} weights are {what}; correct them")
+    return weights
 
 
 def sampling_fraction(weights: np.ndarray) -> float | None:

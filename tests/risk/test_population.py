@@ -282,3 +282,26 @@ def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = shell(capsys, "risk", *given, "--fraction", 2)
     assert status == 2
     assert "a sampling fraction is a number" in err
+
+
+def test_average_risk_and_the_share_at_risk_can_be_enforced() -> None:
+    schema = af.Schema({"age": {**QI, "kind": "numeric"}, "w": {"role": "weight"}})
+    rows = pd.DataFrame({"age": ["1-2"] * 4 + ["3-4"] * 2})
+    asked = ["average-risk(most=0.34)", "share-at-risk(threshold=0.25, most=0.34)"]
+    assert af.verify(schema, rows, asked, k=2)  # (4 / 4 + 2 / 2) / 6, and 2 of 6 above 1 / 4
+    for wrong in (
+        "average-risk(most=0.33)",
+        "share-at-risk(threshold=0.25)",
+        "share-at-risk(threshold=0.2, most=0.9)",
+    ):
+        check = af.verify(schema, rows, wrong, k=2)
+        assert not check
+        assert check[wrong.split("(")[0]].positions
+    weighted = rows.assign(w=10)
+    mean = (4 * naive.individual_risk(4, 40) + 2 * naive.individual_risk(2, 20)) / 6
+    assert af.verify(schema, weighted, f"average-risk(most={mean + 1e-6})", k=2)
+    assert not af.verify(schema, weighted, f"average-risk(most={mean - 1e-6})", k=2)
+    table = af.Table(people(), SCHEMA)
+    release = af.anonymize(table, "greedy", k=4, seed=1).release(seed=2**127)
+    with pytest.raises(ParameterError, match="its guarantee says its risks"):
+        af.verify(table, release, "average-risk(most=0.5)")
