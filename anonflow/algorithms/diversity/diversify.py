@@ -31,6 +31,7 @@ from anonflow.algorithms.diversity.within_partition import (
 )
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.criteria.diversity import refuse_delta
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
@@ -88,6 +89,9 @@ def diversify(
     l: float | None = None,
     c: float | None = None,
     t: float | None = None,
+    beta: float | None = None,
+    delta: float | None = None,
+    alpha: float | None = None,
     w: float = 0.15,
     risk: float = 0.01,
     seed: int | None = None,
@@ -102,10 +106,11 @@ def diversify(
         columns, diversify for one after the other.
     criterion : str
         ``p-sensitivity`` (p distinct values), ``l-diversity`` (none has a share above 1/l), ``entropy-l-diversity``,
-        ``recursive-l-diversity`` (c, l) or ``t-closeness`` (t).
+        ``recursive-l-diversity`` (c, l), ``t-closeness`` (t), ``beta-likeness`` and ``enhanced-beta-likeness`` (beta),
+        ``delta-disclosure`` (delta) or ``alpha-k-anonymity`` (alpha).
     column : str, optional
         The sensitive column; the only one without it.
-    p, l, c, t : number, optional
+    p, l, c, t, beta, delta, alpha : number, optional
         What the criterion needs.
     w : float
         Of classes: weight of the information loss against diversity (Tassa 2012, equation 10).
@@ -168,8 +173,12 @@ def diversify(
     mine = {
         "criterion": criterion,
         "column": name,
-        **check_parameters(criterion, {"p": p, "l": l, "c": c, "t": t}),
+        **check_parameters(
+            criterion, {"p": p, "l": l, "c": c, "t": t, "beta": beta, "delta": delta, "alpha": alpha}
+        ),
     }
+    if criterion == "delta-disclosure":
+        refuse_delta(name, int(table.frame[name].nunique(dropna=False)), anon.k)
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
     step = _TableDiversification(anon, [*earlier, mine], float(w), float(risk), seed, way)
     made = step.run()
