@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from anonflow.algorithms.concealment.components import concealed
+from anonflow.algorithms.concealment.even_start import even_matches, evenly_dealt, evenly_started
 from anonflow.algorithms.concealment.exchange import exchanged
 from anonflow.algorithms.concealment.expansion import Merged, expanded, optimal, randomly_expanded, unloaded
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
@@ -26,6 +27,8 @@ TARGETS = {
     "(k,k)-concealment": "k-concealment",
 }
 """What can be asked for, and the criterion that the result is then verified by."""
+
+Start = Literal["even", "expansion"]
 
 Target = Literal["concealment", "(k,1)", "(1,k)", "(k,k)", "(k,1)-concealment", "(k,k)-concealment"]
 
@@ -50,6 +53,7 @@ def k_concealment(
     *,
     target: Annotated[Target, Option("Stop at")] = "concealment",
     randomized: Annotated[bool, Option("Randomized")] = True,
+    start: Annotated[Start | None, Option("Start from")] = None,
     q: Annotated[int | None, Option("Neighbours to choose from", least=1)] = None,
     near: Annotated[Literal["expansion", "pairs"], Option("Which neighbours")] = "expansion",
     exact: Annotated[bool, Option("Best start of all")] = False,
@@ -74,10 +78,16 @@ def k_concealment(
     randomized : bool, optional
         Chooses at random among near records: without it, matches can be guessed from the result.
 
-        Expansion chooses between its result and a random one among `q` neighbours (Algorithm 6), originals are
-        visited in random orders, and rows are exchanged. Only that version should be released.
+        From an even start, rows are drawn for originals. From expansion, that chooses between its result and a random
+        one among `q` neighbours (Algorithm 6), originals are visited in random orders, and rows are exchanged. Only
+        one of these should be released.
+    start : {"even", "expansion"}, optional
+        Even: no row is anybody's with more than 5/(4k) probability. Expansion: as in the paper, and some likely are.
+
+        Even (:func:`anonflow.algorithms.concealment.even_start.evenly_started`) without it, unless something of
+        expansion is asked for: `q`, ``near="pairs"``, `exact`, no randomness, or another target.
     q : int, optional
-        2 (k - 1) without it; more hide better and lose more. At most P - 1.
+        Of expansion: 2 (k - 1) without it; more hide better and lose more. At most P - 1.
     near : {"expansion", "pairs"}, optional
         Expansion: those that share a small box, and less is lost. Pairs: as in the paper.
 
@@ -97,7 +107,7 @@ def k_concealment(
     Raises
     ------
     ParameterError
-        If q is out of range, or the table is too large for an exact choice.
+        If q is out of range, the table is too large for an exact choice, or an even start cannot be had with the rest.
     InfeasibleError
         If there are fewer than k records, or an exact choice takes longer than the limit.
 
@@ -122,6 +132,14 @@ def k_concealment(
         raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
     merged = Merged.of(part)
     neighbours = _neighbours(q, k, n)
+    of_expansion = q is not None or near == "pairs" or exact or not randomized or target != "concealment"
+    if start == "even" and of_expansion:
+        raise ParameterError(
+            "k-concealment: start='even' is for target='concealment', randomized, without q, near='pairs' and exact; "
+            "ask for start='expansion' with these"
+        )
+    if start != "expansion" and not of_expansion:
+        return _even(merged, k)
     if target == "(1,k)":
         boxes = merged.own()
     elif exact:
@@ -147,6 +165,20 @@ def k_concealment(
     if randomized:
         made = exchanged(merged, boxes, made, part.rng)
     return Outcome(made, facts=facts)
+
+
+def _even(merged: Merged, k: int) -> Outcome:
+    """The outcome of an even start."""
+    part = merged.part
+    boxes, matches, covering, possible = evenly_started(merged, k)
+    made = unloaded(part.records, part.plan, boxes).join(Generalization.of(part.records))
+    facts: dict[str, object] = {
+        "guarantee": TARGETS["concealment"],
+        "evenly_drawn": even_matches(k),
+        "widened_to_cover": covering,
+        "widened_to_match": possible,
+    }
+    return Outcome(evenly_dealt(merged, boxes, made, matches, part.rng), facts=facts)
 
 
 def _neighbours(q: int | None, k: int, n: int) -> int:
