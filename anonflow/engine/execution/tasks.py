@@ -185,12 +185,13 @@ def match(settings: Settings, records: Records, partition: int) -> Matched | Fai
     start = time.perf_counter()
     try:
         method = algorithm_named(settings.algorithm)
+        mine = within(records, method, settings.boundaries)
         outcome = solve(
             method,
-            within(records, method, settings.boundaries),
+            mine,
             settings.k,
             loss.measure_named(settings.loss),
-            partition_rng(settings.entropy, partition),
+            partition_rng(settings.entropy, partition, mine),
             settings.options,
         )
     except AnonflowError as error:
