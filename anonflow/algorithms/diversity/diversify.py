@@ -34,8 +34,8 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.partition import boundary_classes, limited, unbounded
-from anonflow.table.records import Records
 from anonflow.table import Table
+from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = ["check_diversity", "diversify", "diversity_rng", "suppressed_with"]
