@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.assembly import gathered_facts
-from anonflow.algorithms.classes.chains import (
+from anonflow.algorithms.classes.class_chains import (
+    IMPROVED,
     KICKS,
     ROUNDS,
     Improve,
@@ -46,7 +47,7 @@ def greedy_cka(
     improve : {"none", "chains"}, optional
         Chains: records then move between the classes while that lowers the loss.
 
-        See :mod:`anonflow.algorithms.classes.chains`.
+        See :mod:`anonflow.algorithms.classes.class_chains`.
     rounds : int, optional
         Rounds of chains; in each, classes exchange records with others that are near.
     kicks : int, optional
@@ -99,4 +100,5 @@ GREEDY_CKA = Algorithm(
     colour="#56b4e9",
     shape="inverted_triangle",
     without_boundaries="k-member",
+    **IMPROVED,
 )

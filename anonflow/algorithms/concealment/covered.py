@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonflow.algorithms.concealment.expansion import Merged
+from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.kernels.concealment import covered_jit
 from anonflow.kernels.state import State
 
@@ -40,7 +40,7 @@ class Covered:
     begin: np.ndarray
 
     @classmethod
-    def of(cls, merged: Merged, boxes: State) -> Covered:
+    def of(cls, merged: DistinctRecords, boxes: State) -> Covered:
         """O(P u q) time, O(E) memory."""
         n = merged.part.n
         inside = np.empty(len(merged.first), bool)

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.algorithms.concealment.covered import Covered
-from anonflow.algorithms.concealment.expansion import Merged
+from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.algorithms.freeform.greedy import greedy_matches
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import covered_jit, mend_jit, switch_jit
@@ -27,7 +27,7 @@ def even_matches(k: int) -> int:
     return -(-4 * k // 5)
 
 
-def evenly_started(merged: Merged, k: int) -> tuple[State, np.ndarray, int, int]:
+def evenly_started(merged: DistinctRecords, k: int) -> tuple[State, np.ndarray, int, int]:
     """Generalized records with k possible originals' rows for everybody, of which d are equally likely.
 
     Each record is generalized with the others of a d-regular graph, d = ceil(4k/5), and widened until it covers k
@@ -36,7 +36,7 @@ def evenly_started(merged: Merged, k: int) -> tuple[State, np.ndarray, int, int]
 
     Parameters
     ----------
-    merged : Merged
+    merged : DistinctRecords
         P originals.
     k : int
         At most P.
@@ -74,13 +74,13 @@ def evenly_started(merged: Merged, k: int) -> tuple[State, np.ndarray, int, int]
 
 
 def evenly_dealt(
-    merged: Merged, boxes: State, made: Generalization, matches: np.ndarray, rng: np.random.Generator
+    merged: DistinctRecords, boxes: State, made: Generalization, matches: np.ndarray, rng: np.random.Generator
 ) -> Generalization:
     """The same generalized records, dealt to originals so that nobody has one with more than 1/d probability.
 
     Parameters
     ----------
-    merged : Merged
+    merged : DistinctRecords
         P originals.
     boxes : State
         Their P generalized records.
@@ -116,7 +116,9 @@ def evenly_dealt(
     return made.take(np.argsort(assignment, kind="stable"))
 
 
-def _wanted(merged: Merged, boxes: State, matches: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _wanted(
+    merged: DistinctRecords, boxes: State, matches: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Which records to widen by which different originals, for all with fewer than k rows that may be theirs."""
     n, d = matches.shape
     lists = Covered.of(merged, boxes)
@@ -155,7 +157,7 @@ def _wanted(merged: Merged, boxes: State, matches: np.ndarray, k: int) -> tuple[
     return wide[best], by[best]
 
 
-def _grown(merged: Merged, boxes: State, k: int) -> None:
+def _grown(merged: DistinctRecords, boxes: State, k: int) -> None:
     """Widen records by the different originals that cost least until each covers k originals, O(P u q)."""
     plan, u = merged.part.plan, len(merged.first)
     inside, cost = np.empty(u, bool), np.empty(u)

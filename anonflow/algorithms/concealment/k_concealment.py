@@ -8,8 +8,14 @@ import numpy as np
 
 from anonflow.algorithms.concealment.components import concealed
 from anonflow.algorithms.concealment.even_start import even_matches, evenly_dealt, evenly_started
-from anonflow.algorithms.concealment.exchange import exchanged
-from anonflow.algorithms.concealment.expansion import Merged, expanded, optimal, randomly_expanded, unloaded
+from anonflow.algorithms.concealment.expansion import (
+    DistinctRecords,
+    expanded,
+    optimal,
+    randomly_expanded,
+    unloaded,
+)
+from anonflow.algorithms.concealment.reassignment import exchanged
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
@@ -132,7 +138,7 @@ def k_concealment(
     n = part.n
     if k > n:
         raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
-    merged = Merged.of(part)
+    merged = DistinctRecords.of(part)
     neighbours = _neighbours(q, k, n)
     of_expansion = q is not None or near == "pairs" or exact or not randomized or target != "concealment"
     if start == "even" and of_expansion:
@@ -169,7 +175,7 @@ def k_concealment(
     return Outcome(made, facts=facts)
 
 
-def _even(merged: Merged, k: int) -> Outcome:
+def _even(merged: DistinctRecords, k: int) -> Outcome:
     """The outcome of an even start."""
     part = merged.part
     boxes, matches, covering, possible = evenly_started(merged, k)

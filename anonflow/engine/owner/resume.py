@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anonflow import __version__
-from anonflow.engine.execution.partition_budget import sizes_in
-from anonflow.engine.execution.tasks import PartitionResult, Settings
+from anonflow.algorithms.budget_choice import Choice
+from anonflow.engine.execution.budgets import choices_in, kept_choice
+from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
@@ -17,7 +18,7 @@ from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table import Domain, Records
 
-__all__ = ["DAYS", "Keeper", "seconds_of"]
+__all__ = ["DAYS", "ResumeStore", "seconds_of"]
 
 DAYS = 7
 """Checkpoints are kept for so many days, unless the run is told otherwise."""
@@ -39,7 +40,7 @@ def seconds_of(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]] if found[1] else 0.0
 
 
-class Keeper:
+class ResumeStore:
     """What a run keeps of its work, and finds of an earlier one's.
 
     Parameters
@@ -78,8 +79,8 @@ class Keeper:
         self._warn: Callable[[str], None] | None = warn
         self._fingerprint = fingerprint
         self._noted = False
-        self.sizes: dict[int, int] = {}
-        """Partition sizes that were chosen for budgets, by run: taken up with the seed."""
+        self.choices: dict[int, Choice] = {}
+        """What was chosen for budgets, by run: taken up with the seed."""
         self._store = Checkpoints(owner.path / CHECKPOINTS, owner.key())
 
     def seed(self) -> int | None:
@@ -110,10 +111,10 @@ class Keeper:
         except (KeyError, TypeError, ValueError):
             return None
         if same:
-            self.sizes = sizes_in(left.get("sizes"))
+            self.choices = choices_in(left.get("choices"))
         return seed
 
-    def names(self, settings: Settings, domains: Sequence[Domain], parts: Iterable[Records]) -> list[str]:
+    def names(self, settings: TaskSettings, domains: Sequence[Domain], parts: Iterable[Records]) -> list[str]:
         """The names of the results of a run's partitions, given with their domains as its method sees them."""
         return self._store.names(settings, domains_digest(domains), parts)
 
@@ -198,7 +199,7 @@ class Keeper:
             "source": self._owner.keyed(self._fingerprint().digest),
             "files": self._files(),
             "publishing": publishing,
-            "sizes": self.sizes,
+            "choices": {str(run): kept_choice(choice) for run, choice in self.choices.items()},
         }
 
     def _files(self) -> dict[str, str | None]:

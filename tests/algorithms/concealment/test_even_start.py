@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import maximum_flow
 import anonflow as af
 from anonflow.algorithms.concealment.covered import Covered
 from anonflow.algorithms.concealment.even_start import even_matches, evenly_dealt, evenly_started
-from anonflow.algorithms.concealment.expansion import Merged, unloaded
+from anonflow.algorithms.concealment.expansion import DistinctRecords, unloaded
 from anonflow.algorithms.method import Partition
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -56,7 +56,7 @@ def test_how_many_are_equally_likely() -> None:
 def test_k_rows_may_be_drawn_for_everybody(loss: str, few: int) -> None:
     for seed in range(3):
         part = part_of(small(seed, 11, few) if few else small(seed, 11), loss)
-        merged = Merged.of(part)
+        merged = DistinctRecords.of(part)
         for k in (2, 5, 7, 11):
             boxes, matches, _, _ = evenly_started(merged, k)
             d = even_matches(k)
@@ -72,13 +72,13 @@ def test_k_rows_may_be_drawn_for_everybody(loss: str, few: int) -> None:
 def test_some_records_are_widened_for_the_draw() -> None:
     """Otherwise the test above would not see that step."""
     parts = [part_of(small(seed, 40)) for seed in range(12)]
-    assert sum(evenly_started(Merged.of(part), 5)[3] for part in parts) > 0
+    assert sum(evenly_started(DistinctRecords.of(part), 5)[3] for part in parts) > 0
 
 
 def test_plain_and_compiled_switches_agree_and_stay_regular() -> None:
     for seed, few in ((1, 5), (2, 2), (3, 9)):
         part = part_of(small(seed, 30, few))
-        merged = Merged.of(part)
+        merged = DistinctRecords.of(part)
         boxes, matches, _, _ = evenly_started(merged, 5)
         lists = Covered.of(merged, boxes)
         covers = covers_of(part, unloaded(part.records, part.plan, boxes))
@@ -104,7 +104,7 @@ def test_plain_and_compiled_switches_agree_and_stay_regular() -> None:
 def test_no_row_is_likely_anybodys() -> None:
     """400 deals of the same records: no edge beyond 1/4, as far as 400 can tell, and more than 4 rows for everybody."""
     part = part_of(small(4, 40))
-    merged = Merged.of(part)
+    merged = DistinctRecords.of(part)
     boxes, matches, _, _ = evenly_started(merged, 5)
     made = unloaded(part.records, part.plan, boxes)
     named = Generalization(made.domains, made.lo.copy(), made.hi, made.bits)
@@ -139,7 +139,7 @@ def test_an_even_start_is_that_of_who_asks_for_nothing_else() -> None:
 
 def test_many_copies() -> None:
     part = part_of(small(5, 60, 1))
-    boxes, matches, _, _ = evenly_started(Merged.of(part), 20)
+    boxes, matches, _, _ = evenly_started(DistinctRecords.of(part), 20)
     assert matches.shape == (60, 16)
     made = unloaded(part.records, part.plan, boxes)
     covers = covers_of(part, made)
