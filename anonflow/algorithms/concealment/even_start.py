@@ -19,7 +19,7 @@ from anonflow.release.randomness import RandomWords
 __all__ = ["ROUNDS", "even_matches", "evenly_dealt", "evenly_started"]
 
 ROUNDS = 100
-"""Each of 4 P random numbers: on 200 records of Adult more of them change no rate."""
+"""Each of 4 P random numbers; the bound holds for any number of them."""
 
 
 def even_matches(k: int) -> int:
