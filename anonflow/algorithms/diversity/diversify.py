@@ -37,6 +37,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.partition import boundary_classes, limited, unbounded
 from anonflow.table import Table
+from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
@@ -189,7 +190,7 @@ def diversify(
     return made
 
 
-def diversity_rng(entropy: int, partition: int) -> np.random.Generator:
+def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
     """The generator with which one partition is made diverse, whoever does it and when.
 
     Parameters
@@ -198,8 +199,10 @@ def diversity_rng(entropy: int, partition: int) -> np.random.Generator:
         The run's seed.
     partition : int
         The partition's number; -1 for what is done with the whole table.
+    records : Records
+        Its records, which the stream depends on, too.
     """
-    own = derived_seed(entropy, "diversify")
+    own = derived_seed(derived_seed(entropy, "diversify"), f"records {records.fingerprint()}")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
@@ -383,7 +386,7 @@ class _TableDiversification:
             return self._of_covers()
         index = self._index()
         parts = [
-            Partition(self.records.take(at), self.loss, diversity_rng(self.entropy, number))
+            Partition(mine := self.records.take(at), self.loss, diversity_rng(self.entropy, number, mine))
             for number, at in enumerate(index)
         ]
         values = [self.values[at] for at in index]
@@ -525,7 +528,7 @@ class _TableDiversification:
     def _of_covers(self) -> Anonymization:
         """Algorithm 7, on the whole table: who covers whom does not stop at partitions."""
         anon = self.anon
-        part = Partition(self.records, self.loss, diversity_rng(self.entropy, -1))
+        part = Partition(self.records, self.loss, diversity_rng(self.entropy, -1, self.records))
         suppressed = anon.suppressed.copy()
         while True:
             suppressed = self._without_hopeless(suppressed)
