@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anonflow import __version__
+from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def run(
     """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
     from anonflow import engine
     from anonflow.cli.show import LEVELS, JsonLines, Progress
+    from anonflow.engine.execution.events import EventStream
     from anonflow.engine.owner.resume import seconds_of
 
     if log_level not in LEVELS:
@@ -84,7 +86,9 @@ def run(
     if seed_file is not None and replay is not None:
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
+    events = EventStream()
     with JsonLines(log_level) if as_json else Progress(quiet, log_level) as progress:
+        INTERRUPTS.follow(events)
         report = engine.run(
             flow,
             seed=seed,
@@ -94,6 +98,7 @@ def run(
             fresh=fresh,
             keep=seconds_of(keep),
             on_event=progress,
+            events=events,
         )
     _show_report(report)
     return 0 if report.ok else 1

@@ -85,7 +85,7 @@ class Progress:
 
     def __init__(self, quiet: bool = False, level: str = "info") -> None:
         self._quiet = quiet or level in ("warning", "error")
-        self._level = level
+        self._level = max(level, "warning", key=LEVELS.index) if quiet else level
         self._bar: Bar | None = None
         self._task: Any = None
         self._left = 0

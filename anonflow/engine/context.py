@@ -144,8 +144,9 @@ class Session:
         DataError
             If a file of the flow is no longer what was read.
         """
-        self.events.check()
         self.fingerprint.check(content=True)
+        self.events.check()
+        self.events.publishing = True
 
     def step(self, name: str, work: Callable[[], Result], run: int | None = None) -> Result:
         """Do a step of the run: it is announced, and its time is taken.

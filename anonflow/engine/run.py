@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 
@@ -19,7 +20,7 @@ from anonflow.engine.execution.tasks import match
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
-from anonflow.engine.owner.folder import check_target
+from anonflow.engine.owner.folder import OwnerFolder, check_target
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report.report import Described
@@ -96,17 +97,18 @@ def run(
     begin = time.perf_counter()
     try:
         loaded = flow if isinstance(flow, Flow) else load_flow(flow)
-        session = Session(
-            loaded,
-            events,
-            seed=seed,
-            scheduler=scheduler,
-            workers=workers,
-            replay=replay,
-            fresh=fresh,
-            keep=keep,
-        )
-        report = _Runner(session).run()
+        with nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked():
+            session = Session(
+                loaded,
+                events,
+                seed=seed,
+                scheduler=scheduler,
+                workers=workers,
+                replay=replay,
+                fresh=fresh,
+                keep=keep,
+            )
+            report = _Runner(session).run()
         ok = report.ok
         return report
     finally:

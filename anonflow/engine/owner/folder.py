@@ -8,11 +8,13 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from anonflow.engine.owner.lock import locked
 from anonflow.errors import AnonflowError, FlowError
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
@@ -84,6 +86,26 @@ class OwnerFolder:
                 probe.unlink()
             except OSError as error:
                 raise FlowError(f"{self.path}: cannot be written to: {error.strerror}") from None
+        finally:
+            for folder in made:
+                _remove_empty(folder)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Make the folder, and hold it for a run; folders that are still empty afterwards are gone again.
+
+        Raises
+        ------
+        FlowError
+            As :meth:`make`.
+        AnonflowError
+            If another run holds it.
+        """
+        made = _missing_folders(self.path)
+        try:
+            self.make()
+            with locked(self.path):
+                yield
         finally:
             for folder in made:
                 _remove_empty(folder)
