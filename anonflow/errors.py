@@ -23,6 +23,10 @@ __all__ = [
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
+SHOWN = 10
+"""So many problems are said one by one; of more, how many there are."""
+
+
 class Problem(NamedTuple):
     """One thing that is wrong, and what it is about.
 
@@ -58,9 +62,12 @@ class AnonflowError(Exception):
         Empty where no paths are known.
     exit_status : int
         What a shell command ends with when this error reaches it.
+    shown : int
+        How many problems its text says one by one, before it says how many more there are.
     """
 
     exit_status = 3
+    shown = SHOWN
 
     def __init__(self, message: str, problems: Sequence[str] = (), found: Sequence[Problem] = ()) -> None:
         message, *each = (_CONTROLS.sub(" ", text) for text in (message, *problems))
@@ -72,7 +79,10 @@ class AnonflowError(Exception):
     def __str__(self) -> str:
         if self.problems == (self.message,):
             return self.message
-        return "\n".join([self.message, *(f"  {problem}" for problem in self.problems)])
+        lines = [self.message, *(f"  {problem}" for problem in self.problems[: self.shown])]
+        if len(self.problems) > self.shown:
+            lines.append(f"  and {len(self.problems) - self.shown} more")
+        return "\n".join(lines)
 
     @classmethod
     def collected(cls, what: str, problems: Sequence[str], found: Sequence[Problem] = ()) -> AnonflowError:
@@ -106,6 +116,7 @@ class FlowError(AnonflowError):
     """A flow file that cannot be read or asks for something that does not exist."""
 
     exit_status = 2
+    shown = 10 * SHOWN
 
 
 class DataError(AnonflowError):

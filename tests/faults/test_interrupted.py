@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from anonflow import engine
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, StepDone
 from tests.cases.flow_files import everything_in, write_flow
-from tests.faults.processes import anonflow, changed, published, started
+from tests.faults.processes import anonflow, changed, environment, published, started
 
 QUIET = ("--quiet", "--log-level", "error")
 
@@ -139,7 +141,7 @@ def test_at_shutdown_the_status_is_that_of_what_was_done(tmp_path: Path, number:
 def test_a_run_that_cannot_clean_up_ends_at_the_third_signal(tmp_path: Path) -> None:
     """Fault: what is put aside cannot be removed. Said: the sentence, 130."""
     stuck = """
-    import time
+    import sys, time
     import anonflow.engine
     from anonflow.engine.storage import disk
     runner = sys.modules["anonflow.engine.run"]._Runner
@@ -153,11 +155,6 @@ def test_a_run_that_cannot_clean_up_ends_at_the_third_signal(tmp_path: Path) -> 
     disk.OnDisk.__exit__ = forever
     """
     flow = write_flow(tmp_path, source="{csv: people.csv, pieces: 20}")
-    import sys
-    import textwrap
-
-    from tests.faults.processes import environment
-
     code = textwrap.dedent(stuck) + "\nfrom anonflow.cli import main\nmain()\n"
     running = subprocess.Popen(
         [sys.executable, "-c", code, "run", str(flow), *QUIET],

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.table.read import DELIMITER
 
 __all__ = [
     "AnonymizeSpec",
@@ -61,8 +62,8 @@ class SourceSpec(_Spec):
     dataset: StrictStr | None = None
     """The name of a built-in or fetched table (`anonflow datasets`)."""
 
-    delimiter: Annotated[StrictStr, Field(min_length=1, max_length=1)] = ","
-    """Of a CSV file: one character."""
+    delimiter: Annotated[StrictStr, Field(pattern=DELIMITER)] = ","
+    """Of a CSV file: one ASCII character that can be seen, but for a quote; or a space or a tab."""
 
     encoding: StrictStr = "utf-8"
     """Of a CSV file."""

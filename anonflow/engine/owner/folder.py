@@ -25,6 +25,7 @@ CERTIFICATE = "certificate.npz"
 SEED = "seed"
 RECORD = "record.json"
 KEY = "key"
+KEY_BYTES = 32
 EARLIER = "earlier"
 UNFINISHED = "unfinished.json"
 CHECKPOINTS = "checkpoints"
@@ -221,12 +222,17 @@ class OwnerFolder:
         """
         place = self.path / KEY
         try:
-            return bytes.fromhex(place.read_text(encoding="ascii").strip())
+            key = bytes.fromhex(place.read_text(encoding="ascii").strip())
+            if len(key) != KEY_BYTES:
+                raise ValueError
+            return key
         except FileNotFoundError:
-            self._new_key = self._new_key or secrets.token_bytes(32)
+            self._new_key = self._new_key or secrets.token_bytes(KEY_BYTES)
             return self._new_key
         except (OSError, ValueError):
-            raise FlowError(f"{place}: cannot be read; delete it to get a new one") from None
+            raise FlowError(
+                f"{place}: is no whole key; put it back from a copy, or delete it and start over with --fresh"
+            ) from None
 
     def keep_key(self) -> None:
         """Write a new key down.
@@ -287,7 +293,8 @@ def read_seed_file(path: str | PathLike[str]) -> int:
     """
     place = Path(path)
     try:
-        text = place.read_bytes()[:4096].strip()
+        with place.open("rb") as stream:  # a device has no end
+            text = stream.read(4096).strip()
     except OSError as error:
         raise FlowError(f"{place}: the seed cannot be read: {error.strerror}") from None
     if not re.fullmatch(rb"[0-9a-fA-F]{32,1024}", text):
