@@ -77,7 +77,7 @@ def run(
 ) -> int:
     """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
     from anonflow import engine
-    from anonflow.cli.show import LEVELS, JsonLines, Progress
+    from anonflow.cli.show import LEVELS, JsonLines, ProgressDisplay
     from anonflow.engine.execution.events import EventStream
     from anonflow.engine.owner.resume import seconds_of
 
@@ -87,7 +87,7 @@ def run(
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
     events = EventStream()
-    with JsonLines(log_level) if as_json else Progress(quiet, log_level) as progress:
+    with JsonLines(log_level) if as_json else ProgressDisplay(quiet, log_level) as progress:
         INTERRUPTS.follow(events)
         report = engine.run(
             flow,
