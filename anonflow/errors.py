@@ -19,8 +19,16 @@ __all__ = [
     "VerificationError",
 ]
 
-# a file's name may hold line breaks, and what a terminal takes for an order
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # what a terminal takes for an order, and line ends
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # what turns the direction of text around
+)
+"""Characters that no text may bring to a terminal: names of columns and files may hold any."""
+
+
+def printable(text: str) -> str:
+    """A text in one line, with escapes such as ``\\x1b`` where it holds :data:`CONTROLS`."""
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 SHOWN = 10
@@ -70,8 +78,8 @@ class AnonflowError(Exception):
     shown = SHOWN
 
     def __init__(self, message: str, problems: Sequence[str] = (), found: Sequence[Problem] = ()) -> None:
-        message, *each = (_CONTROLS.sub(" ", text) for text in (message, *problems))
-        self.found = tuple(Problem(path, _CONTROLS.sub(" ", text)) for path, text in found)
+        message, *each = (printable(text) for text in (message, *problems))
+        self.found = tuple(Problem(path, printable(text)) for path, text in found)
         super().__init__(message, tuple(each), self.found)
         self.message = message
         self.problems: tuple[str, ...] = tuple(each) or (message,)

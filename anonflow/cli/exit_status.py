@@ -18,6 +18,7 @@ import anonflow.cli.dashboard  # noqa: F401  (the command puts itself among the 
 from anonflow.cli import streams
 from anonflow.cli.commands import app
 from anonflow.cli.interrupts import INTERRUPTED, INTERRUPTS
+from anonflow.cli.streams import say
 from anonflow.errors import AnonflowError, unforeseen
 
 __all__ = ["leave"]
@@ -78,6 +79,17 @@ def _guarded(given: list[str]) -> int:
 def _failed(failure: Exception, debug: bool) -> int:
     """What is said of an error, and the status."""
     try:
+        os.getcwd()
+    except FileNotFoundError:
+        # no relative path can be found, and whatever looked for one failed in its own way
+        if isinstance(failure, AnonflowError):
+            _error(failure, debug)
+        return _said("the working folder has been deleted; go to another one with 'cd' and run again", 2)
+    return _error(failure, debug)
+
+
+def _error(failure: Exception, debug: bool) -> int:
+    try:
         raise failure
     except AnonflowError as error:
         if debug:
@@ -105,7 +117,7 @@ def _usage(error: TyperException) -> int:
     context = getattr(error, "ctx", None)
     message = getattr(error, "format_message", lambda: str(error))()
     if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(message)
+        say(message)
         return 0
     command = context.command_path if context is not None else "anonflow"
     return _said(f"{message.rstrip('.')}; try '{command} --help'", 2)
@@ -116,7 +128,7 @@ def _interrupted() -> int:
 
 
 def _said(message: str, status: int) -> int:
-    typer.echo(f"anonflow: {message}", err=True)
+    say(f"anonflow: {message}", err=True)
     return status
 
 

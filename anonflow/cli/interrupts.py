@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -72,11 +72,9 @@ class Interrupts:
         """A run begins, which a signal cancels; until it publishes."""
         self._events = events
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Files are being written: they are finished first."""
+    def hold(self) -> None:
+        """Files are written from here on: they are finished first."""
         self._writing = True
-        yield
 
     @property
     def too_late(self) -> bool:
@@ -98,10 +96,8 @@ class Interrupts:
                 self._events.cancel()
                 raise KeyboardInterrupt
             return
-        try:
+        with suppress(OSError):
             os.write(2, b"anonflow: interrupted; nothing was published\n")
-        except OSError:
-            pass
         os._exit(INTERRUPTED)
 
 

@@ -8,7 +8,25 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["Output", "watched"]
+import typer
+
+from anonflow.errors import printable
+
+__all__ = ["Output", "say", "watched"]
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Write lines to the standard output or error; what a terminal would take for an order is escaped.
+
+    Parameters
+    ----------
+    text : str
+    err : bool
+        Whether they go to the standard error.
+    nl : bool
+        Whether a line end is added.
+    """
+    typer.echo("\n".join(printable(line) for line in text.split("\n")), err=err, nl=nl)
 
 
 class Output(io.FileIO):

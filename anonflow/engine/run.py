@@ -20,12 +20,13 @@ from anonflow.engine.execution.tasks import match
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
-from anonflow.engine.owner.folder import OwnerFolder, check_target
+from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report.report import Described
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
+from anonflow.engine.targets import check_targets
 from anonflow.kernels import jit
 from anonflow.table import Records
 
@@ -139,7 +140,9 @@ class _Runner:
         memory = flow.spec.run.memory_bytes
         with (
             storage_of(session) as storage,
-            Executor(session.scheduler, session.workers, session.events, memory) as executor,
+            Executor(
+                session.scheduler, session.workers, session.events, memory, flow.spec.run.wait_seconds
+            ) as executor,
         ):
             table = session.step("load", lambda: storage.load(executor))
             session.tell_about(table.unnamed, table.dropped)
@@ -191,9 +194,9 @@ class _Runner:
 
     def _check_targets(self) -> None:
         """What cannot be written is found before the work starts."""
-        for target in (self.session.flow.table_path, self.session.flow.report_path):
-            if target is not None:
-                check_target(target)
+        flow = self.session.flow
+        targets = [target for target in (flow.table_path, flow.report_path) if target is not None]
+        check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         if self.session.owner is not None:
             self.session.owner.check()
 

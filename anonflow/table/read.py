@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 DELIMITER = r"^[\t !#-~]$"
-DELIMITER_WORDS = "one ASCII character that can be seen, but for a quote, or a space or a tab"
+DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote"
 """What stands between the cells of a CSV file, as a regular expression and in words."""
 
 MOST_COLUMNS = 10_000

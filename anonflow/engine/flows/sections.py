@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from anonflow import strict_yaml
+from anonflow.engine.duration import DURATION, DURATION_WORDS
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
 from anonflow.engine.flows.spec import SCHEDULER, SourceSpec
 from anonflow.errors import AnonflowError, Problem
@@ -158,6 +159,8 @@ def reworded(kind: str, context: Mapping[str, Any]) -> str:
     """What pydantic says about a value, in our words and without the value."""
     if kind == "string_pattern_mismatch" and context.get("pattern") == SCHEDULER:
         return "must be threads, processes, or the address of a Dask scheduler such as tcp://HOST:8786"
+    if kind == "string_pattern_mismatch" and context.get("pattern") == DURATION:
+        return f"must be {DURATION_WORDS}"
     if kind == "string_pattern_mismatch" and context.get("pattern") == DELIMITER:
         return f"must be {DELIMITER_WORDS}"
     if kind == "literal_error":

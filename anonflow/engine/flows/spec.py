@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.duration import DURATION, seconds_of
 from anonflow.table.read import DELIMITER
 
 __all__ = [
@@ -63,7 +64,7 @@ class SourceSpec(_Spec):
     """The name of a built-in or fetched table (`anonflow datasets`)."""
 
     delimiter: Annotated[StrictStr, Field(pattern=DELIMITER)] = ","
-    """Of a CSV file: one ASCII character that can be seen, but for a quote; or a space or a tab."""
+    """Of a CSV file: one character of ASCII: a space, a tab, or a visible one that is no quote."""
 
     encoding: StrictStr = "utf-8"
     """Of a CSV file."""
@@ -144,6 +145,14 @@ class RunSpec(_Spec):
     memory: Annotated[StrictStr, Field(pattern=MEMORY)] | None = None
     """What each worker may use, such as 4GiB: a process that uses more is ended; a table that would take
     more is worked on in pieces."""
+
+    wait: Annotated[StrictStr, Field(pattern=DURATION)] = "5m"
+    """How long a cluster without any worker is waited for, such as 30s, 5m or 12h."""
+
+    @property
+    def wait_seconds(self) -> float:
+        """The wait as a number of seconds."""
+        return seconds_of(self.wait)
 
     @property
     def memory_bytes(self) -> int | None:
