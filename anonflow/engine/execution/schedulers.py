@@ -349,8 +349,10 @@ class Executor:
         import dask
         import distributed  # noqa: F401  (its defaults must be there before they are overruled)
 
-        # the client's own words about a lost connection are not for the user
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        # the client's own words about a lost connection are not for the user; its loggers have levels of their own
+        for name in ("distributed", *logging.root.manager.loggerDict):
+            if name.partition(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"}):
             self._with_client(self._scheduler)
 
