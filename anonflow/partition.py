@@ -27,10 +27,18 @@ __all__ = [
     "plan",
     "random_key",
     "random_places",
+    "too_few",
     "unbounded",
 ]
 
 ORDERS = ("lexicographic", "input", "random")
+
+
+def too_few(n: int, k: int) -> InfeasibleError:
+    """The error of n < k records: with a k that they have, if there is one."""
+    if n < 2:
+        return InfeasibleError(f"{n} records cannot hide anybody; take a table of at least k = {k} records")
+    return InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
 
 
 def lexicographic_order(records: Records) -> np.ndarray:
@@ -295,7 +303,7 @@ def cut_classes(sizes: np.ndarray, names: Sequence[str], size: int | None, k: in
     """
     n = int(sizes.sum())
     if n < k:
-        raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
+        raise too_few(n, k)
     if size is not None and size < k:
         raise ParameterError(f"partition size {size} is smaller than k = {k}; use at least {k}")
     large = sizes >= k

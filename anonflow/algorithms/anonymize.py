@@ -20,7 +20,7 @@ from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
-from anonflow.partition import bounded, divided, limited, unbounded
+from anonflow.partition import bounded, divided, limited, too_few, unbounded
 from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Domain, Records, Table
 
@@ -330,7 +330,7 @@ def check_k(k: int, n: int) -> int:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
         raise ParameterError("k must be a whole number of at least 2")
     if k > n:
-        raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
+        raise too_few(n, k)
     return int(k)
 
 

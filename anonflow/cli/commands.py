@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anonflow import __version__
+from anonflow.cli.interrupts import INTERRUPTS
+from anonflow.cli.streams import say
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ Encoding = Annotated[str, typer.Option(help="Of a CSV file.")]
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"anonflow {__version__}")
+        say(f"anonflow {__version__}")
         raise typer.Exit
 
 
@@ -77,14 +79,17 @@ def run(
     """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
     from anonflow import engine
     from anonflow.cli.show import LEVELS, JsonLines, ProgressDisplay
-    from anonflow.engine.owner.resume import seconds_of
+    from anonflow.engine.duration import seconds_of
+    from anonflow.engine.execution.events import EventStream
 
     if log_level not in LEVELS:
         raise ParameterError(f"--log-level is one of {', '.join(LEVELS)}")
     if seed_file is not None and replay is not None:
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
+    events = EventStream()
     with JsonLines(log_level) if as_json else ProgressDisplay(quiet, log_level) as progress:
+        INTERRUPTS.follow(events)
         report = engine.run(
             flow,
             seed=seed,
@@ -94,6 +99,7 @@ def run(
             fresh=fresh,
             keep=seconds_of(keep),
             on_event=progress,
+            events=events,
         )
     _show_report(report)
     return 0 if report.ok else 1
@@ -124,20 +130,20 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         )
         if bounded:
             rows[-1].insert(4, _floor(result.measures.get("lower-bound")))
-    typer.echo(table(header, rows, right=range(1, len(header))))
+    say(table(header, rows, right=range(1, len(header))))
     if several is None:
         for path in report.published:
-            typer.echo(f"published {_near(path)}")
+            say(f"published {_near(path)}")
         if report.attacks is not None:
             for sentence in report.attacks["sentence"]:
-                typer.echo(f"- {sentence}")
+                say(f"- {sentence}")
         if report.owner is not None:
-            typer.echo(f"for the owner alone: {_near(report.owner)}")
-        typer.echo(f"{report.seconds:.1f} s in all")
+            say(f"for the owner alone: {_near(report.owner)}")
+        say(f"{report.seconds:.1f} s in all")
     for problem in report.problems:
-        typer.echo(f"anonflow: {problem}", err=True)
+        say(f"anonflow: {problem}", err=True)
     if not report.ok and several is None:
-        typer.echo("anonflow: nothing was published", err=True)
+        say("anonflow: nothing was published", err=True)
 
 
 def _floor(bound: float | None) -> str:
@@ -176,11 +182,11 @@ def validate(
             flow = load_flow(path)
         except AnonflowError as error:
             for problem in error.problems:
-                typer.echo(problem, err=True)
+                say(problem, err=True)
             status = max(status, error.exit_status)
         else:
             runs = f"{len(flow.runs)} runs" if len(flow.runs) > 1 else "1 run"
-            typer.echo(f"{path}: {flow.name}, {runs}, {len(flow.schema.quasi_identifiers)} quasi-identifiers")
+            say(f"{path}: {flow.name}, {runs}, {len(flow.schema.quasi_identifiers)} quasi-identifiers")
     return status
 
 
@@ -199,9 +205,15 @@ def schema(
     """Guess the schema of a table, as a file to edit; or print the schema of flows."""
     if flow == (file is not None):
         raise ParameterError("schema takes a table's FILE, or --flow")
+    if output is not None:
+        from anonflow.engine.targets import check_targets
+
+        if output.exists():
+            raise ParameterError(f"{output}: exists already; name another file")
+        check_targets([output], {})
     text = _flow_schema() if file is None else _guessed_schema(file, delimiter, encoding)
     if output is None:
-        typer.echo(text, nl=False)
+        say(text, nl=False)
         return 0
     try:
         with output.open("x", encoding="utf-8") as stream:
@@ -287,18 +299,18 @@ def verify(
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
     if as_json:
-        typer.echo(answer.to_json())
+        say(json.dumps(answer.to_mapping(), indent=2))
     else:
         rows = [
             [one.criterion, one.verdict, "-" if one.holds is None else str(one.failed), one.detail]
             for one in answer
         ]
-        typer.echo(shown(["criterion", "verdict", "records failing", "how"], rows, right=[2]))
+        say(shown(["criterion", "verdict", "records failing", "how"], rows, right=[2]))
     for one in answer:
         if not one.holds:
-            typer.echo(f"anonflow: {one.sentence()}", err=True)
+            say(f"anonflow: {one.sentence()}", err=True)
     for remark in answer.remarks:
-        typer.echo(f"anonflow: {remark}", err=True)
+        say(f"anonflow: {remark}", err=True)
     return 0 if answer else 1
 
 
@@ -498,8 +510,8 @@ def compare(
     from anonflow.algorithms.budget import AUTO, check_budget
     from anonflow.algorithms.budget_choice import check_automatic
     from anonflow.algorithms.registry import algorithm_named
-    from anonflow.engine.owner.folder import check_target
     from anonflow.engine.report.report import comparison
+    from anonflow.engine.targets import check_targets
     from anonflow.whole_file import write_whole
 
     try:
@@ -519,14 +531,15 @@ def compare(
             check_budget(AUTO, budget)
         else:
             check_budget(size, budget, algorithm_named(name).effort_under({}))
-    for target in (csv, html):
-        if target is not None:
-            check_target(target)
+    targets = [target for target in (csv, html) if target is not None]
+    check_targets(targets, {file: "the table", schema: "the schema"})
     table = _table(file, schema, delimiter, encoding)
     report = engine.compared(
         table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds
     )
     _show_report(report, several=True)
+    if targets:
+        INTERRUPTS.hold()
     if csv is not None:
         write_whole(csv, lambda path: report.runs.to_csv(path, index=False))
     if html is not None:
@@ -555,18 +568,18 @@ def algorithms(
             for option in algorithm_named(name).options.values()
         ]
         if as_json:
-            typer.echo(json.dumps(told, indent=2))
+            say(json.dumps(told, indent=2))
         elif told:
-            typer.echo(table(list(told[0]), [[str(cell) for cell in row.values()] for row in told]))
+            say(table(list(told[0]), [[str(cell) for cell in row.values()] for row in told]))
         else:
-            typer.echo(f"{name} has no options")
+            say(f"{name} has no options")
         return 0
     fields = ("name", "family", "guarantee", "complexity", "paper", "summary")
     rows = [[str(getattr(method, field)) for field in fields] for method in REGISTRY.values()]
     if as_json:
-        typer.echo(json.dumps([dict(zip(fields, row, strict=True)) for row in rows], indent=2))
+        say(json.dumps([dict(zip(fields, row, strict=True)) for row in rows], indent=2))
     else:
-        typer.echo(table(fields, rows))
+        say(table(fields, rows))
     return 0
 
 
@@ -580,7 +593,7 @@ def datasets(
 
     frame = tables.describe()
     if as_json:
-        typer.echo(frame.to_json(orient="records", indent=2))
+        say(frame.to_json(orient="records", indent=2))
         return 0
     rows = [
         [
@@ -592,5 +605,5 @@ def datasets(
         ]
         for row in frame.to_dict("records")
     ]
-    typer.echo(table(["name", "rows", "columns", "here", "origin"], rows, right=[1, 2]))
+    say(table(["name", "rows", "columns", "here", "origin"], rows, right=[1, 2]))
     return 0

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from anonflow.cli.streams import say
 from anonflow.engine.execution.events import (
     Event,
     FlowStarted,
@@ -20,6 +19,7 @@ from anonflow.engine.execution.events import (
     StepDone,
     StepStarted,
 )
+from anonflow.errors import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -86,7 +86,7 @@ class ProgressDisplay:
 
     def __init__(self, quiet: bool = False, level: str = "info") -> None:
         self._quiet = quiet or level in ("warning", "error")
-        self._level = level
+        self._level = max(level, "warning", key=LEVELS.index) if quiet else level
         self._bar: Bar | None = None
         self._task: Any = None
         self._left = 0
@@ -153,9 +153,9 @@ class ProgressDisplay:
 
     def _say(self, text: str) -> None:
         if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False)
+            self._bar.console.print(printable(text), markup=False, highlight=False)
         else:
-            typer.echo(text, err=True)
+            say(text, err=True)
 
 
 class JsonLines:
@@ -173,4 +173,4 @@ class JsonLines:
     def __call__(self, event: Event) -> None:
         """Write an event."""
         if not isinstance(event, Log) or is_told(event.level, self._level):
-            typer.echo(json.dumps(event.to_mapping(), default=str), err=True)
+            say(json.dumps(event.to_mapping(), default=str), err=True)

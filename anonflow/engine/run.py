@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 
@@ -20,12 +21,13 @@ from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
 from anonflow.engine.flows.outline import outline
-from anonflow.engine.owner.folder import check_target
+from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report.report import Described
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
+from anonflow.engine.targets import check_targets
 from anonflow.kernels import jit
 
 __all__ = ["run"]
@@ -96,17 +98,18 @@ def run(
     begin = time.perf_counter()
     try:
         loaded = flow if isinstance(flow, Flow) else load_flow(flow)
-        session = Session(
-            loaded,
-            events,
-            seed=seed,
-            scheduler=scheduler,
-            workers=workers,
-            replay=replay,
-            fresh=fresh,
-            keep=keep,
-        )
-        report = _Runner(session).run()
+        with nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked():
+            session = Session(
+                loaded,
+                events,
+                seed=seed,
+                scheduler=scheduler,
+                workers=workers,
+                replay=replay,
+                fresh=fresh,
+                keep=keep,
+            )
+            report = _Runner(session).run()
         ok = report.ok
         return report
     finally:
@@ -138,7 +141,9 @@ class _Runner:
         memory = flow.spec.run.memory_bytes
         with (
             storage_of(session) as storage,
-            Executor(session.scheduler, session.workers, session.events, memory) as executor,
+            Executor(
+                session.scheduler, session.workers, session.events, memory, flow.spec.run.wait_seconds
+            ) as executor,
         ):
             table = session.step("load", lambda: storage.load(executor))
             session.tell_about(table.unnamed, table.dropped)
@@ -190,9 +195,9 @@ class _Runner:
 
     def _check_targets(self) -> None:
         """What cannot be written is found before the work starts."""
-        for target in (self.session.flow.table_path, self.session.flow.report_path):
-            if target is not None:
-                check_target(target)
+        flow = self.session.flow
+        targets = [target for target in (flow.table_path, flow.report_path) if target is not None]
+        check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         if self.session.owner is not None:
             self.session.owner.check()
 

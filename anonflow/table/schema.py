@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from anonflow.errors import Problem, SchemaError
+from anonflow.errors import SHOWN, Problem, SchemaError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
 from anonflow.table.notation import RANGES, Notation
@@ -319,9 +319,12 @@ class Schema(Mapping[str, Column]):
 
 
 def did_you_mean(name: object, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, else all of them."""
+    """The end of a message about an unknown name: the nearest known one, else the first of them."""
     near = suggest(str(name), known)
-    return f" (did you mean {near!r}?)" if near else f" (known: {', '.join(known)})"
+    if near:
+        return f" (did you mean {near!r}?)"
+    more = f", and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    return f" (known: {', '.join(known[:SHOWN])}{more})"
 
 
 class _Told:

@@ -19,7 +19,6 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.errors import InfeasibleError
 from anonflow.kernels.mondrian import (
     HIERARCHY,
     NUMERIC,
@@ -29,6 +28,7 @@ from anonflow.kernels.mondrian import (
     mondrian_classes_jit,
 )
 from anonflow.option import Option
+from anonflow.partition import too_few
 from anonflow.table.domain import Domain
 
 __all__ = ["MONDRIAN", "mondrian", "mondrian_labels"]
@@ -83,7 +83,7 @@ def mondrian(
     papers have no missing values. The choice of cuts does not look at the information loss asked for.
     """
     if part.n < k:
-        raise InfeasibleError(f"{part.n} records cannot hide among k = {k}; use a k of at most {part.n}")
+        raise too_few(part.n, k)
     effort = effort_of(improve, rounds, kicks, threads)
     labels, classes = mondrian_labels(part, k, relaxed=mode == "relaxed")
     return outcome_of(part, labels, classes, k, effort)

@@ -17,10 +17,11 @@ from anonflow.algorithms.concealment.expansion import (
 )
 from anonflow.algorithms.concealment.reassignment import exchanged
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import mend_jit
 from anonflow.option import Option
+from anonflow.partition import too_few
 
 __all__ = ["K_CONCEALMENT", "TARGETS", "k_concealment"]
 
@@ -137,7 +138,7 @@ def k_concealment(
     """
     n = part.n
     if k > n:
-        raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
+        raise too_few(n, k)
     merged = DistinctRecords.of(part)
     neighbours = _neighbours(q, k, n)
     of_expansion = q is not None or near == "pairs" or exact or not randomized or target != "concealment"

@@ -158,9 +158,15 @@ class EventStream:
     be quick. Iterating gives
     every event from the first on, waits for the next, and ends after :class:`FlowDone`. Of very many partitions
     that are done, who begins to listen late hears the last ones only: what is held does not grow with their number.
+
+    Attributes
+    ----------
+    publishing : bool
+        Whether the run writes its files, or has written them: it can no longer be cancelled.
     """
 
     def __init__(self) -> None:
+        self.publishing = False
         self._start = time.perf_counter()
         self._lock = threading.Lock()
         self._telling = threading.RLock()

@@ -20,6 +20,7 @@ from typing import Any
 
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.events import EventStream
+from anonflow.engine.execution.presence import Presence
 from anonflow.engine.execution.tasks import Failed
 from anonflow.engine.execution.trust import guarded, security_of
 from anonflow.engine.flows.spec import SCHEDULER
@@ -29,6 +30,9 @@ __all__ = ["Call", "Executor", "is_scheduler", "raised"]
 
 READY = 180
 """Seconds that worker processes have to start and import the package."""
+
+WAIT = 300.0
+"""Seconds that a cluster without any worker is waited for, where nobody says otherwise."""
 
 CONNECT = 10
 """Seconds that a running cluster has to answer."""
@@ -164,6 +168,8 @@ class Executor:
         Listened to for being cancelled.
     memory : int, optional
         Bytes that each local process may use: one that uses more is ended, and another takes its place.
+    wait : float, optional
+        Seconds that a cluster without any worker is waited for.
 
     Notes
     -----
@@ -173,12 +179,18 @@ class Executor:
     """
 
     def __init__(
-        self, scheduler: str, workers: int | None, events: EventStream, memory: int | None = None
+        self,
+        scheduler: str,
+        workers: int | None,
+        events: EventStream,
+        memory: int | None = None,
+        wait: float = WAIT,
     ) -> None:
         self._scheduler = scheduler
         self._count = workers or os.cpu_count() or 1
         self._events = events
         self._memory = memory
+        self._wait = wait
         self._jobs: queue.SimpleQueue[_Submission | None] = queue.SimpleQueue()
         self._arrived: queue.SimpleQueue[tuple[Call | None, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
@@ -358,8 +370,10 @@ class Executor:
         import dask
         import distributed  # noqa: F401  (its defaults must be there before they are overruled)
 
-        # the client's own words about a lost connection are not for the user
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        # the client's own words about a lost connection are not for the user; its loggers have levels of their own
+        for name in ("distributed", *logging.root.manager.loggerDict):
+            if name.partition(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"}):
             self._with_client(self._scheduler)
 
@@ -374,14 +388,48 @@ class Executor:
                 "or use the scheduler threads"
             ) from None
         with client:
-            _must_be_ready(client)
+            presence = Presence(client, _name(where), self._wait, self._events)
+            if not self._is_ready(client, where, presence):
+                return
             if client.dashboard_link:
                 self._events.log(f"the cluster's own dashboard: {client.dashboard_link}")
             for job in iter(self._jobs.get, None):
-                self._on_client(client, where, job)
+                self._on_client(client, where, job, presence)
                 self._arrived.put((None, None))
 
-    def _on_client(self, client: Any, where: Any, job: _Submission) -> None:
+    def _is_ready(self, client: Any, where: Any, presence: Presence) -> bool:
+        """Wait until a worker answers; False if nobody waits any more.
+
+        A worker that cannot import the tasks answers nothing at all, not even with an error.
+        """
+        from distributed import TimeoutError as NoAnswer
+
+        answer = None
+        while presence.seconds < READY:
+            if self._stop.is_set():
+                return False
+            if client.status not in ("running", "connecting"):
+                raise _lost(where)
+            presence.look()
+            if not presence.there:
+                self._stop.wait(0.1)
+                continue
+            if answer is None:
+                # before whatever else waits: others may keep the workers busy for longer than this waits
+                answer = client.submit(tasks.ready, pure=False, priority=1)
+            try:
+                answer.result(timeout=0.1)
+            except (TimeoutError, NoAnswer):
+                continue
+            except (ImportError, AttributeError):
+                break
+            return True
+        raise AnonflowError(
+            f"the worker processes gave no answer in {READY} seconds; "
+            "see that anonflow can be imported where they run, or use the scheduler threads"
+        )
+
+    def _on_client(self, client: Any, where: Any, job: _Submission, presence: Presence) -> None:
         """Send calls to a cluster, and put down each result when it is there.
 
         What waits on a worker that ends is blamed for it as well as what ran there. So a call that lost too many
@@ -395,15 +443,21 @@ class Executor:
             for number, one in enumerate(job.shared)
         ]
         given_up = 0
-        for call in list(self._gather(client, where, job.calls, shared, job.count)):
+        for call in list(self._gather(client, where, job.calls, shared, job.count, presence)):
             if given_up == TRIED:
                 self._put(call, tasks.given_up(alone=False))
-            elif list(self._gather(client, where, (call,), shared, 1)):
+            elif list(self._gather(client, where, (call,), shared, 1, presence)):
                 self._put(call, tasks.given_up(alone=True))
                 given_up += 1
 
     def _gather(
-        self, client: Any, where: Any, calls: Iterable[Call], shared: list[Any], count: int | None
+        self,
+        client: Any,
+        where: Any,
+        calls: Iterable[Call],
+        shared: list[Any],
+        count: int | None,
+        presence: Presence,
     ) -> Iterator[Call]:
         """Do calls; those that have no result because workers ended are given back, one after another.
 
@@ -413,7 +467,6 @@ class Executor:
 
         from distributed.comm import CommClosedError
 
-        workers = max(1, sum(client.nthreads().values()))
         sent = _Sent(client, shared)
         coming, exhausted, left = iter(calls), False, count
         fastest, answered = BRIEF, 0
@@ -423,6 +476,8 @@ class Executor:
                 return
             if client.status not in ("running", "connecting"):
                 raise _lost(where)
+            presence.look()
+            workers = presence.threads
             while not exhausted and self._has_room(len(sent), AHEAD * workers):
                 size = 1
                 if answered >= 2 * workers:
@@ -523,20 +578,11 @@ def raised(failed: Failed, where: str) -> AnonflowError:
     return error
 
 
+def _name(where: Any) -> str:
+    return where if isinstance(where, str) else "the local cluster"
+
+
 def _lost(where: Any) -> AnonflowError:
-    name = where if isinstance(where, str) else "the local cluster"
     return AnonflowError(
-        f"{name}: the cluster is lost; nothing was published. Run the flow again: it goes on where it stopped"
+        f"{_name(where)}: the cluster is lost; nothing was published. Run the flow again: it goes on where it stopped"
     )
-
-
-def _must_be_ready(client: Any) -> None:
-    """A worker that cannot import the tasks answers nothing at all, not even with an error."""
-    try:
-        # before whatever else waits: others may keep the workers busy for longer than this waits
-        client.submit(tasks.ready, pure=False, priority=1).result(timeout=READY)
-    except (TimeoutError, ImportError, AttributeError):
-        raise AnonflowError(
-            f"the worker processes gave no answer in {READY} seconds; "
-            "see that anonflow can be imported where they run, or use the scheduler threads"
-        ) from None

@@ -15,6 +15,8 @@ from anonflow.algorithms.budget_choice import first_method
 from anonflow.algorithms.diversity.target import PARAMETERS
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.duration import DURATION, seconds_of
+from anonflow.table.read import DELIMITER
 
 __all__ = [
     "AnonymizeSpec",
@@ -64,8 +66,8 @@ class SourceSpec(_Spec):
     dataset: StrictStr | None = None
     """The name of a built-in or fetched table (`anonflow datasets`)."""
 
-    delimiter: Annotated[StrictStr, Field(min_length=1, max_length=1)] = ","
-    """Of a CSV file: one character."""
+    delimiter: Annotated[StrictStr, Field(pattern=DELIMITER)] = ","
+    """Of a CSV file: one character of ASCII: a space, a tab, or a visible one that is no quote."""
 
     encoding: StrictStr = "utf-8"
     """Of a CSV file."""
@@ -146,6 +148,14 @@ class RunSpec(_Spec):
     memory: Annotated[StrictStr, Field(pattern=MEMORY)] | None = None
     """What each worker may use, such as 4GiB: a process that uses more is ended; a table that would take
     more is worked on in pieces."""
+
+    wait: Annotated[StrictStr, Field(pattern=DURATION)] = "5m"
+    """How long a cluster without any worker is waited for, such as 30s, 5m or 12h."""
+
+    @property
+    def wait_seconds(self) -> float:
+        """The wait as a number of seconds."""
+        return seconds_of(self.wait)
 
     @property
     def memory_bytes(self) -> int | None:

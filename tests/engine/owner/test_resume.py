@@ -18,10 +18,10 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.algorithms.method import Outcome
+from anonflow.engine.duration import seconds_of
 from anonflow.engine.execution import tasks
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.owner.resume import seconds_of
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from tests.cases.flow_files import write_flow
 from tests.cases.runs import SEED, counted, published, stopped_after
