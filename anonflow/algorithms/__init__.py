@@ -30,11 +30,11 @@ __all__ = [
 ]
 
 
-class _Room(ModuleType):
+class _CallableModule(ModuleType):
     """This module, callable: `anonflow.algorithms` is this room and the public function that lists it."""
 
     def __call__(self) -> pd.DataFrame:
         return algorithms()
 
 
-sys.modules[__name__].__class__ = _Room
+sys.modules[__name__].__class__ = _CallableModule

@@ -18,8 +18,8 @@ from anonflow.algorithms.freeform.optimal import OPTIMAL
 from anonflow.algorithms.freeform.sort_greedy import SORT_GREEDY
 from anonflow.algorithms.freeform.two_phase import TWO_PHASE
 from anonflow.algorithms.method import Algorithm
-from anonflow.algorithms.patterns.greedy import PATTERN_GUIDED
-from anonflow.algorithms.patterns.optimal import PATTERN_GUIDED_OPTIMAL
+from anonflow.algorithms.patterns.pattern_guided import PATTERN_GUIDED
+from anonflow.algorithms.patterns.pattern_guided_optimal import PATTERN_GUIDED_OPTIMAL
 from anonflow.algorithms.recoding.full_domain import FULL_DOMAIN
 from anonflow.algorithms.recoding.local_recoding import LOCAL_RECODING
 from anonflow.drawing.method_mark import Mark

@@ -76,7 +76,7 @@ def run(
 ) -> int:
     """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
     from anonflow import engine
-    from anonflow.cli.show import LEVELS, JsonLines, Progress
+    from anonflow.cli.show import LEVELS, JsonLines, ProgressDisplay
     from anonflow.engine.owner.resume import seconds_of
 
     if log_level not in LEVELS:
@@ -84,7 +84,7 @@ def run(
     if seed_file is not None and replay is not None:
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
-    with JsonLines(log_level) if as_json else Progress(quiet, log_level) as progress:
+    with JsonLines(log_level) if as_json else ProgressDisplay(quiet, log_level) as progress:
         report = engine.run(
             flow,
             seed=seed,

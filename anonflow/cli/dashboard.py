@@ -59,7 +59,7 @@ def dashboard(
 
         from anonflow.dashboards.server.accounts import add_account
         from anonflow.dashboards.server.server import Server, ServerSettings
-        from anonflow.dashboards.session.limits import HOSTED, MEGABYTE, Limits
+        from anonflow.dashboards.session.user_limits import HOSTED, MEGABYTE, Limits
     except ModuleNotFoundError as error:
         raise ParameterError(
             f"the dashboards need the package {error.name}; install them with: pip install 'anonflow[app]'"

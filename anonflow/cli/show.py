@@ -23,7 +23,7 @@ from anonflow.engine.execution.events import (
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-__all__ = ["LEVELS", "JsonLines", "Progress", "is_told", "number", "table"]
+__all__ = ["LEVELS", "JsonLines", "ProgressDisplay", "is_told", "number", "table"]
 
 LEVELS = ("debug", "info", "warning", "error")
 """Of logs, the gravest last."""
@@ -80,7 +80,7 @@ def is_told(level: str, least: str) -> bool:
     return LEVELS.index(level) >= LEVELS.index(least)
 
 
-class Progress:
+class ProgressDisplay:
     """Follows a run on stderr: a bar on a terminal, a line for each step elsewhere."""
 
     def __init__(self, quiet: bool = False, level: str = "info") -> None:
@@ -90,7 +90,7 @@ class Progress:
         self._task: Any = None
         self._left = 0
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressDisplay:
         if not self._quiet and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn

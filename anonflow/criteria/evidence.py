@@ -15,7 +15,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table, equal_columns
 from anonflow.table.domain import WHOLE
-from anonflow.table.marks import coded_texts, joint_codes
+from anonflow.table.row_marks import coded_texts, joint_codes
 
 if TYPE_CHECKING:
     import pandas as pd

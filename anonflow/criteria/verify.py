@@ -15,7 +15,7 @@ from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import ParameterError
 from anonflow.table import Table
-from anonflow.table.marks import row_marks
+from anonflow.table.row_marks import row_marks
 
 __all__ = ["criteria_names", "verify"]
 

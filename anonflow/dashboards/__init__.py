@@ -1,8 +1,8 @@
 """Screens over the engine: state in params, one flow behind all of them, no logic of their own."""
 
 from anonflow.dashboards.session.draft import Draft
-from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.publication import Publication
+from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 
 __all__ = ["Draft", "FinishedRun", "Limits", "Publication", "Workspace"]

@@ -16,6 +16,7 @@ from anonflow.datasets.generated import (
     theorem4_patterns,
     write_random_normal,
 )
+from anonflow.datasets.hierarchies import cmc_hierarchies, nursery_hierarchies
 from anonflow.datasets.printed import (
     concealment_examples,
     freeform_example,
@@ -36,7 +37,6 @@ from anonflow.datasets.printed import (
     zip_example_private,
     zip_example_public,
 )
-from anonflow.datasets.trees import cmc_hierarchies, nursery_hierarchies
 from anonflow.errors import ParameterError
 from anonflow.option import Option, options_of
 from anonflow.table.schema import did_you_mean

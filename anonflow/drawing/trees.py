@@ -11,7 +11,7 @@ from markupsafe import Markup
 from anonflow.drawing.fragments import Fragment, shortened
 from anonflow.drawing.plots import BLUE, svg
 
-__all__ = ["Drawn", "arranged", "tree"]
+__all__ = ["DrawnNode", "arranged", "tree"]
 
 ROWS = 40
 """Rows of a picture; what would need more is folded."""
@@ -44,7 +44,7 @@ class DrawnTree(Protocol):
         """The children of a node."""
 
 
-class Drawn:
+class DrawnNode:
     """A node of a picture, or a row that stands for several.
 
     Attributes
@@ -55,16 +55,16 @@ class Drawn:
     depth : int
     row : float
         Where it is, from the top; inner nodes stand in the middle of what is below them.
-    below : list of Drawn
+    below : list of DrawnNode
     """
 
     def __init__(self, node: int | None, text: str, depth: int) -> None:
         self.node, self.text, self.depth = node, text, depth
         self.row = 0.0
-        self.below: list[Drawn] = []
+        self.below: list[DrawnNode] = []
 
 
-def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -> Drawn:
+def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -> DrawnNode:
     """Which nodes are shown, and where.
 
     Parameters
@@ -77,10 +77,10 @@ def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -
 
     Returns
     -------
-    Drawn
+    DrawnNode
         The root. O(rows * children) time, whatever the size of the hierarchy.
     """
-    root = Drawn(0, hierarchy.labels[0], 0)
+    root = DrawnNode(0, hierarchy.labels[0], 0)
     used, waiting = 1, deque([root])
     while waiting:
         one = waiting.popleft()
@@ -95,18 +95,20 @@ def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -
             one.text = f"{shortened(one.text, _LONGEST)} ({leaves:,} values)"
             continue
         used += shown + more - 1
-        one.below = [Drawn(int(node), hierarchy.labels[int(node)], one.depth + 1) for node in below[:shown]]
+        one.below = [
+            DrawnNode(int(node), hierarchy.labels[int(node)], one.depth + 1) for node in below[:shown]
+        ]
         waiting.extend(one.below)
         if more:
             rest = below[shown:]
             leaves = int(hierarchy.last[int(rest[-1])]) - int(hierarchy.first[int(rest[0])]) + 1
             text = f"… {len(rest):,} more" + (f" ({leaves:,} values)" if leaves > len(rest) else "")
-            one.below.append(Drawn(None, text, one.depth + 1))
+            one.below.append(DrawnNode(None, text, one.depth + 1))
     _place(root, 0)
     return root
 
 
-def _place(one: Drawn, row: int) -> int:
+def _place(one: DrawnNode, row: int) -> int:
     """Rows from `row` on; the next free one. As deep as the picture, which is at most ``ROWS``."""
     if not one.below:
         one.row = float(row)
@@ -167,7 +169,7 @@ def tree(hierarchy: DrawnTree, title: str = "hierarchy", marked: Sequence[str] =
     return svg(left[-1] - _GAP + 8, height, title, [*edges, *nodes])
 
 
-def _walk(one: Drawn) -> list[Drawn]:
+def _walk(one: DrawnNode) -> list[DrawnNode]:
     found, waiting = [], [one]
     while waiting:
         at = waiting.pop()

@@ -17,7 +17,7 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.owner.resume import Keeper
+from anonflow.engine.owner.resume import ResumeStore
 from anonflow.errors import ParameterError
 from anonflow.release.randomness import GUESSABLE, seed_can_be_guessed
 
@@ -52,7 +52,7 @@ class Session:
         The run's secret.
     owner : OwnerFolder or None
         None for a flow that did not come from a file.
-    keeper : Keeper or None
+    resume_store : ResumeStore or None
         Of the partitions' results; None where nothing is kept.
     seconds : dict
         Step -> how long it took.
@@ -115,14 +115,14 @@ class Session:
         if guessable:
             self.warn(GUESSABLE)
         # a replay shows that the same comes out again, so it does everything again
-        self.keeper = (
+        self.resume_store = (
             None
             if self.owner is None or self.replayed
-            else Keeper(flow, self.owner, fresh, float(keep), self.warn, lambda: self.fingerprint)
+            else ResumeStore(flow, self.owner, fresh, float(keep), self.warn, lambda: self.fingerprint)
         )
-        if seed is None and self.keeper is not None:
-            seed = self.keeper.seed()
-            earlier = self.keeper.sizes
+        if seed is None and self.resume_store is not None:
+            seed = self.resume_store.seed()
+            earlier = self.resume_store.sizes
         self.sizes = earlier
         self.fitted: dict[int, Fitted] = {}
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed

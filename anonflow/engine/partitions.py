@@ -9,7 +9,7 @@ from anonflow import utility
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, solve_batch
 from anonflow.engine.execution.events import PartitionDone, RunDone, RunStarted, StepDone, StepStarted
-from anonflow.engine.execution.plan import STEPS, Plan, RunPlan, settings_of
+from anonflow.engine.execution.plan import STEPS, FlowPlan, RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor, raised
 from anonflow.engine.execution.tasks import Failed
@@ -29,7 +29,7 @@ class Partitions:
     session : Session
     storage : Storage
     executor : Executor
-    plan : Plan
+    plan : FlowPlan
     table : Described
 
     Attributes
@@ -43,7 +43,7 @@ class Partitions:
     """
 
     def __init__(
-        self, session: Session, storage: Storage, executor: Executor, plan: Plan, table: Described
+        self, session: Session, storage: Storage, executor: Executor, plan: FlowPlan, table: Described
     ) -> None:
         self._session = session
         self._storage = storage

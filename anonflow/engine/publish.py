@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from anonflow.criteria.verification import Finding
     from anonflow.engine.report.report import Described
-    from anonflow.engine.storage.storage import Drawn
+    from anonflow.engine.storage.storage import DrawnRelease
 
 __all__ = ["attack", "release_of", "warn_of_earlier", "write_all"]
 
@@ -108,7 +108,9 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
     )
 
 
-def write_all(session: Session, table: Described, report: RunReport, release: Drawn | None) -> RunReport:
+def write_all(
+    session: Session, table: Described, report: RunReport, release: DrawnRelease | None
+) -> RunReport:
     """Write the owner's things first, then what is published: each file whole, by rename.
 
     Parameters
@@ -116,7 +118,7 @@ def write_all(session: Session, table: Described, report: RunReport, release: Dr
     session : Session
     table : Table, or what describes one
     report : RunReport
-    release : Drawn or None
+    release : DrawnRelease or None
         What is published; None if nothing is drawn.
 
     Returns

@@ -12,7 +12,7 @@ from anonflow.engine import publish
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
 from anonflow.engine.execution.partition_budget import fit_flow, is_fitted, sizes_of
-from anonflow.engine.execution.plan import Plan, first_of_each_method, plan_flow
+from anonflow.engine.execution.plan import FlowPlan, first_of_each_method, plan_flow
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.execution.schedulers import Executor
 from anonflow.engine.execution.tasks import match
@@ -24,7 +24,7 @@ from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report.report import Described
 from anonflow.engine.storage.choice import storage_of
-from anonflow.engine.storage.storage import Drawn, Storage
+from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.kernels import jit
 from anonflow.table import Records
 
@@ -153,8 +153,8 @@ class _Runner:
             return self._publish(table, results, drawn)
 
     def _draw(
-        self, storage: Storage, executor: Executor, plan: Plan, work: Partitions, results: list[RunResult]
-    ) -> Drawn | None:
+        self, storage: Storage, executor: Executor, plan: FlowPlan, work: Partitions, results: list[RunResult]
+    ) -> DrawnRelease | None:
         """The release of the run that is published, if every check passed."""
         session = self.session
         picked = session.flow.published
@@ -166,7 +166,7 @@ class _Runner:
         results[number] = with_findings(results[number], findings)
         return drawn if results[number].ok else None
 
-    def _publish(self, table: Described, results: list[RunResult], drawn: Drawn | None) -> RunReport:
+    def _publish(self, table: Described, results: list[RunResult], drawn: DrawnRelease | None) -> RunReport:
         """Nothing is published, and nothing handed back to publish, unless every check passed."""
         session = self.session
         report = RunReport(
@@ -180,11 +180,11 @@ class _Runner:
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
         session.before_publishing()
-        if session.keeper is not None:
-            session.keeper.publishing(session.seed)
+        if session.resume_store is not None:
+            session.resume_store.publishing(session.seed)
         report = session.step("publish", lambda: publish.write_all(session, table, report, drawn))
-        if session.keeper is not None:
-            session.keeper.finished()
+        if session.resume_store is not None:
+            session.resume_store.finished()
         return report
 
     def _check_targets(self) -> None:
@@ -199,14 +199,14 @@ class _Runner:
         self.compiles = True
         self.session.events.log("compiling kernels: the first run takes some seconds more")
 
-    def _warm_up(self, table: Described, plan: Plan) -> None:
+    def _warm_up(self, table: Described, plan: FlowPlan) -> None:
         """Compile on a few records, so that the seconds of the methods are theirs alone."""
         for settings, one in first_of_each_method(self.session.flow, plan, self.session.seed):
             _, few = one.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
             match(settings, few, 0)
             self.session.events.check()
 
-    def _plan(self, storage: Storage, table: Described) -> Plan:
+    def _plan(self, storage: Storage, table: Described) -> FlowPlan:
         """Orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
         return plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
 
@@ -218,5 +218,5 @@ class _Runner:
         for number, found in self.session.fitted.items():
             said = f"{self.session.flow.runs[number].name}: {found.sentence()}"
             (self.session.events.log if found.fits else self.session.warn)(said)
-        if self.session.keeper is not None:
-            self.session.keeper.sizes = sizes_of(self.session.flow)
+        if self.session.resume_store is not None:
+            self.session.resume_store.sizes = sizes_of(self.session.flow)

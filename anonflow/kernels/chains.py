@@ -16,15 +16,17 @@ from typing import NamedTuple
 import numpy as np
 
 from anonflow.kernels.jit import jit
-from anonflow.kernels.slot_rows import Rows, renew_rows, rises, rises_of
+from anonflow.kernels.slot_rows import SlotRows, renew_rows, rises, rises_of
 
 __all__ = [
+    "ChainScratch",
     "Search",
-    "Workspace",
     "block_chains",
     "block_chains_jit",
     "chain",
     "chain_jit",
+    "chain_scratch",
+    "chain_scratch_jit",
     "descend",
     "descend_jit",
     "hand_on",
@@ -35,8 +37,6 @@ __all__ = [
     "note_jit",
     "take_back",
     "take_back_jit",
-    "workspace",
-    "workspace_jit",
 ]
 
 _SHIFT = np.int64(32)
@@ -69,7 +69,7 @@ class Search(NamedTuple):
     waiting: np.ndarray
 
 
-class Workspace(NamedTuple):
+class ChainScratch(NamedTuple):
     """What a search writes on, made once for a block.
 
     Attributes
@@ -98,9 +98,9 @@ class Workspace(NamedTuple):
     words: np.ndarray
 
 
-def workspace(k: int, candidates: int, depth: int, tests: int) -> Workspace:
+def chain_scratch(k: int, candidates: int, depth: int, tests: int) -> ChainScratch:
     """Room for a search."""
-    return Workspace(
+    return ChainScratch(
         np.empty(depth, np.int64),
         np.empty(depth, np.int64),
         np.empty(depth, np.int64),
@@ -114,7 +114,7 @@ def workspace(k: int, candidates: int, depth: int, tests: int) -> Workspace:
     )
 
 
-workspace_jit = jit(workspace)
+chain_scratch_jit = jit(chain_scratch)
 
 
 def holds(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> bool:
@@ -128,16 +128,16 @@ def holds(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> bool:
 holds_jit = jit(holds)
 
 
-def chain(rows: Rows, search: Search, i: int, s: int | np.int64, work: Workspace) -> int:
+def chain(rows: SlotRows, search: Search, i: int, s: int | np.int64, work: ChainScratch) -> int:
     """Look for a chain that begins with record i's match in slot s and lowers the loss.
 
     Parameters
     ----------
-    rows : Rows
+    rows : SlotRows
     search : Search
     i, s : int
         0 < s < k.
-    work : Workspace
+    work : ChainScratch
         ``record, slot, gained`` are the chain that was found.
 
     Returns
@@ -223,7 +223,7 @@ def chain(rows: Rows, search: Search, i: int, s: int | np.int64, work: Workspace
 chain_jit = jit(chain)
 
 
-def hand_on(rows: Rows, search: Search, work: Workspace, length: int) -> None:
+def hand_on(rows: SlotRows, search: Search, work: ChainScratch, length: int) -> None:
     """Reverse a chain: ``record[e]`` takes ``gained[e]`` in ``slot[e]``, all at once; O(length k q)."""
     k = rows.size[0]
     last = search.turn[work.record[0], work.slot[0]]
@@ -243,7 +243,7 @@ def hand_on(rows: Rows, search: Search, work: Workspace, length: int) -> None:
 hand_on_jit = jit(hand_on)
 
 
-def note(search: Search, work: Workspace, length: int, journal: np.ndarray, entries: int) -> int:
+def note(search: Search, work: ChainScratch, length: int, journal: np.ndarray, entries: int) -> int:
     """Enter in a journal what a chain is about to change; the number of entries now."""
     for e in range(length):
         j = work.record[e]
@@ -258,7 +258,7 @@ def note(search: Search, work: Workspace, length: int, journal: np.ndarray, entr
 note_jit = jit(note)
 
 
-def take_back(rows: Rows, search: Search, work: Workspace, journal: np.ndarray, entries: int) -> None:
+def take_back(rows: SlotRows, search: Search, work: ChainScratch, journal: np.ndarray, entries: int) -> None:
     """Undo what a journal says, the last entry first: every bit is as before."""
     k = rows.size[0]
     for e in range(entries - 1, -1, -1):
@@ -279,9 +279,9 @@ take_back_jit = jit(take_back)
 
 
 def descend(
-    rows: Rows,
+    rows: SlotRows,
     search: Search,
-    work: Workspace,
+    work: ChainScratch,
     queue: np.ndarray,
     tail: int,
     visits: int,
@@ -293,9 +293,9 @@ def descend(
 
     Parameters
     ----------
-    rows : Rows
+    rows : SlotRows
     search : Search
-    work : Workspace
+    work : ChainScratch
     queue : numpy.ndarray, shape (at least the block's records,), int64
         ``queue[:tail]`` are the records that wait; a ring.
     tail : int
@@ -359,7 +359,7 @@ descend_jit = jit(descend)
 
 
 def block_chains(
-    rows: Rows,
+    rows: SlotRows,
     search: Search,
     members: np.ndarray,
     lanes: np.ndarray,
@@ -374,7 +374,7 @@ def block_chains(
 
     Parameters
     ----------
-    rows : Rows
+    rows : SlotRows
     search : Search
     members : numpy.ndarray, shape (m,), int64
         The block's records, in the order in which they are visited.
@@ -399,7 +399,7 @@ def block_chains(
     """
     k = rows.size[0]
     count = len(members)
-    work = workspace(k, search.near.shape[1], sizes[0], sizes[1])
+    work = chain_scratch(k, search.near.shape[1], sizes[0], sizes[1])
     queue = np.empty(count + 1, np.int64)
     for e in range(count):
         queue[e] = members[e]

@@ -16,14 +16,14 @@ from anonflow.kernels.state import Plan, State, empty_state
 __all__ = [
     "DRAWS",
     "PARTS",
-    "Room",
+    "ClassChainScratch",
+    "class_chain_scratch",
     "find_chain",
     "find_chain_jit",
     "grow_again",
     "grow_again_jit",
     "improve_classes",
     "improve_classes_jit",
-    "room_of",
 ]
 
 GAIN = 1e-10
@@ -39,7 +39,7 @@ DRAWS = 3 + 2 * (PARTS - 1)
 """Random numbers of one kick."""
 
 
-class Room(NamedTuple):
+class ClassChainScratch(NamedTuple):
     """What the search of n records in C classes of at most R writes on; allocated once.
 
     Attributes
@@ -98,10 +98,10 @@ class Room(NamedTuple):
     filled: np.ndarray
 
 
-def room_of(plan: Plan, n: int, classes: Classes) -> Room:
+def class_chain_scratch(plan: Plan, n: int, classes: Classes) -> ClassChainScratch:
     """Room for the search of n records in some classes."""
     count, room = classes.member.shape
-    return Room(
+    return ClassChainScratch(
         waiting=np.zeros(n, bool),
         queue=np.zeros(n + 1, np.int64),
         counters=np.zeros(4, np.int64),
@@ -127,7 +127,7 @@ def find_chain(
     plan: Plan,
     origin: State,
     classes: Classes,
-    work: Room,
+    work: ClassChainScratch,
     k: int,
     first: int,
     stamp: int,
@@ -146,7 +146,7 @@ def find_chain(
     origin : State
         n originals.
     classes : Classes
-    work : Room
+    work : ClassChainScratch
         `mark`, `growth` and `beyond` are written.
     k : int
         Least size of a class.
@@ -252,7 +252,7 @@ def find_chain(
 find_chain_jit = jit(find_chain)
 
 
-def wake(classes: Classes, work: Room, c: int) -> None:
+def wake(classes: Classes, work: ClassChainScratch, c: int) -> None:
     """Put the records of class c into the queue that are not in it."""
     for s in range(classes.size[c]):
         i = classes.member[c, s]
@@ -265,7 +265,7 @@ def wake(classes: Classes, work: Room, c: int) -> None:
 wake_jit = jit(wake)
 
 
-def note(classes: Classes, work: Room, kick: int, c: int) -> None:
+def note(classes: Classes, work: ClassChainScratch, kick: int, c: int) -> None:
     """Remember the records of class c as they were before this kick; kicks below 0 are not undone."""
     if kick < 0 or work.noted[c] == kick:
         return
@@ -281,7 +281,7 @@ def note(classes: Classes, work: Room, kick: int, c: int) -> None:
 note_jit = jit(note)
 
 
-def undo(plan: Plan, origin: State, classes: Classes, work: Room) -> None:
+def undo(plan: Plan, origin: State, classes: Classes, work: ClassChainScratch) -> None:
     """Make the classes noted what they were."""
     room = classes.member.shape[1]
     for at in range(work.counters[3]):
@@ -297,7 +297,7 @@ undo_jit = jit(undo)
 
 
 def run_chains(
-    plan: Plan, origin: State, classes: Classes, work: Room, k: int, depth: int, kick: int
+    plan: Plan, origin: State, classes: Classes, work: ClassChainScratch, k: int, depth: int, kick: int
 ) -> tuple[float, int]:
     """Seek a chain from each record in the queue, and again from those in classes that one has changed.
 
@@ -306,7 +306,7 @@ def run_chains(
     plan : Plan
     origin : State
     classes : Classes
-    work : Room
+    work : ClassChainScratch
     k : int
     depth : int
         Classes of a chain at most, less one.
@@ -361,7 +361,14 @@ run_chains_jit = jit(run_chains)
 
 
 def grow_again(
-    plan: Plan, origin: State, classes: Classes, work: Room, k: int, parts: int, target: int, first: int
+    plan: Plan,
+    origin: State,
+    classes: Classes,
+    work: ClassChainScratch,
+    k: int,
+    parts: int,
+    target: int,
+    first: int,
 ) -> float:
     """Classes grown anew from the records of some: what they lose. They stand in `heads` and `built`.
 
@@ -373,7 +380,7 @@ def grow_again(
     plan : Plan
     origin : State
     classes : Classes
-    work : Room
+    work : ClassChainScratch
         ``unit[:parts]``: the classes, with at least k `target` records and at most ``target R``.
     k : int
     parts, target : int
@@ -445,7 +452,7 @@ grow_again_jit = jit(grow_again)
 
 
 def choose_unit(
-    plan: Plan, origin: State, classes: Classes, work: Room, parts: int, draws: np.ndarray
+    plan: Plan, origin: State, classes: Classes, work: ClassChainScratch, parts: int, draws: np.ndarray
 ) -> int:
     """Draw a class, and others near to records of those drawn, into `unit`: how many there are."""
     count = len(classes.size)
@@ -477,7 +484,7 @@ def improve_classes(
     plan: Plan,
     origin: State,
     classes: Classes,
-    work: Room,
+    work: ClassChainScratch,
     k: int,
     depth: int,
     slack: float,
@@ -495,7 +502,7 @@ def improve_classes(
         n originals.
     classes : Classes
         Classes of at least k records, or of none; changed in place.
-    work : Room
+    work : ClassChainScratch
     k : int
         At least 2.
     depth : int

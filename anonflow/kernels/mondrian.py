@@ -9,14 +9,14 @@ import numpy as np
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import sort
 
-__all__ = ["HIERARCHY", "NUMERIC", "SET", "Cuts", "mondrian_classes", "mondrian_classes_jit"]
+__all__ = ["HIERARCHY", "NUMERIC", "SET", "CutRules", "mondrian_classes", "mondrian_classes_jit"]
 
 NUMERIC = 0
 HIERARCHY = 1
 SET = 2
 
 
-class Cuts(NamedTuple):
+class CutRules(NamedTuple):
     """How each of q quasi-identifiers (QIs) may be cut.
 
     Attributes
@@ -50,7 +50,7 @@ class Cuts(NamedTuple):
     parent: np.ndarray
 
 
-def common_node(cuts: Cuts, a: int, lo: int, hi: int) -> int:
+def common_node(cuts: CutRules, a: int, lo: int, hi: int) -> int:
     """The lowest node of hierarchy QI `a` that covers leaves lo..hi; O(height)."""
     node = cuts.leaf[cuts.leaf_at[a] + lo]
     while cuts.last[node] < hi:
@@ -62,7 +62,7 @@ common_node_jit = jit(common_node)
 
 
 def spread(
-    cuts: Cuts,
+    cuts: CutRules,
     a: int,
     codes: np.ndarray,
     start: int,
@@ -75,7 +75,7 @@ def spread(
 
     Parameters
     ----------
-    cuts : Cuts
+    cuts : CutRules
     a : int
     codes : numpy.ndarray, shape (n, q), int32
     start, stop : int
@@ -269,7 +269,7 @@ cut_set_jit = jit(cut_set)
 
 
 def cut_hierarchy(
-    cuts: Cuts,
+    cuts: CutRules,
     a: int,
     count: np.ndarray,
     values: np.ndarray,
@@ -312,12 +312,12 @@ def cut_hierarchy(
 cut_hierarchy_jit = jit(cut_hierarchy)
 
 
-def mondrian_classes(cuts: Cuts, codes: np.ndarray, k: int, relaxed: bool, labels: np.ndarray) -> int:
+def mondrian_classes(cuts: CutRules, codes: np.ndarray, k: int, relaxed: bool, labels: np.ndarray) -> int:
     """Cut the records into classes of at least k; O(n q) a level of cuts, no recursion.
 
     Parameters
     ----------
-    cuts : Cuts
+    cuts : CutRules
     codes : numpy.ndarray, shape (n, q), int32
         The records; reordered, each with its class's neighbours. -1 is a missing number.
     k : int

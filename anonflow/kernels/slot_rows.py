@@ -1,7 +1,7 @@
 """Generalized records without one of their matches, packed so that a look at one is a look at one place in memory.
 
 A search that exchanges matches asks again and again what record j costs without its match in slot s, and with
-another original instead. ``Rows`` keep the first answer for every record and slot. They are a
+another original instead. ``SlotRows`` keep the first answer for every record and slot. They are a
 :class:`~anonflow.kernels.state.State` turned round: all QIs of a row lie together, for rows are visited at random.
 Prices are those of the plan, to the last bit.
 """
@@ -17,7 +17,7 @@ from anonflow.kernels.prices import bit_cost, lowest
 from anonflow.kernels.state import ENTROPY, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan, State
 
 __all__ = [
-    "Rows",
+    "SlotRows",
     "empty_rows",
     "renew_rows",
     "renew_rows_jit",
@@ -34,7 +34,7 @@ _ONE = np.uint64(1)
 _LOW = np.int64(63)
 
 
-class Rows(NamedTuple):
+class SlotRows(NamedTuple):
     """k rows for each of n generalized records, and the n originals, for one plan.
 
     Row ``j k`` is record j with all its matches, row ``j k + s`` record j without its match in slot s > 0. A row
@@ -105,7 +105,7 @@ class Rows(NamedTuple):
     drop: np.ndarray
 
 
-def empty_rows(plan: Plan, origin: State, k: int) -> Rows:
+def empty_rows(plan: Plan, origin: State, k: int) -> SlotRows:
     """Room for the rows of k-regular matches, and the originals in their places.
 
     Parameters
@@ -117,7 +117,7 @@ def empty_rows(plan: Plan, origin: State, k: int) -> Rows:
 
     Returns
     -------
-    Rows
+    SlotRows
         Rows are not set; :func:`renew_rows` does it. O(n k q) memory.
     """
     n = len(origin.cost)
@@ -167,7 +167,7 @@ def empty_rows(plan: Plan, origin: State, k: int) -> Rows:
         originals[:, at[r] + 2 * e + 1] = word[:, e]
     for e, t in enumerate(others):
         originals[:, at[r] + 2 * pairs + e] = codes[t][1].reshape(-1)
-    return Rows(
+    return SlotRows(
         form=plan.range_form,
         table_at=plan.range_at,
         unit=plan.range_unit,
@@ -227,7 +227,7 @@ def _nodes(plan: Plan, t: int, origin: State) -> np.ndarray:
     return node
 
 
-def run_price(rows: Rows, t: int, lo: float, hi: float) -> float:
+def run_price(rows: SlotRows, t: int, lo: float, hi: float) -> float:
     """Cost of a run on range QI t, of form WHOLE or ENTROPY."""
     if rows.form[t] == WHOLE:
         return rows.unit[t] if lo <= 0.0 and hi >= rows.last[t] else 0.0
@@ -239,7 +239,7 @@ def run_price(rows: Rows, t: int, lo: float, hi: float) -> float:
 run_price_jit = jit(run_price)
 
 
-def rises(rows: Rows, y: int | np.int64, ids: np.ndarray, m: int, out: np.ndarray) -> None:
+def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.ndarray) -> None:
     """``out[c]``: what row y would cost more if it covered original ``ids[c]`` as well, c < m."""
     own = rows.size[2]
     Y = y * rows.size[1]
@@ -315,7 +315,7 @@ def rises(rows: Rows, y: int | np.int64, ids: np.ndarray, m: int, out: np.ndarra
 rises_jit = jit(rises)
 
 
-def rises_of(rows: Rows, x: int | np.int64, places: np.ndarray, m: int, out: np.ndarray) -> None:
+def rises_of(rows: SlotRows, x: int | np.int64, places: np.ndarray, m: int, out: np.ndarray) -> None:
     """``out[c]``: what row ``places[c]`` would cost more if it covered original x as well, c < m."""
     stride = rows.size[1]
     X = x * rows.size[2]
@@ -377,12 +377,12 @@ def rises_of(rows: Rows, x: int | np.int64, places: np.ndarray, m: int, out: np.
 rises_of_jit = jit(rises_of)
 
 
-def renew_rows(rows: Rows, matches: np.ndarray, j: int, room: np.ndarray) -> None:
+def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) -> None:
     """The k rows of record j from its matches: joins of what comes before a slot and what comes after it.
 
     Parameters
     ----------
-    rows : Rows
+    rows : SlotRows
     matches : numpy.ndarray, shape (n, k), int32
         ``matches[j, 0] == j``.
     j : int
@@ -502,7 +502,7 @@ def renew_rows(rows: Rows, matches: np.ndarray, j: int, room: np.ndarray) -> Non
 renew_rows_jit = jit(renew_rows)
 
 
-def renew_span(rows: Rows, matches: np.ndarray, start: int, stop: int) -> None:
+def renew_span(rows: SlotRows, matches: np.ndarray, start: int, stop: int) -> None:
     """:func:`renew_rows` for the records start to stop - 1."""
     room = np.empty(matches.shape[1], np.uint64)
     for j in range(start, stop):

@@ -6,7 +6,7 @@ import numpy as np
 
 from anonflow.kernels.chains import Search
 from anonflow.kernels.jit import jit
-from anonflow.kernels.slot_rows import Rows, rises
+from anonflow.kernels.slot_rows import SlotRows, rises
 
 __all__ = ["two_hops", "two_hops_jit"]
 
@@ -30,7 +30,7 @@ enter_jit = jit(enter)
 
 
 def two_hops(
-    rows: Rows,
+    rows: SlotRows,
     search: Search,
     orders: np.ndarray,
     ranks: np.ndarray,
@@ -47,7 +47,7 @@ def two_hops(
 
     Parameters
     ----------
-    rows : Rows
+    rows : SlotRows
     search : Search
         `near` is written.
     orders, ranks : numpy.ndarray, shape (o, n), int64

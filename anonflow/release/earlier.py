@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
-from anonflow.table.marks import KEY_LENGTH, Content, unit_marks
+from anonflow.table.row_marks import KEY_LENGTH, Content, unit_marks
 from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 
 if TYPE_CHECKING:

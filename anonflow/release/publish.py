@@ -26,7 +26,7 @@ from anonflow.release.randomness import (
 )
 from anonflow.table.domain import WHOLE, number_text
 from anonflow.table.linkage import Candidates
-from anonflow.table.marks import KEY_LENGTH, Content, row_marks
+from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -170,7 +170,7 @@ def seed_of_table(seed: int | bytes | str, content: bytes) -> bytes:
     ----------
     seed : int, bytes or str
     content : bytes
-        Such as :meth:`anonflow.table.marks.Content.to_bytes`.
+        Such as :meth:`anonflow.table.row_marks.Content.to_bytes`.
 
     Returns
     -------

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import ParameterError
+from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import MOST, Counter
-from anonflow.risk.evidence import Scene
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
@@ -75,7 +75,7 @@ def attack(
         What is attacked. Of an anonymization a release is drawn for the purpose, and not published.
     attackers : name, attacker, mapping, or list of them, optional
         Names of ``risk.ATTACKERS``, with parameters ``{insider: {c: 3}}``, or objects with ``name``, ``knows``
-        and ``attack(scene)``. Without it all that this table and release can be attacked by.
+        and ``attack(context)``. Without it all that this table and release can be attacked by.
     k : int, optional
         What the release promises; without it what it says of itself.
     certificate : Certificate, optional
@@ -109,11 +109,11 @@ def attack(
 
     if not isinstance(table, Table):
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
-    scene = Scene.of(table, release, k, certificate, seed)
-    chosen = usual(scene) if attackers is None else attackers_of(attackers)
+    context = AttackContext.of(table, release, k, certificate, seed)
+    chosen = usual(context) if attackers is None else attackers_of(attackers)
     if earlier is not None:
         chosen = [*chosen, Intersection(list(earlier))]
-    rows = [row_of(one, one.attack(scene)) for one in chosen]
+    rows = [row_of(one, one.attack(context)) for one in chosen]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -182,28 +182,28 @@ _NEEDS = {
 }
 
 
-def usual(scene: Scene, publishable: bool = False) -> list[Attacker]:
+def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
     """The attackers that a release can be judged by with what there is.
 
     Parameters
     ----------
-    scene : Scene
+    context : AttackContext
     publishable : bool
         Whether to leave out those whose rate is counted against the truth.
     """
     chosen: list[Attacker] = [Prosecutor(), Marketer(), Linker()]
-    if any(name in scene.frame.columns for name in scene.table.other_columns):
+    if any(name in context.frame.columns for name in context.table.other_columns):
         chosen.append(LinkableColumns())
-    if not publishable and (scene.truth is not None or scene.listing is not None):
+    if not publishable and (context.truth is not None or context.listing is not None):
         chosen.append(Insider(1))
-    if not publishable and scene.truth is not None:
+    if not publishable and context.truth is not None:
         chosen.append(Clerk())
-    schema = scene.table.schema
+    schema = context.table.schema
     chosen += [
         Homogeneity(name)
-        for name in scene.table.other_columns
-        if schema[name].role == "sensitive" and name in scene.frame.columns
+        for name in context.table.other_columns
+        if schema[name].role == "sensitive" and name in context.frame.columns
     ]
-    if scene.n <= MOST:
+    if context.n <= MOST:
         chosen.append(Counter())
     return chosen

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Attacker", "Success", "percent", "wilson"]
 
@@ -71,13 +71,13 @@ class Attacker(Protocol):
     def knows(self) -> str:
         """What it has besides the release."""
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """Attack every person of a table, or a sample of them.
 
         Raises
         ------
         ParameterError
-            If the scene lacks what the attacker is judged by.
+            If the context lacks what the attacker is judged by.
         """
 
 

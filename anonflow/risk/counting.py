@@ -12,7 +12,7 @@ from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Success, percent
 
 if TYPE_CHECKING:
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["MOST", "Counter", "match_probabilities"]
 
@@ -90,7 +90,7 @@ class Counter:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers, and counts without limit"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(2^n n).
 
         Raises
@@ -100,16 +100,16 @@ class Counter:
         DataError
             If the release does not cover the table.
         """
-        own = Generalization.of(scene.table.records)
-        made = scene.evidence.published
-        covers = np.empty((scene.n, scene.n), bool)
-        for i in range(scene.n):
-            covers[:, i] = made.covers(own.take(np.full(scene.n, i)))
-        scene.matches  # noqa: B018  (refuses what does not cover the table)
+        own = Generalization.of(context.table.records)
+        made = context.evidence.published
+        covers = np.empty((context.n, context.n), bool)
+        for i in range(context.n):
+            covers[:, i] = made.covers(own.take(np.full(context.n, i)))
+        context.matches  # noqa: B018  (refuses what does not cover the table)
         highest = match_probabilities(covers).max(axis=0)
-        at_risk = int((highest > 1 / scene.k + 1e-12).sum())
+        at_risk = int((highest > 1 / context.k + 1e-12).sum())
         return Success(
-            scene.n, float(highest.mean()), float(highest.max()), at_risk, 1 / scene.k,
-            f"Who counts every complete matching finds {at_risk:,} people with more than one chance in {scene.k}, "
+            context.n, float(highest.mean()), float(highest.max()), at_risk, 1 / context.k,
+            f"Who counts every complete matching finds {at_risk:,} people with more than one chance in {context.k}, "
             f"one of them with probability {percent(float(highest.max()))}.",
         )  # fmt: skip

@@ -17,7 +17,7 @@ from anonflow.release import publish
 from anonflow.risk.attacker import Success, percent, wilson
 
 if TYPE_CHECKING:
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Clerk", "Insider", "Replayer"]
 
@@ -57,7 +57,7 @@ class Insider:
         """What it has besides the release."""
         return f"everybody's quasi-identifiers, the method, and the rows of {self.c} people"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(targets x pairs of a person and a row in the target's component).
 
         Raises
@@ -65,16 +65,16 @@ class Insider:
         ParameterError
             If the truth is not known, or there are too many pairs.
         """
-        left = self.rows_left(scene)
+        left = self.rows_left(context)
         chance = 1.0 / left
-        promise = 1 / max(1, scene.k - self.c)
+        promise = 1 / max(1, context.k - self.c)
         return Success(
             len(left), float(chance.mean()), float(chance.max()), int((chance > promise + 1e-12).sum()), promise,
             f"Who knows the rows of {self.c} other {'person' if self.c == 1 else 'people'} for certain has between {left.min()} and {left.max()} rows "
             f"left for its target and is right for {percent(float(chance.mean()))}.",
         )  # fmt: skip
 
-    def rows_left(self, scene: Scene) -> np.ndarray:
+    def rows_left(self, context: AttackContext) -> np.ndarray:
         """How many rows may still be each target's, shape (targets,), int64.
 
         Raises
@@ -82,20 +82,20 @@ class Insider:
         ParameterError
             If the truth is not known, or there are too many pairs.
         """
-        truth = scene.judged()
-        original, row = scene.pairs
+        truth = context.judged()
+        original, row = context.pairs
         # an edge i -> t: person i may have the row that is person t's; matches are the edges inside a
         # strongly connected component, also after known people have left with their rows
-        graph = csr_array((np.ones(len(row), np.int8), (original, truth[row])), shape=(scene.n, scene.n))
+        graph = csr_array((np.ones(len(row), np.int8), (original, truth[row])), shape=(context.n, context.n))
         component = connected_components(graph, directed=False)[1]
         order = np.argsort(component, kind="stable")
         first = np.searchsorted(component[order], np.arange(component.max() + 2))
-        chosen = scene.rng.permutation(scene.people)[: self.targets]
+        chosen = context.rng.permutation(context.people)[: self.targets]
         left = np.empty(len(chosen), np.int64)
         for at, target in enumerate(chosen.tolist()):
             others = graph.indices[graph.indptr[target] : graph.indptr[target + 1]]
             others = others[others != target]
-            known = scene.rng.permutation(others)[: self.c]
+            known = context.rng.permutation(others)[: self.c]
             inside = order[first[component[target]] : first[component[target] + 1]]
             inside = inside[~np.isin(inside, known)]
             part = graph[inside][:, inside]
@@ -115,7 +115,7 @@ class Replayer:
     guesses : iterable of int
         Seeds to try.
     anonymization : Anonymization, optional
-        What running the method gives; the scene's own without it.
+        What running the method gives; the context's own without it.
     """
 
     guesses: Iterable[int] = range(100)
@@ -124,7 +124,7 @@ class Replayer:
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = "everybody's quasi-identifiers, the method, and some seeds worth trying"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(n k) for each guess.
 
         Raises
@@ -132,25 +132,25 @@ class Replayer:
         ParameterError
             If there is no anonymization to draw from, or the truth is not known.
         """
-        made = self.anonymization if self.anonymization is not None else scene.anonymization
-        if made is None or scene.truth is None:
+        made = self.anonymization if self.anonymization is not None else context.anonymization
+        if made is None or context.truth is None:
             raise ParameterError("replay: give the anonymization, and the release as it was made from it")
-        names = list(scene.table.qi_columns)
-        seen = scene.frame[names].astype("str").reset_index(drop=True)
+        names = list(context.table.qi_columns)
+        seen = context.frame[names].astype("str").reset_index(drop=True)
         tried = 0
         for guess in self.guesses:
             tried += 1
             again = publish(made, guess, rehearsal=True)
             if again.frame[names].astype("str").equals(seen):
-                right = np.equal(again.truth if again.truth is not None else -1, scene.truth)
+                right = np.equal(again.truth if again.truth is not None else -1, context.truth)
                 return Success(
-                    scene.n, float(right.mean()), float(right.max()), int(right.sum()), 1 / scene.k,
+                    context.n, float(right.mean()), float(right.max()), int(right.sum()), 1 / context.k,
                     f"One of {tried} guessed seeds repeats the release: everybody's row is known. "
                     "Draw again with a secret seed.",
                 )  # fmt: skip
-        mean = float((1.0 / scene.candidates()).mean())
+        mean = float((1.0 / context.candidates()).mean())
         return Success(
-            scene.n, mean, mean, 0, 1 / scene.k,
+            context.n, mean, mean, 0, 1 / context.k,
             f"None of {tried} guessed seeds repeats the release; what is left is {percent(mean)}.",
         )  # fmt: skip
 
@@ -173,7 +173,7 @@ class Clerk:
     needs_truth: ClassVar[bool] = True
     knows: ClassVar[str] = "the original's row order, the file, and names of files and tasks"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(n) besides the pairs of a person and a row.
 
         Raises
@@ -181,42 +181,42 @@ class Clerk:
         ParameterError
             If the truth is not known.
         """
-        if scene.truth is None:
+        if context.truth is None:
             raise ParameterError(
                 "order: whether this attacker wins is known only with the release as it was made"
             )
-        n = scene.n
-        of_row = scene.truth
+        n = context.n
+        of_row = context.truth
         hits = [np.arange(n) == of_row, np.arange(n)[::-1] == of_row]
-        index = scene.frame.index.to_numpy()
+        index = context.frame.index.to_numpy()
         if index.dtype.kind in "iu" and len(np.unique(index)) == n:
             hits.append(index == of_row)
             hits.append(np.argsort(np.argsort(index)) == of_row)
-        hits.append(self._nearest(scene) == of_row)
+        hits.append(self._nearest(context) == of_row)
         numbers = [int(found[-1]) for one in self.names if (found := re.findall(r"\d+", one))]
         if len(numbers) == n:
             hits.append(np.array(numbers) == of_row)
             hits.append(np.argsort(np.argsort(numbers)) == of_row)
         best = max(hits, key=lambda hit: int(hit.sum()))
         rate = float(best.mean())
-        sure = wilson(rate, n, 3.3)[0] > 1 / scene.k  # more than chance among k
-        clues = file_clues(scene.path) + frame_clues(scene.frame)
+        sure = wilson(rate, n, 3.3)[0] > 1 / context.k  # more than chance among k
+        clues = file_clues(context.path) + frame_clues(context.frame)
         told = f"; it carries {', '.join(clues)}" if clues else ""
         return Success(
-            n, rate, rate, int(best.sum()) if sure else 0, 1 / scene.k,
+            n, rate, rate, int(best.sum()) if sure else 0, 1 / context.k,
             f"The order of the rows, by itself, gives {percent(rate)} of the people away{told}.",
         )  # fmt: skip
 
     @staticmethod
-    def _nearest(scene: Scene) -> np.ndarray:
+    def _nearest(context: AttackContext) -> np.ndarray:
         """For each row, the candidate of the nearest position; -1 where there is none."""
         try:
-            original, row = scene.pairs
+            original, row = context.pairs
         except ParameterError:
-            return np.full(scene.n, -1)
+            return np.full(context.n, -1)
         order = np.lexsort([np.abs(original - row), row])
         first = np.unique(row[order], return_index=True)
-        found = np.full(scene.n, -1, np.int64)
+        found = np.full(context.n, -1, np.int64)
         found[first[0]] = original[order][first[1]]
         return found
 

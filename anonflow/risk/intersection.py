@@ -12,12 +12,12 @@ from scipy.sparse import csr_array
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
 from anonflow.table import equal_columns
-from anonflow.table.marks import coded_texts
+from anonflow.table.row_marks import coded_texts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Intersection"]
 
@@ -48,7 +48,7 @@ class Intersection:
         "everybody's quasi-identifiers, the method, and earlier releases of the same people"
     )
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(pairs of a person and a row), of each release.
 
         Raises
@@ -58,7 +58,7 @@ class Intersection:
         DataError
             If a release does not go with its table.
         """
-        column = sensitive_column(scene, self.column)
+        column = sensitive_column(context, self.column)
         releases = (
             self.earlier
             if isinstance(self.earlier, list | tuple) and not _is_pair(self.earlier)
@@ -68,33 +68,36 @@ class Intersection:
             raise ParameterError(
                 "intersection: name at least one earlier release, such as earlier=['2024.parquet']"
             )
-        scenes = [scene, *(_scene_of(scene, each) for each in releases)]
+        contexts = [context, *(_context_of(context, each) for each in releases)]
         names = [
-            name for name in scene.table.other_columns if all(name in each.frame.columns for each in scenes)
+            name
+            for name in context.table.other_columns
+            if all(name in each.frame.columns for each in contexts)
         ]
         if column not in names:
             raise ParameterError(f"intersection: column {column!r} is not in every release")
-        codes = _codes([each.frame[names] for each in scenes] + [scene.table.frame[names]])
+        codes = _codes([each.frame[names] for each in contexts] + [context.table.frame[names]])
         values = int(max(code.max() for code in codes)) + 1
-        prior = np.bincount(codes[0], minlength=values) / scene.n
+        prior = np.bincount(codes[0], minlength=values) / context.n
         counts = [
-            _counts(each, code, values, scene.table) for each, code in zip(scenes, codes[:-1], strict=True)
+            _counts(each, code, values, context.table)
+            for each, code in zip(contexts, codes[:-1], strict=True)
         ]
-        of_value = _codes([scene.frame[[column]], scene.table.frame[[column]]])
+        of_value = _codes([context.frame[[column]], context.table.frame[[column]]])
         kind = np.full(values, -1)
         kind[codes[0]] = of_value[0]
         truth = of_value[1]
         alone, _ = _named(counts[:1], prior, kind, truth)
         rate, sure = _named(counts, prior, kind, truth)
         return Success(
-            scene.n, float(rate.mean()), float(rate.max(initial=0.0)), int(sure.sum()), float(alone.mean()),
-            f"Who has {len(scenes)} releases of the same people names the right {column} for {percent(float(rate.mean()))} "
+            context.n, float(rate.mean()), float(rate.max(initial=0.0)), int(sure.sum()), float(alone.mean()),
+            f"Who has {len(contexts)} releases of the same people names the right {column} for {percent(float(rate.mean()))} "
             f"of them, from this release alone for {percent(float(alone.mean()))}; for {int(sure.sum()):,} people it is "
             "certain, and right.",
         )  # fmt: skip
 
 
-def sensitive_column(scene: Scene, column: str | None) -> str:
+def sensitive_column(context: AttackContext, column: str | None) -> str:
     """The sensitive column that an attacker wants.
 
     Raises
@@ -102,14 +105,14 @@ def sensitive_column(scene: Scene, column: str | None) -> str:
     ParameterError
         If there is no such column, or several to choose from.
     """
-    table = scene.table
+    table = context.table
     if column is None:
         if len(table.sensitive) != 1:
             raise ParameterError(
                 f"the table has {len(table.sensitive)} sensitive columns; say which one: column=..."
             )
         return table.sensitive[0]
-    if column not in table.other_columns or column not in scene.frame.columns:
+    if column not in table.other_columns or column not in context.frame.columns:
         raise ParameterError(f"{column!r} is no published column besides the quasi-identifiers")
     return column
 
@@ -118,21 +121,21 @@ def _is_pair(item: Any) -> bool:
     return isinstance(item, tuple) and len(item) == 2 and hasattr(item[0], "records")
 
 
-def _scene_of(scene: Scene, item: Any) -> Scene:
-    table, release = item if _is_pair(item) else (scene.table, item)
-    return type(scene).of(table, release, scene.k)
+def _context_of(context: AttackContext, item: Any) -> AttackContext:
+    table, release = item if _is_pair(item) else (context.table, item)
+    return type(context).of(table, release, context.k)
 
 
-def _counts(scene: Scene, code: np.ndarray, values: int, people: Any) -> csr_array:
+def _counts(context: AttackContext, code: np.ndarray, values: int, people: Any) -> csr_array:
     """How many of each person's rows show each value; a person who is not in the release has none."""
-    original, row = scene.pairs
-    counts = csr_array((np.ones(len(row)), (original, code[row])), shape=(scene.n, values))
+    original, row = context.pairs
+    counts = csr_array((np.ones(len(row)), (original, code[row])), shape=(context.n, values))
     counts.sum_duplicates()
-    if scene.table is people:
+    if context.table is people:
         return counts
-    place = scene.table.frame.index.get_indexer(people.frame.index)
+    place = context.table.frame.index.get_indexer(people.frame.index)
     present = np.flatnonzero(place >= 0)
-    chosen = csr_array((np.ones(len(present)), (present, place[present])), shape=(len(place), scene.n))
+    chosen = csr_array((np.ones(len(present)), (present, place[present])), shape=(len(place), context.n))
     return csr_array(chosen @ counts)
 
 

@@ -14,7 +14,7 @@ from anonflow.risk.attacker import Success, percent
 from anonflow.table.linkage import TOGETHER
 
 if TYPE_CHECKING:
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["LinkableColumns"]
 
@@ -54,7 +54,7 @@ class LinkableColumns:
         what = "other columns depend" if self.column is None else f"{self.column} depends"
         return f"everybody's quasi-identifiers, the method, and how {what} on them"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(pairs of a person and a row) for each column, besides fitting.
 
         Raises
@@ -68,12 +68,12 @@ class LinkableColumns:
         -----
         :func:`anonflow.table.linkage.linkage` is its model; the criterion of the same name calls it, too.
         """
-        links = linked_columns(scene.evidence, self.column, list(self.declared))
-        threshold = (1 + 1 / scene.k) / 2 if self.threshold is None else float(self.threshold)
+        links = linked_columns(context.evidence, self.column, list(self.declared))
+        threshold = (1 + 1 / context.k) / 2 if self.threshold is None else float(self.threshold)
         if not links:
-            mean = float((1.0 / np.maximum(scene.candidates()[scene.people], 1)).mean())
+            mean = float((1.0 / np.maximum(context.candidates()[context.people], 1)).mean())
             return Success(
-                scene.n, mean, mean, 0, 1 / scene.k,
+                context.n, mean, mean, 0, 1 / context.k,
                 "No other column is published: there is nothing to link with.",
             )  # fmt: skip
         link = links[-1]
@@ -84,7 +84,7 @@ class LinkableColumns:
         what = "all other columns" if link.column == TOGETHER else f"column {link.column}"
         alone = f"; {worst.column} alone gives {percent(worst.mean)}" if len(single) > 1 else ""
         return Success(
-            len(probability), link.mean, link.largest, at_risk, 1 / scene.k,
+            len(probability), link.mean, link.largest, at_risk, 1 / context.k,
             f"Who uses what {what} say about the quasi-identifiers is right for {percent(link.mean)} of the rows, and "
             f"more than {percent(threshold)} sure about {at_risk:,} of them{alone}.",
         )  # fmt: skip

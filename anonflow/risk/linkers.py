@@ -17,7 +17,7 @@ from anonflow.table import Schema, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Prosecutor"]
 
@@ -41,7 +41,7 @@ class Prosecutor:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "one person's quasi-identifiers, and that the person is in the table"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(edges of the consistency graph).
 
         Raises
@@ -49,9 +49,9 @@ class Prosecutor:
         DataError
             If the consistency graph is too large.
         """
-        mean, worst, at_risk = _guessing(scene.covering()[scene.people], scene.k)
+        mean, worst, at_risk = _guessing(context.covering()[context.people], context.k)
         return Success(
-            len(scene.people), worst, worst, at_risk, 1 / scene.k,
+            len(context.people), worst, worst, at_risk, 1 / context.k,
             f"Who looks for one person finds the right row with probability {percent(worst)} at most, and "
             f"{percent(mean)} on average.",
         )  # fmt: skip
@@ -65,7 +65,7 @@ class Marketer:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(edges of the consistency graph).
 
         Raises
@@ -73,9 +73,9 @@ class Marketer:
         DataError
             If the consistency graph is too large.
         """
-        mean, worst, at_risk = _guessing(scene.covering()[scene.people], scene.k)
+        mean, worst, at_risk = _guessing(context.covering()[context.people], context.k)
         return Success(
-            len(scene.people), mean, worst, at_risk, 1 / scene.k,
+            len(context.people), mean, worst, at_risk, 1 / context.k,
             f"Who links everybody to a row that could be theirs is right for {percent(mean)} of the people.",
         )  # fmt: skip
 
@@ -92,7 +92,7 @@ class Linker:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """One maximum flow on the consistency graph.
 
         Raises
@@ -100,11 +100,11 @@ class Linker:
         DataError
             If the consistency graph is too large, or the release does not cover the table.
         """
-        candidates = scene.candidates()[scene.people]
-        mean, worst, at_risk = _guessing(candidates, scene.k)
+        candidates = context.candidates()[context.people]
+        mean, worst, at_risk = _guessing(candidates, context.k)
         return Success(
-            len(scene.people), mean, worst, at_risk, 1 / scene.k,
-            f"Who rules out every row that no complete matching allows has at least {candidates.min(initial=scene.n)} rows left "
+            len(context.people), mean, worst, at_risk, 1 / context.k,
+            f"Who rules out every row that no complete matching allows has at least {candidates.min(initial=context.n)} rows left "
             f"for each person and is right for {percent(mean)} of the people.",
         )  # fmt: skip
 
@@ -124,7 +124,7 @@ class Journalist:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "a register of the population, not who is in the table"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(edges between register and release).
 
         Raises
@@ -138,22 +138,22 @@ class Journalist:
 
         if not isinstance(self.population, pd.DataFrame):
             raise ParameterError("the population is a pandas DataFrame with the table's quasi-identifiers")
-        names = scene.table.qi_columns
+        names = context.table.qi_columns
         missing = [name for name in names if name not in self.population.columns]
         if missing:
             raise ParameterError(f"the population lacks the columns {', '.join(map(repr, missing))}")
-        given = scene.table.schema
+        given = context.table.schema
         schema = Schema({name: given[name] for name in names}, folder=given.folder)
-        frame = scene.table.frame[list(names)]
+        frame = context.table.frame[list(names)]
         both = Table(pd.concat([frame, self.population[list(names)]], ignore_index=True), schema)
-        register = both.records.take(np.arange(scene.n, both.n))
-        graph = consistency_graph(register, Generalization.parse(scene.frame, both.domains))
+        register = both.records.take(np.arange(context.n, both.n))
+        graph = consistency_graph(register, Generalization.parse(context.frame, both.domains))
         people = graph.degrees()[1][graph.published.label]
         # who is in no register cannot be found in it
         chance = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
         worst = float(chance.max(initial=0.0))
         return Success(
-            scene.n, worst, worst, int((chance > 1 / scene.k).sum()), 1 / scene.k,
+            context.n, worst, worst, int((chance > 1 / context.k).sum()), 1 / context.k,
             f"Who compares the rows with a register of {register.n:,} people names the right one with "
             f"probability {percent(worst)} at most, and {percent(float(chance.mean()))} on average.",
         )  # fmt: skip
@@ -174,7 +174,7 @@ class Homogeneity:
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = "everybody's quasi-identifiers and the method; wants the sensitive value"
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(pairs of a person and a row); counted where the criteria of diversity count.
 
         Raises
@@ -184,8 +184,8 @@ class Homogeneity:
         DataError
             If the consistency graph is too large.
         """
-        column = self._column(scene)
-        shown = spread(scene.evidence, column)
+        column = self._column(context)
+        shown = spread(context.evidence, column)
         mixed, _ = judged(shown, "p-sensitivity", {"p": 2})
         member = shown.members[shown.members >= 0]
         certain = int((~mixed[member]).sum())
@@ -193,17 +193,17 @@ class Homogeneity:
         # of whom nothing is published nothing more is known
         highest = shown.counts.max(axis=1).toarray().ravel()
         share = np.where(shown.sizes > 0, highest / np.maximum(shown.sizes, 1), common)[member]
-        mean = float((share.sum() + common * (scene.n - len(member))) / scene.n)
+        mean = float((share.sum() + common * (context.n - len(member))) / context.n)
         alone = "" if shown.read_off in ("lists", "classes") else ", as far as the rows alone tell"
         return Success(
-            scene.n, certain / scene.n, float(share.max(initial=common)), certain, 0.0,
-            f"For {certain:,} of {scene.n:,} people every row that may be theirs has the same {column}{alone}; the "
+            context.n, certain / context.n, float(share.max(initial=common)), certain, 0.0,
+            f"For {certain:,} of {context.n:,} people every row that may be theirs has the same {column}{alone}; the "
             f"best guess is right for {percent(mean)}, and for {percent(common)} without the quasi-identifiers.",
         )  # fmt: skip
 
-    def _column(self, scene: Scene) -> str:
+    def _column(self, context: AttackContext) -> str:
         sensitive = [
-            name for name in scene.table.other_columns if scene.table.schema[name].role == "sensitive"
+            name for name in context.table.other_columns if context.table.schema[name].role == "sensitive"
         ]
         if self.column is None:
             if len(sensitive) != 1:
@@ -211,6 +211,6 @@ class Homogeneity:
                     f"the table has {len(sensitive)} sensitive columns; say which one: homogeneity(column=...)"
                 )
             return sensitive[0]
-        if self.column not in scene.table.other_columns or self.column not in scene.frame.columns:
+        if self.column not in context.table.other_columns or self.column not in context.frame.columns:
             raise ParameterError(f"{self.column!r} is no published column besides the quasi-identifiers")
         return self.column

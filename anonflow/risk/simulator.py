@@ -13,7 +13,7 @@ from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Success, percent
 
 if TYPE_CHECKING:
-    from anonflow.risk.evidence import Scene
+    from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Simulator"]
 
@@ -37,7 +37,7 @@ class Simulator:
     replays : int
         Runs of the method; each takes as long as the release did.
     anonymization : Anonymization, optional
-        What was released, for the method and its parameters; the scene's own without it.
+        What was released, for the method and its parameters; the context's own without it.
     seed : int
         Of the replays: any, since the attacker has its own.
 
@@ -58,7 +58,7 @@ class Simulator:
         if isinstance(self.replays, bool) or not isinstance(self.replays, int) or self.replays < 1:
             raise ParameterError("simulator: replays is a number of at least 1")
 
-    def attack(self, scene: Scene) -> Success:
+    def attack(self, context: AttackContext) -> Success:
         """O(replays) runs of the method, and O(n^3) for the likeliest assignment.
 
         Raises
@@ -67,30 +67,30 @@ class Simulator:
             If there is no anonymization whose method could be run again, the truth is not known, or the table is too
             large.
         """
-        made = self.anonymization if self.anonymization is not None else scene.anonymization
-        if made is None or scene.truth is None:
+        made = self.anonymization if self.anonymization is not None else context.anonymization
+        if made is None or context.truth is None:
             raise ParameterError("simulator: give the anonymization, and the release as it was made from it")
-        n = scene.n
+        n = context.n
         if n * n > _PAIRS:
             raise ParameterError(
                 f"simulator: {n:,} records are too many to weigh all pairs; attack a table of at most "
                 f"{int(_PAIRS**0.5):,}"
             )
-        likelihood = self._likelihood(scene, made)
+        likelihood = self._likelihood(context, made)
         person, row = linear_sum_assignment(likelihood, maximize=True)
-        right = scene.truth[row] == person
+        right = context.truth[row] == person
         rate = float(right.mean())
         return Success(
-            n, rate, rate, int(right.sum()) if rate > 1 / scene.k + 0.05 else 0, 1 / scene.k,
+            n, rate, rate, int(right.sum()) if rate > 1 / context.k + 0.05 else 0, 1 / context.k,
             f"Who runs the method {self.replays} times with other seeds names the right row for {percent(rate)} of the "
-            f"people; 1/k is {percent(1 / scene.k)}.",
+            f"people; 1/k is {percent(1 / context.k)}.",
         )  # fmt: skip
 
-    def _likelihood(self, scene: Scene, made: Any) -> np.ndarray:
+    def _likelihood(self, context: AttackContext, made: Any) -> np.ndarray:
         """Log likelihood of each person for each row, (n, n)."""
-        published = _features(scene.evidence.published)
-        equal = np.zeros((scene.n, scene.n))
-        part = np.zeros((len(published), scene.n, scene.n), np.int32)
+        published = _features(context.evidence.published)
+        equal = np.zeros((context.n, context.n))
+        part = np.zeros((len(published), context.n, context.n), np.int32)
         for replay in range(self.replays):
             again = _features(made.again(self.seed + replay).generalization)
             same = again[:, :, None] == published[:, None, :]
@@ -101,7 +101,7 @@ class Simulator:
         likelihood: np.ndarray = np.log(
             equal / self.replays + _FAINT * np.exp(np.maximum(resembling, -50.0)) + 1e-12
         )
-        graph = scene.graph
+        graph = context.graph
         covers = np.zeros((graph.originals.size, graph.published.size), bool)
         covers[graph.end, graph.box] = True
         possible = covers[graph.originals.label][:, graph.published.label]

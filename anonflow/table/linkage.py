@@ -13,8 +13,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.table.domain import Domain
-from anonflow.table.marks import joint_codes
 from anonflow.table.records import Records
+from anonflow.table.row_marks import joint_codes
 
 if TYPE_CHECKING:
     import pandas as pd

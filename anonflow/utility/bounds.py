@@ -121,7 +121,7 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
     """
     if not 0 <= effort < float("inf"):
         raise ParameterError("effort is a number of at least 0, 1 being the usual")
-    one = _Merged.of(records, k, measure)
+    one = _WeightedRecords.of(records, k, measure)
     found, exact = _relaxed(one)
     if not exact and float(len(one.weight)) ** 2 * max(records.q, 1) <= PAIRS:
         found = np.maximum(found, _pairs(one))
@@ -161,7 +161,7 @@ def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool
     treated likewise, then QIs are left out, those of fewest values first.
     O(c n) for c combinations of levels.
     """
-    one = _Merged.of(records, k, measure)
+    one = _WeightedRecords.of(records, k, measure)
     return _relaxed(one, compiled)[0][one.label]
 
 
@@ -191,7 +191,7 @@ def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = 
     -----
     O(n^2 q) time in blocks on all processors, O(n) memory for each.
     """
-    one = _Merged.of(records, k, measure)
+    one = _WeightedRecords.of(records, k, measure)
     return _pairs(one, compiled)[one.label]
 
 
@@ -221,13 +221,13 @@ def cover_costs(
     InfeasibleError
         If there are fewer than k records.
     """
-    one = _Merged.of(records, k, measure)
+    one = _WeightedRecords.of(records, k, measure)
     found, exact = _covers(one, joins, compiled)
     return found[one.label], exact[one.label]
 
 
 @dataclass(frozen=True, eq=False)
-class _Merged:
+class _WeightedRecords:
     """Different records, how often each occurs (`weight`), and which one each record is (`label`)."""
 
     records: Records
@@ -237,7 +237,7 @@ class _Merged:
     plan: CostPlan
 
     @classmethod
-    def of(cls, records: Records, k: int, measure: str) -> _Merged:
+    def of(cls, records: Records, k: int, measure: str) -> _WeightedRecords:
         own = measure_named(measure)
         if not LOSSES[own].monotone:
             raise ParameterError(
@@ -255,7 +255,7 @@ class _Merged:
         return load(self.plan, own.lo, own.hi, own.bits, compiled)
 
 
-def _pairs(one: _Merged, compiled: bool = True) -> np.ndarray:
+def _pairs(one: _WeightedRecords, compiled: bool = True) -> np.ndarray:
     origin = one.origin(compiled)
     out = np.empty(len(one.weight))
 
@@ -266,7 +266,7 @@ def _pairs(one: _Merged, compiled: bool = True) -> np.ndarray:
     return out
 
 
-def _covers(one: _Merged, joins: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
+def _covers(one: _WeightedRecords, joins: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
     origin = one.origin(compiled)
     out, exact = np.empty(len(one.weight)), np.empty(len(one.weight), bool)
 
@@ -298,7 +298,7 @@ class _Levels:
     exact: bool
 
 
-def _relaxed(one: _Merged, compiled: bool = True) -> tuple[np.ndarray, bool]:
+def _relaxed(one: _WeightedRecords, compiled: bool = True) -> tuple[np.ndarray, bool]:
     n, q = one.records.n, one.records.q
     found = [_levels(one, a) for a in range(q)]
     order = [a for a in range(q) if found[a] is not None]
@@ -332,7 +332,7 @@ def _relaxed(one: _Merged, compiled: bool = True) -> tuple[np.ndarray, bool]:
     return best, exact
 
 
-def _levels(one: _Merged, a: int) -> _Levels | None:
+def _levels(one: _WeightedRecords, a: int) -> _Levels | None:
     """The levels of QI a, None if it is sure to cost nothing at any."""
     domain = one.records.domains[a]
     if domain.size <= 1:

@@ -20,7 +20,7 @@ from anonflow import engine, risk
 from anonflow.errors import ParameterError
 from anonflow.release import RandomWords, SeedWarning
 from anonflow.release.randomness import seed_of_table
-from anonflow.table.marks import Content
+from anonflow.table.row_marks import Content
 from tests.cases.flow_files import write_flow
 
 SMALL = pytest.mark.filterwarnings("always:a seed below:UserWarning")

@@ -25,7 +25,7 @@ from anonflow.errors import InfeasibleError
 from anonflow.release import RandomWords, Release
 from anonflow.release.draw import draw_permutation
 from anonflow.release.randomness import seed_of_table
-from anonflow.table.marks import Content
+from anonflow.table.row_marks import Content
 
 SEED = 2**127 + 11
 K = 5

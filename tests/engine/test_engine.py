@@ -167,7 +167,7 @@ def test_a_failed_check_publishes_nothing(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------- plan
 
 
-def planned(flow: engine.Flow, table: af.Table) -> plan.Plan:
+def planned(flow: engine.Flow, table: af.Table) -> plan.FlowPlan:
     storage = InMemory(Session(flow, engine.EventStream(), seed=SEED))
     storage.table = table
     return plan.plan_flow(flow, table.n, storage.boundary_classes(), storage.order)

@@ -15,7 +15,7 @@ from anonflow.generalization import Generalization
 from anonflow.kernels import chains, slot_rows, two_hops
 from anonflow.kernels.chains import Search
 from anonflow.kernels.costs import load, widen_jit
-from anonflow.kernels.slot_rows import Rows
+from anonflow.kernels.slot_rows import SlotRows
 from anonflow.kernels.state import Plan, State, take
 from anonflow.table import Table
 from tests.naive import chains as naive
@@ -28,7 +28,7 @@ BOTH = pytest.mark.parametrize("compiled", [True, False])
 class Graph(NamedTuple):
     plan: Plan
     origin: State
-    rows: Rows
+    rows: SlotRows
     search: Search
 
     def cost(self, originals: list[int] | np.ndarray) -> float:
@@ -127,7 +127,7 @@ def test_a_chain_is_the_one_that_the_definition_finds(data: st.DataObject, compi
     n, k = graph.search.matches.shape
     depth, steps = data.draw(st.integers(2, 5)), data.draw(st.sampled_from([1, 2, 100]))
     graph.search.block[:] = data.draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
-    work = kernel("workspace", compiled)(k, n, depth, steps)  # type: ignore[operator]
+    work = kernel("chain_scratch", compiled)(k, n, depth, steps)  # type: ignore[operator]
     holders = [[divmod(place, k) for place in line[1:]] for line in graph.search.holders.tolist()]
     arguments = (graph.search.near.tolist(), holders, graph.search.block.tolist(), graph.cost)
     for i in range(n):
@@ -144,7 +144,7 @@ def test_a_chain_is_the_one_that_the_definition_finds(data: st.DataObject, compi
 def test_every_chain_keeps_the_graph_and_lowers_the_loss(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs())
     n, k = graph.search.matches.shape
-    work = kernel("workspace", compiled)(k, n, 5, 8)  # type: ignore[operator]
+    work = kernel("chain_scratch", compiled)(k, n, 5, 8)  # type: ignore[operator]
     before = graph.loss()
     for _ in range(2):
         for i in range(n):
@@ -164,7 +164,7 @@ def test_every_chain_keeps_the_graph_and_lowers_the_loss(data: st.DataObject, co
 def test_what_a_journal_takes_back_leaves_no_trace(data: st.DataObject, compiled: bool) -> None:
     graph = data.draw(graphs())
     n, k = graph.search.matches.shape
-    work = kernel("workspace", compiled)(k, n, 4, 8)  # type: ignore[operator]
+    work = kernel("chain_scratch", compiled)(k, n, 4, 8)  # type: ignore[operator]
     before, bits = graph.loss(), graph.bits()
     journal = np.empty((data.draw(st.sampled_from([4, 200])), 4), np.int64)
     facts = np.zeros(5, np.int64)

@@ -98,7 +98,7 @@ def test_the_draw_itself_is_one_in_k(algorithm: str) -> None:
     frame = anon.frame().astype(str).agg("/".join, axis=1)
     label = {text: i for i, text in enumerate(dict.fromkeys(frame))}
     for seed in range(draws):
-        release = risk.Scene.of(table, anon, seed=seed)
+        release = risk.AttackContext.of(table, anon, seed=seed)
         assert release.truth is not None
         texts = release.frame[list(table.qi_columns)].astype(str).agg("/".join, axis=1)
         rows = np.array([label[text] for text in texts])
@@ -156,10 +156,10 @@ def test_what_an_insider_has_left(data: st.DataObject) -> None:
     table, release = graph_table(covers)
     c = data.draw(st.integers(0, n - 1))
     insider = risk.Insider(c, targets=n)
-    scene = risk.Scene.of(table, release, k=2, seed=5)
-    left = insider.rows_left(scene)
+    context = risk.AttackContext.of(table, release, k=2, seed=5)
+    left = insider.rows_left(context)
     again = np.random.default_rng(5)
-    original, row = risk.Scene.of(table, release, k=2, seed=5).pairs
+    original, row = risk.AttackContext.of(table, release, k=2, seed=5).pairs
     for at, target in enumerate(again.permutation(np.arange(n)).tolist()):
         others = np.array(sorted(set(row[original == target]) - {target}), dtype=int)
         known = again.permutation(others)[:c].tolist()
@@ -244,15 +244,15 @@ def test_a_file_that_tells_is_said(tmp_path: Path) -> None:
     told.to_parquet(tmp_path / "told.parquet")
     said = {}
     for name in ("ours", "told"):
-        scene = replace(risk.Scene.of(table, release), path=tmp_path / f"{name}.parquet")
-        said[name] = risk.Clerk().attack(scene).sentence
+        context = replace(risk.AttackContext.of(table, release), path=tmp_path / f"{name}.parquet")
+        said[name] = risk.Clerk().attack(context).sentence
     assert "carries" not in said["ours"]
     assert "metadata" in said["told"]
     assert "statistics" in said["told"]
     told.attrs["note"] = "x"
-    scene = risk.Scene.of(table, Release(told, None, release.truth), k=3)
-    assert "lists of categories" in risk.Clerk().attack(scene).sentence
-    assert "notes" in risk.Clerk().attack(scene).sentence
+    context = risk.AttackContext.of(table, Release(told, None, release.truth), k=3)
+    assert "lists of categories" in risk.Clerk().attack(context).sentence
+    assert "notes" in risk.Clerk().attack(context).sentence
 
 
 @QUIET

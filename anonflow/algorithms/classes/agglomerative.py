@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from anonflow.algorithms.classes.chains import (
+from anonflow.algorithms.classes.class_chains import (
     KICKS,
     ROUNDS,
     Improve,
@@ -63,7 +63,7 @@ def agglomerative(
     improve : {"none", "chains"}, optional
         Chains: records then move between the classes while that lowers the loss.
 
-        See :mod:`anonflow.algorithms.classes.chains`.
+        See :mod:`anonflow.algorithms.classes.class_chains`.
     rounds : int, optional
         Rounds of chains; in each, classes exchange records with others that are near.
     kicks : int, optional

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from anonflow.algorithms.classes.chains import (
+from anonflow.algorithms.classes.class_chains import (
     KICKS,
     ROUNDS,
     Improve,
@@ -19,7 +19,14 @@ from anonflow.algorithms.classes.chains import (
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import InfeasibleError
-from anonflow.kernels.mondrian import HIERARCHY, NUMERIC, SET, Cuts, mondrian_classes, mondrian_classes_jit
+from anonflow.kernels.mondrian import (
+    HIERARCHY,
+    NUMERIC,
+    SET,
+    CutRules,
+    mondrian_classes,
+    mondrian_classes_jit,
+)
 from anonflow.option import Option
 from anonflow.table.domain import Domain
 
@@ -57,7 +64,7 @@ def mondrian(
     improve : {"none", "chains"}, optional
         Chains: records then move between the classes while that lowers the loss.
 
-        See :mod:`anonflow.algorithms.classes.chains`.
+        See :mod:`anonflow.algorithms.classes.class_chains`.
     rounds : int, optional
         Rounds of chains; in each, classes exchange records with others that are near.
     kicks : int, optional
@@ -108,7 +115,7 @@ def mondrian_labels(
     return labels, int(classes)
 
 
-def _cuts(domains: Sequence[Domain]) -> Cuts:
+def _cuts(domains: Sequence[Domain]) -> CutRules:
     forms = [SET if d.shape == "set" else NUMERIC if d.hierarchy is None else HIERARCHY for d in domains]
     trees = [domain.hierarchy for domain in domains]
     nodes = np.cumsum([0, *(0 if tree is None else len(tree.parent) for tree in trees)])
@@ -119,7 +126,7 @@ def _cuts(domains: Sequence[Domain]) -> Cuts:
         return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
     with_trees = [(tree, at) for tree, at in zip(trees, nodes, strict=False) if tree is not None]
-    return Cuts(
+    return CutRules(
         form=np.array(forms, np.int64),
         size=sizes,
         weight=np.array([domain.weight for domain in domains], np.float64),

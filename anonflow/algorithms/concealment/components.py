@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from anonflow.algorithms.concealment.expansion import Merged
+from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.kernels.concealment import covered_jit, covering_jit
 from anonflow.kernels.costs import join_pairs_jit, widen_jit
 from anonflow.kernels.state import Plan, State
@@ -23,7 +23,7 @@ class Components:
 
     Parameters
     ----------
-    merged : Merged
+    merged : DistinctRecords
     boxes : State
         P generalized records; record j covers original j.
 
@@ -33,7 +33,7 @@ class Components:
     between different components, each once, so that a new edge costs a search of the small graph of components.
     """
 
-    def __init__(self, merged: Merged, boxes: State) -> None:
+    def __init__(self, merged: DistinctRecords, boxes: State) -> None:
         self.merged = merged
         u = len(merged.first)
         label, first, count = _equal_boxes(boxes)
@@ -88,13 +88,15 @@ class Components:
         self._edges(renamed[start], renamed[end])
 
 
-def concealed(plan: Plan, merged: Merged, boxes: State, k: int, sides: str, visits: np.ndarray) -> int:
+def concealed(
+    plan: Plan, merged: DistinctRecords, boxes: State, k: int, sides: str, visits: np.ndarray
+) -> int:
     """Widen generalized records until every record has k matches (Algorithm 5).
 
     Parameters
     ----------
     plan : Plan
-    merged : Merged
+    merged : DistinctRecords
         P records.
     boxes : State
         P generalized records that are (k,k)-anonymous; widened.
@@ -119,7 +121,7 @@ def concealed(plan: Plan, merged: Merged, boxes: State, k: int, sides: str, visi
 
 
 def _until(
-    plan: Plan, merged: Merged, boxes: State, k: int, side: str, i: int, components: Components
+    plan: Plan, merged: DistinctRecords, boxes: State, k: int, side: str, i: int, components: Components
 ) -> int:
     """Give record i its k matches on one side."""
     n, label = merged.part.n, merged.label
@@ -150,7 +152,9 @@ def _until(
         steps += 1
 
 
-def _widen(plan: Plan, merged: Merged, boxes: State, j: int, by: int, components: Components) -> None:
+def _widen(
+    plan: Plan, merged: DistinctRecords, boxes: State, j: int, by: int, components: Components
+) -> None:
     """Widen generalized record j by a different original, and add every edge that this makes."""
     before = np.empty(len(merged.first), bool)
     after = np.empty(len(merged.first), bool)

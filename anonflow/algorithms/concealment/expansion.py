@@ -20,7 +20,7 @@ from anonflow.kernels.state import ENTROPY, Plan, State, empty_state, take
 from anonflow.table.records import Records
 
 __all__ = [
-    "Merged",
+    "DistinctRecords",
     "expanded",
     "expanded_among",
     "floor",
@@ -47,7 +47,7 @@ CHOICES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class DistinctRecords:
     """The different records of a partition, with their copies.
 
     Attributes
@@ -71,7 +71,7 @@ class Merged:
     state: State
 
     @classmethod
-    def of(cls, part: Partition) -> Merged:
+    def of(cls, part: Partition) -> DistinctRecords:
         """Merge the equal records of a partition, O(P q log P)."""
         _, first, label, count = np.unique(
             part.records.classes(), return_index=True, return_inverse=True, return_counts=True
@@ -123,12 +123,12 @@ def floor(plan: Plan) -> Plan:
     )
 
 
-def expanded(merged: Merged, k: int) -> State:
+def expanded(merged: DistinctRecords, k: int) -> State:
     """A generalized record for each different record by expansion (Algorithm 2).
 
     Parameters
     ----------
-    merged : Merged
+    merged : DistinctRecords
     k : int
 
     Returns
@@ -150,12 +150,12 @@ def expanded(merged: Merged, k: int) -> State:
     return boxes
 
 
-def expanded_among(merged: Merged, k: int, q: int) -> tuple[State, np.ndarray]:
+def expanded_among(merged: DistinctRecords, k: int, q: int) -> tuple[State, np.ndarray]:
     """What :func:`expanded` gives, and for each different record the q others that its expansion would go on with.
 
     Parameters
     ----------
-    merged : Merged
+    merged : DistinctRecords
     k, q : int
         k <= q + 1 <= P.
 
@@ -187,7 +187,7 @@ def expanded_among(merged: Merged, k: int, q: int) -> tuple[State, np.ndarray]:
     return boxes, found
 
 
-def nearest(merged: Merged, m: int, rows: np.ndarray | None = None) -> np.ndarray:
+def nearest(merged: DistinctRecords, m: int, rows: np.ndarray | None = None) -> np.ndarray:
     """The m nearest different records of each, or of some, by the cost of their pair, itself first; int32."""
     u = len(merged.first)
     wanted = np.arange(u) if rows is None else rows
@@ -210,12 +210,14 @@ def _in_blocks(work: Callable[[int, int], None], u: int) -> None:
         list(pool.map(lambda start: work(start, min(u, start + BLOCK)), range(0, u, BLOCK)))
 
 
-def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator, pairs: bool = False) -> State:
+def randomly_expanded(
+    merged: DistinctRecords, k: int, q: int, rng: np.random.Generator, pairs: bool = False
+) -> State:
     """A generalized record for each record: that of expansion, or of k - 1 of its q nearest (Algorithm 6).
 
     Parameters
     ----------
-    merged : Merged
+    merged : DistinctRecords
         P records.
     k, q : int
         k - 1 <= q < P.
@@ -258,7 +260,7 @@ def randomly_expanded(merged: Merged, k: int, q: int, rng: np.random.Generator, 
     return load(plan, made.lo, made.hi, made.bits)
 
 
-def optimal(merged: Merged, k: int, time_limit: float = math.inf) -> State:
+def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> State:
     """The cheapest generalized record of each record with k - 1 others (Algorithm 1).
 
     Raises
@@ -317,7 +319,7 @@ def unloaded(records: Records, plan: object, boxes: State, zones: np.ndarray | N
     return Generalization(records.domains, lo, hi, bits).closure()
 
 
-def _others(merged: Merged, near_by: np.ndarray, q: int) -> np.ndarray:
+def _others(merged: DistinctRecords, near_by: np.ndarray, q: int) -> np.ndarray:
     """The q nearest other records of each record, (P, q), int64: by cost, then by position of their first copy."""
     members = np.argsort(merged.label, kind="stable")
     begin = np.cumsum(merged.count) - merged.count
@@ -352,7 +354,7 @@ def _chosen(
 
 
 def _outside(
-    merged: Merged, boxes: Generalization, index: np.ndarray, q: int, rng: np.random.Generator
+    merged: DistinctRecords, boxes: Generalization, index: np.ndarray, q: int, rng: np.random.Generator
 ) -> Generalization:
     """For some records one of the q nearest different ones that their box does not cover; of all, where none is near."""
     records = merged.part.records

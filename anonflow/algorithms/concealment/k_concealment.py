@@ -7,8 +7,14 @@ from typing import Annotated, Literal
 import numpy as np
 
 from anonflow.algorithms.concealment.components import concealed
-from anonflow.algorithms.concealment.exchange import exchanged
-from anonflow.algorithms.concealment.expansion import Merged, expanded, optimal, randomly_expanded, unloaded
+from anonflow.algorithms.concealment.expansion import (
+    DistinctRecords,
+    expanded,
+    optimal,
+    randomly_expanded,
+    unloaded,
+)
+from anonflow.algorithms.concealment.reassignment import exchanged
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
@@ -120,7 +126,7 @@ def k_concealment(
     n = part.n
     if k > n:
         raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
-    merged = Merged.of(part)
+    merged = DistinctRecords.of(part)
     neighbours = _neighbours(q, k, n)
     if target == "(1,k)":
         boxes = merged.own()

@@ -161,7 +161,7 @@ def diversify(
         **check_parameters(criterion, {"p": p, "l": l, "c": c, "t": t}),
     }
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
-    step = _Step(anon, [*earlier, mine], float(w), float(risk), seed, way)
+    step = _TableDiversification(anon, [*earlier, mine], float(w), float(risk), seed, way)
     made = step.run()
     _check_limits(anon, made)
     made.parameters["diversify"] = mine
@@ -228,7 +228,7 @@ def _check_limits(anon: Anonymization, made: Anonymization) -> None:
         )
 
 
-class _Step:
+class _TableDiversification:
     """One diversification of one result."""
 
     def __init__(

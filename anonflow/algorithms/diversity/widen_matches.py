@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.algorithms.concealment.components import Components
-from anonflow.algorithms.concealment.expansion import Merged
+from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.algorithms.diversity.target import Target, Targets
 from anonflow.algorithms.method import Partition
 from anonflow.kernels.concealment import covered_jit, covering_jit
@@ -69,7 +69,7 @@ class _Widening:
     ) -> None:
         self.part, self.boxes, self.shown, self.target = part, boxes, shown, target
         self.zones, self.suppressed = zones, suppressed
-        self.merged = Merged.of(part)
+        self.merged = DistinctRecords.of(part)
         self.links = Components(self.merged, boxes)
 
     def run(self) -> tuple[int, np.ndarray]:

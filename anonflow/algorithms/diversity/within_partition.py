@@ -148,7 +148,7 @@ def diverse_partition(
 
     Records of a partition that has less diversity than is asked for are suppressed.
     """
-    return _Step(part, outcome, values, request).run(close)
+    return _PartitionDiversification(part, outcome, values, request).run(close)
 
 
 def redrawn(part: Partition, made: Diverse, values: np.ndarray, request: Request) -> Diverse:
@@ -163,7 +163,7 @@ def redrawn(part: Partition, made: Diverse, values: np.ndarray, request: Request
     """
     if not made.open or made.outcome.matches is None:
         return made
-    return replace(made, refused=_Step(part, made.outcome, values, request).fresh())
+    return replace(made, refused=_PartitionDiversification(part, made.outcome, values, request).fresh())
 
 
 def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +192,7 @@ def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return label, least == size
 
 
-class _Step:
+class _PartitionDiversification:
     def __init__(self, part: Partition, outcome: Outcome, values: np.ndarray, request: Request) -> None:
         self.part, self.outcome, self.values, self.request = part, outcome, values, request
         self.targets = request.targets

@@ -12,7 +12,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.chains import Search, block_chains, block_chains_jit
 from anonflow.kernels.costs import load
-from anonflow.kernels.slot_rows import Rows, empty_rows, renew_span, renew_span_jit
+from anonflow.kernels.slot_rows import SlotRows, empty_rows, renew_span, renew_span_jit
 from anonflow.kernels.two_hops import two_hops, two_hops_jit
 from anonflow.partition import lexicographic_order
 
@@ -170,7 +170,7 @@ def search_of(matches: np.ndarray, candidates: int) -> Search:
 
 
 def _look_around(
-    rows: Rows,
+    rows: SlotRows,
     search: Search,
     codes: np.ndarray,
     rng: np.random.Generator,
@@ -198,7 +198,7 @@ def _look_around(
 
 
 def _one_round(
-    rows: Rows,
+    rows: SlotRows,
     search: Search,
     codes: np.ndarray,
     kicking: bool,

@@ -14,8 +14,9 @@ from anonflow.algorithms.freeform.chains import improve_by_chains
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.two_phase_candidates import cancel, nearness, sparse_matches
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
+from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
-from anonflow.kernels.costs import increase_row, increase_row_jit, load
+from anonflow.kernels.costs import load
 from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
 from anonflow.kernels.state import Plan, State, empty_state, take
 from anonflow.option import Option
@@ -361,46 +362,6 @@ def improve(
         (cover_jit if compiled else cover)(plan, origin, matches, start, stop, joined)
 
     list(pool.map(renew, range(0, n, 4096)))
-
-
-def near_blocks(
-    plan: Plan, origin: State, joined: State, rows: np.ndarray, size: int, compiled: bool = True
-) -> list[np.ndarray]:
-    """`rows` in blocks: the first one left and those that would grow least by covering it, again and again.
-
-    Parameters
-    ----------
-    plan : Plan
-    origin, joined : State
-        n originals; n generalized records.
-    rows : numpy.ndarray, shape (m,), int64
-        In random order, which also decides between equals.
-    size : int
-    compiled : bool, optional
-
-    Returns
-    -------
-    list of numpy.ndarray, int64
-        Disjoint, of `size` records; the last one of `size` at most.
-    """
-    lowest, highest = int(rows.min()), int(rows.max()) + 1
-    out = np.empty(len(joined.cost))
-    blocks = []
-    left = rows
-    while len(left) > size:
-        seed = int(left[0])
-        (increase_row_jit if compiled else increase_row)(plan, origin, seed, joined, lowest, highest, out)
-        growth = out[left]
-        growth[0] = -np.inf
-        # Not argpartition: which of several equals it takes may differ between machines.
-        limit = np.partition(growth, size - 1)[size - 1]
-        inside = growth < limit
-        inside[np.flatnonzero(growth == limit)[: size - int(inside.sum())]] = True
-        blocks.append(left[inside])
-        left = left[~inside]
-    if len(left) > 1:
-        blocks.append(left)
-    return blocks
 
 
 TWO_PHASE = Algorithm(

@@ -7,8 +7,8 @@ from math import fsum
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from anonflow.algorithms.freeform.two_phase import near_blocks
 from anonflow.algorithms.method import Partition
+from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.reassign import cover_jit, slot_costs_jit

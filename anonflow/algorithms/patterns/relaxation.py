@@ -33,7 +33,7 @@ def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarra
 
     Notes
     -----
-    As in :mod:`anonflow.algorithms.patterns.optimal`, each choice is bounded by its own rows. O(c) to
+    As in :mod:`anonflow.algorithms.patterns.pattern_guided_optimal`, each choice is bounded by its own rows. O(c) to
     build, a loop over choices.
     """
     solver = pywraplp.Solver.CreateSolver("GLOP")

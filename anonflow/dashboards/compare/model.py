@@ -12,8 +12,8 @@ import param
 from anonflow import utility
 from anonflow.algorithms.registry import look_of
 from anonflow.dashboards.components.figures import Point
-from anonflow.dashboards.session.background import Background
 from anonflow.dashboards.session.diff import changes, differences
+from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.drawing.method_mark import sparkline
 from anonflow.loss import cell_costs

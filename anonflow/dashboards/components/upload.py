@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 
-from anonflow.dashboards.session.limits import MEGABYTE
+from anonflow.dashboards.session.user_limits import MEGABYTE
 
 __all__ = ["DiskDropper"]
 

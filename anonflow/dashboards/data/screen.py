@@ -16,9 +16,9 @@ from anonflow.dashboards.components.html import card
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data.columns import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
-from anonflow.dashboards.session.background import Background
-from anonflow.dashboards.session.limits import MEGABYTE
+from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
+from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.user_limits import MEGABYTE
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES

@@ -10,11 +10,11 @@ import param
 
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
-from anonflow.dashboards.session.background import Background
+from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
-from anonflow.risk import Scene, usual
+from anonflow.risk import AttackContext, usual
 from anonflow.risk.attack import row_of
 from anonflow.utility.distributions import Distribution, distribution
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
@@ -191,12 +191,12 @@ class ExploreModel(param.Parameterized):
         self.param.update(attacking=True, problem="")
 
         def work() -> Attacks:
-            scene = Scene.of(made.table, made, made.k)
+            context = AttackContext.of(made.table, made, made.k)
             rows = [
-                row_of(one, one.attack(scene)) | {"column": getattr(one, "column", None)}
-                for one in usual(scene)
+                row_of(one, one.attack(context)) | {"column": getattr(one, "column", None)}
+                for one in usual(context)
             ]
-            values, counts = np.unique(scene.covering()[scene.people], return_counts=True)
+            values, counts = np.unique(context.covering()[context.people], return_counts=True)
             return Attacks(rows, tuple(zip(values.tolist(), counts.tolist(), strict=True)))
 
         def done(found: Attacks) -> None:

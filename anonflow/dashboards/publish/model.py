@@ -10,9 +10,9 @@ import param
 
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.session import share_link
-from anonflow.dashboards.session.background import Background
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.publication import Publication
+from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.engine.report.report import limits_of
 
@@ -186,7 +186,7 @@ class PublishModel(param.Parameterized):
 
     def _first_columns(self) -> dict[str, Any]:
         """The columns that opening the draft's table begins with."""
-        from anonflow.dashboards.session.sources import first_columns
+        from anonflow.dashboards.session.table_sources import first_columns
         from anonflow.table import Schema
 
         frame, source = self.workspace.frame, self.workspace.source

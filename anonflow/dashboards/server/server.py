@@ -22,7 +22,7 @@ from anonflow.dashboards.server.accounts import Accounts
 from anonflow.dashboards.server.gateway import Gateway
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
-from anonflow.dashboards.session.limits import HOSTED, Limits
+from anonflow.dashboards.session.user_limits import HOSTED, Limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError, ParameterError
 

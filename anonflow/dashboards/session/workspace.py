@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow import datasets, engine, strict_yaml
-from anonflow.dashboards.session.batch import Batch
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
+from anonflow.dashboards.session.job_group import JobGroup
 from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
-from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.paths import check_confined, safe_name
 from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.share_link import configuration, link, merged
-from anonflow.dashboards.session.sources import (
+from anonflow.dashboards.session.table_sources import (
     bring,
     edited_column,
     first_columns,
@@ -35,6 +34,7 @@ from anonflow.dashboards.session.sources import (
     take_upload,
     write_frame,
 )
+from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.validation import code, problems_of, running_flow, single_document
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
@@ -107,7 +107,7 @@ class Workspace(param.Parameterized):
         self._freed = freed or (lambda: None)
         self._reading = threading.Lock()
         self._waiting: dict[str, Any] | None = None
-        self._batch: Batch | None = None
+        self._batch: JobGroup | None = None
         self._ids = 0
         self._coded: dict[str, Any] | None = None
         self._column_problems: tuple[str, ...] = ()
@@ -437,7 +437,7 @@ class Workspace(param.Parameterized):
             document = single_document(self.draft.document, run)
             alone = running_flow(document, self.draft.folder)
             jobs.append(Job(run, document, alone, self.table, settings, self.limits.seconds))
-        self._batch = Batch(jobs, self._schedule, self._freed, self._show, self._end)
+        self._batch = JobGroup(jobs, self._schedule, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
         self._batch.start(self._line, id(self))
 
@@ -457,11 +457,11 @@ class Workspace(param.Parameterized):
         if self._batch is not None and not self._batch.wait(timeout):
             raise TimeoutError("the runs are not over yet")
 
-    def _show(self, batch: Batch) -> None:
+    def _show(self, batch: JobGroup) -> None:
         progress = {job.run.name: job.share for job in batch.jobs}
         self.param.update(progress=progress, status=sentence(list(batch.jobs)))
 
-    def _end(self, batch: Batch, job: Job, result: engine.RunResult | None) -> None:
+    def _end(self, batch: JobGroup, job: Job, result: engine.RunResult | None) -> None:
         """A job is over: its run is kept, and the last one says so."""
         changes: dict[str, Any] = {}
         if result is not None:

@@ -13,7 +13,7 @@ from anonflow.algorithms.assembly import gathered, left_out
 from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution import tasks
-from anonflow.engine.execution.tasks import Failed, Matched, Measured, PartitionResult, Settings
+from anonflow.engine.execution.tasks import Failed, Matched, Measured, PartitionResult, TaskSettings
 from anonflow.loss import record_costs
 from anonflow.partition import Cuts
 from anonflow.table import Domain, Records
@@ -143,7 +143,7 @@ class Place(Protocol):
     """Where the results of a run are put, by whoever made them."""
 
     def open(
-        self, settings: Settings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
     ) -> Results:
         """The results of a batch, whose partitions have these records."""
 
@@ -296,14 +296,14 @@ class BatchFailed:
 
 
 def solve_batch(
-    shared: Shared, settings: Settings, batch: Batch, rows: Rows, place: Place
+    shared: Shared, settings: TaskSettings, batch: Batch, rows: Rows, place: Place
 ) -> BatchDone | BatchFailed:
     """Match, verify and measure the partitions of a batch, and keep the results.
 
     Parameters
     ----------
     shared : Shared
-    settings : Settings
+    settings : TaskSettings
     batch : Batch
     rows : Rows
         The batch's.

@@ -12,7 +12,7 @@ from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k
 from anonflow.algorithms.diversity.diversify import check_diversity
 from anonflow.engine.execution.batches import Batch, Rows, batches_of
-from anonflow.engine.execution.tasks import Settings
+from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.errors import InfeasibleError
 from anonflow.partition import Cuts
@@ -21,8 +21,8 @@ from anonflow.table import Records, Table
 __all__ = [
     "STEPS",
     "BoundaryClasses",
+    "FlowPlan",
     "Order",
-    "Plan",
     "RunPlan",
     "first_of_each_method",
     "plan_flow",
@@ -82,7 +82,7 @@ class RunPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class FlowPlan:
     """What a flow's runs will do.
 
     Attributes
@@ -111,7 +111,7 @@ class Plan:
                 yield one, batch
 
 
-def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str, bool], Order]) -> Plan:
+def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str, bool], Order]) -> FlowPlan:
     """Sort and cut: every order once, for all runs that use it.
 
     Parameters
@@ -144,7 +144,7 @@ def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str
         if name not in orders:
             orders[name] = order(*name)
         runs.append(RunPlan(run, orders[name], cuts))
-    return Plan(n, tuple(runs), problems)
+    return FlowPlan(n, tuple(runs), problems)
 
 
 def why_not(run: Run, records: Records) -> str | None:
@@ -185,18 +185,18 @@ def refuse_early(flow: Flow, table: Table) -> None:
         check_diversity(table, more.criterion, more.column, **more.needed)
 
 
-def first_of_each_method(flow: Flow, plan: Plan, entropy: int) -> list[tuple[Settings, RunPlan]]:
+def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple[TaskSettings, RunPlan]]:
     """A run for each method and loss of a flow, with what its tasks are told."""
-    found: dict[tuple[str, str], tuple[Settings, RunPlan]] = {}
+    found: dict[tuple[str, str], tuple[TaskSettings, RunPlan]] = {}
     for one in plan.runs:
         key = (one.run.anonymize.algorithm, one.run.anonymize.loss)
         found.setdefault(key, (settings_of(flow, one.run, entropy), one))
     return list(found.values())
 
 
-def settings_of(flow: Flow, run: Run, entropy: int) -> Settings:
+def settings_of(flow: Flow, run: Run, entropy: int) -> TaskSettings:
     """What a run does with each of its partitions."""
     spec = run.anonymize
-    return Settings(
+    return TaskSettings(
         run.number, spec.algorithm, spec.k, spec.loss, spec.options, flow.criteria, entropy, spec.boundaries
     )

@@ -122,7 +122,7 @@ class _Group:
 
 
 @dataclass(frozen=True, eq=False)
-class _Job:
+class _Submission:
     """Calls, how many they are if that is known, and what all of them are given first."""
 
     calls: Iterable[Call]
@@ -158,7 +158,7 @@ class Executor:
         self._count = workers or os.cpu_count() or 1
         self._events = events
         self._memory = memory
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Submission | None] = queue.SimpleQueue()
         self._arrived: queue.SimpleQueue[tuple[Call | None, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -205,7 +205,7 @@ class Executor:
             self._thread = threading.Thread(target=self._work, name="anonflow-scheduler", daemon=True)
             self._thread.start()
         self._busy = True
-        self._jobs.put(_Job(calls, count, shared))
+        self._jobs.put(_Submission(calls, count, shared))
         while True:
             try:
                 call, result = self._arrived.get(timeout=0.1)
@@ -360,7 +360,7 @@ class Executor:
                 self._on_client(client, where, job)
                 self._arrived.put((None, None))
 
-    def _on_client(self, client: Any, where: Any, job: _Job) -> None:
+    def _on_client(self, client: Any, where: Any, job: _Submission) -> None:
         """Send calls to a cluster, and put down each result when it is there.
 
         What waits on a worker that ends is blamed for it as well as what ran there. So a call that lost too many

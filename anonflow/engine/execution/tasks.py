@@ -29,7 +29,7 @@ __all__ = [
     "Matched",
     "Measured",
     "PartitionResult",
-    "Settings",
+    "TaskSettings",
     "bug",
     "check",
     "given_up",
@@ -45,7 +45,7 @@ OF_THE_WHOLE = tuple(name for name, criterion in CRITERIA.items() if not criteri
 
 
 @dataclass(frozen=True)
-class Settings:
+class TaskSettings:
     """What a run does with each of its partitions.
 
     Attributes
@@ -141,12 +141,12 @@ def ready() -> bool:
     return True
 
 
-def solve_partition(settings: Settings, records: Records, partition: int) -> PartitionResult | Failed:
+def solve_partition(settings: TaskSettings, records: Records, partition: int) -> PartitionResult | Failed:
     """Match, verify and measure a partition.
 
     Parameters
     ----------
-    settings : Settings
+    settings : TaskSettings
     records : Records
         The partition's.
     partition : int
@@ -175,7 +175,7 @@ def solve_partition(settings: Settings, records: Records, partition: int) -> Par
     return measured if isinstance(measured, Failed) else PartitionResult(matched, findings, measured, seconds)
 
 
-def match(settings: Settings, records: Records, partition: int) -> Matched | Failed:
+def match(settings: TaskSettings, records: Records, partition: int) -> Matched | Failed:
     """Run the method on a partition.
 
     Notes
@@ -200,7 +200,7 @@ def match(settings: Settings, records: Records, partition: int) -> Matched | Fai
     return Matched(outcome, time.perf_counter() - start)
 
 
-def check(settings: Settings, records: Records, matched: Matched) -> tuple[Finding, ...] | Failed:
+def check(settings: TaskSettings, records: Records, matched: Matched) -> tuple[Finding, ...] | Failed:
     """Verify a partition: what holds in every partition holds in the table.
 
     Notes
@@ -215,7 +215,7 @@ def check(settings: Settings, records: Records, matched: Matched) -> tuple[Findi
     if not local:
         return ()
     try:
-        subject = _Subject(matched.outcome, settings.k, guarantee)
+        subject = _PartitionSubject(matched.outcome, settings.k, guarantee)
         return verify(_bare_table(records), subject, local, settings.k).findings
     except AnonflowError as error:
         return Failed(error, error.message)
@@ -251,7 +251,7 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-class _Subject:
+class _PartitionSubject:
     """A partition's outcome as the verifier takes it."""
 
     def __init__(self, outcome: Outcome, k: int, guarantee: str) -> None:

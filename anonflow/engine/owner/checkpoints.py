@@ -20,7 +20,7 @@ import numpy as np
 from anonflow import __version__
 from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
-from anonflow.engine.execution.tasks import Matched, Measured, PartitionResult, Settings
+from anonflow.engine.execution.tasks import Matched, Measured, PartitionResult, TaskSettings
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import Hierarchy
@@ -60,13 +60,13 @@ class Checkpoints:
         self._work = 0.0
 
     def names(
-        self, settings: Settings, domains: bytes, parts: Iterable[Records], first: int = 0
+        self, settings: TaskSettings, domains: bytes, parts: Iterable[Records], first: int = 0
     ) -> list[str]:
         """The name of each partition of a run.
 
         Parameters
         ----------
-        settings : Settings
+        settings : TaskSettings
             Of the run.
         domains : bytes
             :func:`domains_digest` of the table.

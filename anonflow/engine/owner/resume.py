@@ -9,7 +9,7 @@ from typing import Any
 
 from anonflow import __version__
 from anonflow.engine.execution.partition_budget import sizes_in
-from anonflow.engine.execution.tasks import PartitionResult, Settings
+from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
@@ -17,7 +17,7 @@ from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table import Domain, Records
 
-__all__ = ["DAYS", "Keeper", "seconds_of"]
+__all__ = ["DAYS", "ResumeStore", "seconds_of"]
 
 DAYS = 7
 """Checkpoints are kept for so many days, unless the run is told otherwise."""
@@ -39,7 +39,7 @@ def seconds_of(text: str) -> float:
     return float(found[1]) * _UNITS[found[2]] if found[1] else 0.0
 
 
-class Keeper:
+class ResumeStore:
     """What a run keeps of its work, and finds of an earlier one's.
 
     Parameters
@@ -113,7 +113,7 @@ class Keeper:
             self.sizes = sizes_in(left.get("sizes"))
         return seed
 
-    def names(self, settings: Settings, domains: Sequence[Domain], parts: Iterable[Records]) -> list[str]:
+    def names(self, settings: TaskSettings, domains: Sequence[Domain], parts: Iterable[Records]) -> list[str]:
         """The names of the results of a run's partitions, given with their domains as its method sees them."""
         return self._store.names(settings, domains_digest(domains), parts)
 

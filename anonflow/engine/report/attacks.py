@@ -58,8 +58,8 @@ def attacked(
     if table.n > MOST:
         return None
     try:
-        scene = risk.Scene.of(table, release, k, seed=own)
-        return risk.attack(table, release, risk.usual(scene, publishable=True), k=k, seed=own)
+        context = risk.AttackContext.of(table, release, k, seed=own)
+        return risk.attack(table, release, risk.usual(context, publishable=True), k=k, seed=own)
     except (DataError, ParameterError):
         return None
 

@@ -26,10 +26,10 @@ from anonflow.algorithms.method import Outcome
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed
-from anonflow.engine.execution.plan import BoundaryClasses, Plan, RunPlan
+from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import PartitionResult, Settings
+from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
@@ -101,7 +101,7 @@ class InFiles:
     buckets: int
 
     def open(
-        self, settings: Settings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
     ) -> BatchFiles:
         """The results of a batch."""
         store = Checkpoints(Path(self.folder), self.key)
@@ -299,14 +299,14 @@ class OnDisk:
 
     # ------------------------------------------------------------------------------------- results
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: FlowPlan) -> None:
         """Make the folder of the results, which workers write themselves."""
         session = self._session
-        keeper = session.keeper
-        if keeper is None:
+        resume_store = session.resume_store
+        if resume_store is None:
             self._kept = self._spill.file("results"), os.urandom(32), False
         else:
-            self._kept = *keeper.begin(session.seed), keeper.fresh
+            self._kept = *resume_store.begin(session.seed), resume_store.fresh
         for one in plan.runs:
             self._batches[one.run.number], self._hidden[one.run.number] = 0, []
 
@@ -338,7 +338,7 @@ class OnDisk:
         return result
 
     def draw(
-        self, executor: Executor, plan: Plan, totals: Totals, result: RunResult
+        self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult
     ) -> tuple[tuple[Finding, ...], Buckets]:
         """Draw and verify batch by batch, deal the rows to buckets, and shuffle these."""
         (one,) = (one for one in plan.runs if one.run.number == result.number)

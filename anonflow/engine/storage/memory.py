@@ -23,7 +23,7 @@ from anonflow.criteria.verify import verify
 from anonflow.engine import publish
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of
-from anonflow.engine.execution.plan import BoundaryClasses, Plan, RunPlan, refuse_early, settings_of
+from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, refuse_early, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import (
@@ -31,7 +31,7 @@ from anonflow.engine.execution.tasks import (
     Matched,
     Measured,
     PartitionResult,
-    Settings,
+    TaskSettings,
     measure,
 )
 from anonflow.engine.execution.totals import Totals, infeasible, said_of
@@ -111,7 +111,7 @@ class InHand:
     found: Mapping[int, PartitionResult]
 
     def open(
-        self, settings: Settings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
     ) -> InHand:
         """The results of the batch."""
         return self
@@ -149,8 +149,8 @@ class InMemory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None and self._session.keeper is not None:
-            self._session.keeper.stopped(self._session.seed)
+        if kind is not None and self._session.resume_store is not None:
+            self._session.resume_store.stopped(self._session.seed)
 
     def load(self, executor: Executor) -> Table:
         """Read and code the table."""
@@ -175,19 +175,19 @@ class InMemory:
         positions = partitions.ordered(self.table.records, name, rng, boundaries=bounded)
         return HeldOrder(self.table.codes, positions)
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: FlowPlan) -> None:
         """Find what an earlier run left."""
         session = self._session
         for one in plan.runs:
             self._results[one.run.number], self._classes[one.run.number] = {}, {}
-        if session.keeper is None:
+        if session.resume_store is None:
             return
         for one in plan.runs:
             parts = (self.table.records.take(at) for at in _index(one))
             settings = settings_of(session.flow, one.run, session.seed)
-            for p, name in enumerate(session.keeper.names(settings, self.table.domains, parts)):
+            for p, name in enumerate(session.resume_store.names(settings, self.table.domains, parts)):
                 self._names[one.run.number, p] = name
-        there = session.keeper.find(self._names.values(), self.table.domains)
+        there = session.resume_store.find(self._names.values(), self.table.domains)
         for (number, p), name in self._names.items():
             if name in there:
                 self._results[number][p] = there[name]
@@ -204,9 +204,9 @@ class InMemory:
         self._results[number] |= done.kept
         if isinstance(done, BatchDone):
             self._classes[number][batch.number] = done.put
-        if self._session.keeper is not None:
+        if self._session.resume_store is not None:
             for p, result in done.kept.items():
-                self._session.keeper.add(self._names[number, p], result, self._session.seed)
+                self._session.resume_store.add(self._names[number, p], result, self._session.seed)
 
     def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """One call: all classes are at hand."""
@@ -275,7 +275,7 @@ class InMemory:
         return assemble(self.table, method, spec.k, index, outcomes, parameters, np.flatnonzero(out))
 
     def draw(
-        self, executor: Executor, plan: Plan, totals: Totals, result: RunResult
+        self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult
     ) -> tuple[tuple[Finding, ...], HeldRelease]:
         """Draw the release of a run, and verify it as a whole."""
         release, findings = publish.release_of(self._session, self.table, result)

@@ -26,7 +26,7 @@ from anonflow.engine.execution.batches import Batch, Place, Tally, batches_of, j
 from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import Settings, peak_memory
+from anonflow.engine.execution.tasks import TaskSettings, peak_memory
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.storage.external_sort import OTHER, POSITION, StoredRows, codes_of
 from anonflow.engine.storage.scan import Found, published_kind, sketched
@@ -41,7 +41,7 @@ from anonflow.release.randomness import seed_of_table
 from anonflow.release.tables import write_parts
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.domain import WHOLE
-from anonflow.table.marks import KEY_LENGTH
+from anonflow.table.row_marks import KEY_LENGTH
 
 if TYPE_CHECKING:
     from anonflow.engine.storage.disk import InFiles, Outline
@@ -187,14 +187,14 @@ def hidden_positions(spill: str, batches: Sequence[int]) -> np.ndarray:
 
 
 def draw_batch(
-    context: ReleaseContext, settings: Settings, batch: Batch, rows: StoredRows, place: Place
+    context: ReleaseContext, settings: TaskSettings, batch: Batch, rows: StoredRows, place: Place
 ) -> BatchDrawn:
     """Draw a batch's assignment, verify what would be published of it, and deal its rows to the buckets.
 
     Parameters
     ----------
     context : ReleaseContext
-    settings : Settings
+    settings : TaskSettings
     batch : Batch
     rows : StoredRows
     place : Place
@@ -217,10 +217,10 @@ def draw_batch(
     if len(there) < len(batch.bounds):
         raise AnonflowError("results of this run are gone or damaged; run the flow again")
     whole, _ = joined(batch, records, [there[p].matched.outcome for p in sorted(there)])
-    return _Drawn(context, table, records, whole).dealt(batch)
+    return _DrawnBatch(context, table, records, whole).dealt(batch)
 
 
-class _Drawn:
+class _DrawnBatch:
     """A batch's rows on their way to the buckets."""
 
     def __init__(self, context: ReleaseContext, rows: pa.Table, records: Records, whole: Outcome) -> None:

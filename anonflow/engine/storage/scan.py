@@ -17,7 +17,7 @@ from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
-from anonflow.table.marks import Content
+from anonflow.table.row_marks import Content
 
 __all__ = ["Coder", "Found", "Sketch", "coders", "published_kind", "scan", "sketched", "stand_in"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place
-from anonflow.engine.execution.plan import BoundaryClasses, Order, Plan, RunPlan
+from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, Order, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.totals import Totals
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from anonflow.release import Release
 
-__all__ = ["Drawn", "Storage"]
+__all__ = ["DrawnRelease", "Storage"]
 
 
-class Drawn(Protocol):
+class DrawnRelease(Protocol):
     """A release that was drawn and verified, and is not yet written."""
 
     @property
@@ -95,7 +95,7 @@ class Storage(Protocol):
     def order(self, name: str, bounded: bool) -> Order:
         """The table in an order, boundary classes one after the other if so wanted."""
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: FlowPlan) -> None:
         """The work begins: find what an earlier run left of it.
 
         Raises
@@ -117,8 +117,8 @@ class Storage(Protocol):
         """A run's result with what is to be had only where all rows are at hand."""
 
     def draw(
-        self, executor: Executor, plan: Plan, totals: Totals, result: RunResult
-    ) -> tuple[tuple[Finding, ...], Drawn]:
+        self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult
+    ) -> tuple[tuple[Finding, ...], DrawnRelease]:
         """Draw the release of a run, and verify it.
 
         Raises

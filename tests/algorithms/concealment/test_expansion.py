@@ -8,7 +8,7 @@ import pytest
 
 import anonflow as af
 from anonflow.algorithms.concealment.expansion import (
-    Merged,
+    DistinctRecords,
     expanded,
     expanded_among,
     floor,
@@ -74,7 +74,7 @@ def test_few_neighbours_change_nothing(loss: str, monkeypatch: pytest.MonkeyPatc
     from anonflow.algorithms.concealment import expansion
 
     part = part_of(sampled("nursery", 60), loss)
-    merged = Merged.of(part)
+    merged = DistinctRecords.of(part)
     made = []
     for nearest in (4, 16, 60):
         monkeypatch.setattr(expansion, "NEAREST", nearest)
@@ -89,14 +89,16 @@ def test_q_is_respected() -> None:
     frame = pd.DataFrame({"x": np.arange(30) ** 2})
     table = af.Table(frame, {"x": {"role": "quasi-identifier", "kind": "numeric"}})
     part = part_of(table, seed=4)
-    by_pairs = randomly_expanded(Merged.of(part), 3, 3, part.rng, pairs=True)
+    by_pairs = randomly_expanded(DistinctRecords.of(part), 3, 3, part.rng, pairs=True)
     made = Generalization(part.records.domains, *codes_of(part, by_pairs))
     for i in range(30):
         near_by = np.argsort(np.abs(frame["x"] - frame["x"][i]), kind="stable")[:4]
         assert made.lo[0, i] >= near_by.min()
         assert made.hi[0, i] <= near_by.max()
-    grown = Generalization(part.records.domains, *codes_of(part, expanded(Merged.of(part), 4)))
-    some = [codes_of(part, randomly_expanded(Merged.of(part), 3, 3, part.rng))[:2] for _ in range(20)]
+    grown = Generalization(part.records.domains, *codes_of(part, expanded(DistinctRecords.of(part), 4)))
+    some = [
+        codes_of(part, randomly_expanded(DistinctRecords.of(part), 3, 3, part.rng))[:2] for _ in range(20)
+    ]
     assert all((lo >= grown.lo).all() and (hi <= grown.hi).all() for lo, hi in some)
     assert len({lo.tobytes() + hi.tobytes() for lo, hi in some}) == 20
     wide = af.anonymize(table, "k-concealment", k=3, q=25, seed=1).loss()
@@ -107,7 +109,7 @@ def test_q_is_respected() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_neighbours_are_what_expansion_goes_on_with(seed: int, loss: str) -> None:
     part = part_of(small(seed, 30, 4), loss)
-    merged = Merged.of(part)
+    merged = DistinctRecords.of(part)
     q = 9
     boxes, ids = expanded_among(merged, 4, q)
     for one, other in zip(boxes, expanded(merged, 4), strict=True):
@@ -128,7 +130,7 @@ def test_neighbours_are_what_expansion_goes_on_with(seed: int, loss: str) -> Non
 @pytest.mark.parametrize("m", [1, 3, 12])
 def test_boxes_are_looked_into(m: int) -> None:
     part = part_of(small(1, 30, 3))
-    merged = Merged.of(part)
+    merged = DistinctRecords.of(part)
     u, need = len(merged.first), 8
     m = min(m, u)
     wide = expanded(merged, need)
@@ -155,7 +157,7 @@ def test_among_copies_the_widening_stays_near() -> None:
     qi = {"x": {"role": "quasi-identifier", "kind": "numeric"}}
     part = part_of(af.Table(pd.DataFrame({"x": cells}), qi), seed=2)
     for pairs in (False, True):
-        boxes = randomly_expanded(Merged.of(part), 3, 4, part.rng, pairs=pairs)
+        boxes = randomly_expanded(DistinctRecords.of(part), 3, 4, part.rng, pairs=pairs)
         lo, hi, _ = codes_of(part, boxes)
         near_by = cells < 6
         assert (lo[0] < hi[0])[near_by].any()  # about half are widened
@@ -167,7 +169,7 @@ def test_among_copies_the_widening_stays_near() -> None:
 def test_a_floor_is_monotone_and_below(loss: str) -> None:
     """Widening never lowers a pair's cost under the floor, nor does it ever exceed the loss."""
     part = part_of(sampled("nursery", 40), loss)
-    merged = Merged.of(part)
+    merged = DistinctRecords.of(part)
     below, u = floor(part.plan), len(merged.first)
     for i in range(0, u, 7):
         box = take(merged.state, np.array([i]))

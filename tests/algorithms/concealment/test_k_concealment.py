@@ -15,7 +15,7 @@ from anonflow.algorithms.classes.agglomerative import DISTANCES, agglomerative_l
 from anonflow.algorithms.classes.forest import forest_labels
 from anonflow.algorithms.concealment.components import Components
 from anonflow.algorithms.concealment.components import _widen as widen
-from anonflow.algorithms.concealment.expansion import Merged, expanded, floor, optimal
+from anonflow.algorithms.concealment.expansion import DistinctRecords, expanded, floor, optimal
 from anonflow.algorithms.concealment.k_concealment import TARGETS
 from anonflow.algorithms.method import Partition
 from anonflow.errors import InfeasibleError, ParameterError
@@ -65,7 +65,7 @@ def test_covering_and_concealing_are_algorithms_3_and_5(seed: int) -> None:
 def test_plain_and_compiled_kernels_agree() -> None:
     for loss in LOSSES:
         part = part_of(small(3, 30), loss)
-        merged = Merged.of(part)
+        merged = DistinctRecords.of(part)
         u = len(merged.first)
         made = []
         for nearest, grown, mended in ((near, expand, mend), (near_jit, expand_jit, mend_jit)):
@@ -141,7 +141,7 @@ def test_components_kept_up_to_date_are_those_found_anew(few: int) -> None:
 def merged_components(seed: int, few: int) -> int:
     """How many components merge while boxes are widened; after each step they are those found anew."""
     part = part_of(small(seed, 16, few))
-    merged = Merged.of(part)
+    merged = DistinctRecords.of(part)
     boxes = merged.spread(expanded(merged, 2))
     kept = Components(merged, boxes)
     rng = np.random.default_rng(seed)
@@ -244,7 +244,7 @@ def test_bad_sizes() -> None:
         with pytest.raises(ParameterError):
             af.anonymize(table, name, k=3, **option)
     part = part_of(table)
-    assert optimal(Merged.of(part), 2).cost.shape == (60,)
+    assert optimal(DistinctRecords.of(part), 2).cost.shape == (60,)
 
 
 @pytest.mark.parametrize("algorithm", ["k-concealment", "agglomerative", "forest"])

@@ -121,7 +121,7 @@ def test_algorithm_7_as_spelled_out(seed: int, n: int, criterion: str) -> None:
 
 @given(st.integers(0, 2**32), st.integers(3, 6), st.sampled_from(["recursive-l-diversity", "l-diversity"]))
 def test_algorithm_7_looks_at_suppressed_records_too(seed: int, n: int, criterion: str) -> None:
-    """Rows that cover everything are on matchings like others: nobody's values fail without its being said."""
+    """SlotRows that cover everything are on matchings like others: nobody's values fail without its being said."""
     records, _, _, rng = setting(seed, n)
     values = rng.integers(0, 3, n)
     suppressed = rng.random(n) < 0.4

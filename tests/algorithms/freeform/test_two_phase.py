@@ -18,10 +18,10 @@ from anonflow.algorithms.freeform.hungarian import hungarian_matches
 from anonflow.algorithms.freeform.two_phase import (
     TWO_PHASE,
     improve,
-    near_blocks,
     stretches,
     two_phase_matches,
 )
+from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load

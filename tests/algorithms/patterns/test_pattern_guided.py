@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.patterns.greedy import place
 from anonflow.algorithms.patterns.language import pattern_masks
+from anonflow.algorithms.patterns.pattern_guided import place
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import (

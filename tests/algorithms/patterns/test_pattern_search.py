@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import datasets
-from anonflow.algorithms.patterns.greedy import place
 from anonflow.algorithms.patterns.language import mask_costs, pattern_masks, whole_costs
+from anonflow.algorithms.patterns.pattern_guided import place
 from anonflow.algorithms.patterns.row_choices import choices_of, searched
 from anonflow.errors import ParameterError
 from anonflow.table import Table
@@ -97,7 +97,7 @@ def test_bad_options(value: Any) -> None:
 
 
 def test_too_many_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anonflow.algorithms.patterns.greedy.LARGEST", 10)
+    monkeypatch.setattr("anonflow.algorithms.patterns.pattern_guided.LARGEST", 10)
     made = table(pd.DataFrame({"a": list("xyxy"), "b": list("uvuv"), "c": list("ssss")}))
     with pytest.raises(ParameterError, match="too many for a local search"):
         af.anonymize(made, "pattern-guided", k=2, local_search=True)

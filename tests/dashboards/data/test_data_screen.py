@@ -18,10 +18,10 @@ from tests.naive.uniqueness import unique_on
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data.columns import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
+from anonflow.dashboards.data.column_form import NOT_PUBLISHED, ColumnChoice, about_datasets, type_of
 from anonflow.dashboards.data.screen import OWN, DataScreen
 from anonflow.dashboards.session import workspace as sessions
-from anonflow.dashboards.session.limits import Limits
+from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.workspace import Workspace
 
 PEOPLE = "id,age,city,zip,born,income\n" + "".join(
@@ -332,7 +332,7 @@ def test_a_very_wide_table_is_refused_before_it_is_read(
     def read(*_: object, **__: object) -> None:
         pytest.fail("a hundred thousand columns take the server half a minute")
 
-    monkeypatch.setattr("anonflow.dashboards.session.sources.read_frame", read)
+    monkeypatch.setattr("anonflow.dashboards.session.table_sources.read_frame", read)
     (tmp_path / "given").write_text('"one\nname";' + ";".join(f"c{i}" for i in range(10_000)) + "\n")
     with pytest.raises(DataError, match="10,001 columns"):
         workspace.open_file("wide.csv", tmp_path / "given", delimiter=";")

@@ -15,7 +15,7 @@ from anonflow.strict_yaml import loads
 from tests import ROOT
 from tests.cases.flow_files import write_flow
 
-HERE = ROOT / "tests" / "flows"
+HERE = ROOT / "tests" / "engine" / "flows"
 VALID = sorted((HERE / "valid").glob("*.yaml"))
 INVALID = sorted((HERE / "invalid").glob("*.yaml"))
 

@@ -13,7 +13,9 @@ from anonflow.engine.flows.json_schema import flow_schema
 from anonflow.errors import FlowError
 from tests import ROOT
 
-VALID = sorted([*(ROOT / "tests" / "flows" / "valid").glob("*.yaml"), *(ROOT / "flows").glob("*.yaml")])
+VALID = sorted(
+    [*(ROOT / "tests" / "engine" / "flows" / "valid").glob("*.yaml"), *(ROOT / "flows").glob("*.yaml")]
+)
 # what a schema can see without looking into files, or at what goes with what
 SEEN = {
     "attack", "column", "k_text", "loss", "algorithm", "misspelt", "scheduler", "step", "version",
@@ -41,7 +43,11 @@ def test_valid_flows_are_valid(path: Path) -> None:
 
 
 def test_invalid_flows_are_seen() -> None:
-    refused = {path.stem for path in (ROOT / "tests" / "flows" / "invalid").glob("*.yaml") if _refused(path)}
+    refused = {
+        path.stem
+        for path in (ROOT / "tests" / "engine" / "flows" / "invalid").glob("*.yaml")
+        if _refused(path)
+    }
     assert SEEN - {"attack", "column"} <= refused
 
 

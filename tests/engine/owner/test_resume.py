@@ -127,7 +127,7 @@ def test_a_damaged_checkpoint_is_done_again(tmp_path: Path, counted: list[int], 
 
 def test_whatever_byte_is_damaged_is_as_if_it_were_not_there(tmp_path: Path) -> None:
     table = af.Table(af.datasets.census_like(20, seed=1), af.datasets.schema("census_like"))
-    settings = tasks.Settings(0, "greedy", 3, "ncp", {}, ("covers",), SEED)
+    settings = tasks.TaskSettings(0, "greedy", 3, "ncp", {}, ("covers",), SEED)
     result = tasks.solve_partition(settings, table.records, 0)
     assert isinstance(result, tasks.PartitionResult)
     store = checkpoints.Checkpoints(tmp_path / "kept", b"k" * 32)

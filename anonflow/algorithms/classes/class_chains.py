@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.algorithms.freeform.two_phase import near_blocks
 from anonflow.algorithms.method import Outcome, Partition
+from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
-from anonflow.kernels.class_chains import DRAWS, improve_classes, improve_classes_jit, room_of
+from anonflow.kernels.class_chains import DRAWS, class_chain_scratch, improve_classes, improve_classes_jit
 from anonflow.kernels.class_state import classes_of
 from anonflow.kernels.clusters import k_member_clusters, k_member_clusters_jit
 from anonflow.kernels.costs import load
@@ -24,8 +24,8 @@ from anonflow.partition import lexicographic_order
 __all__ = [
     "KICKS",
     "ROUNDS",
-    "Effort",
     "Improve",
+    "ImproveEffort",
     "Kicks",
     "Rounds",
     "Threads",
@@ -65,7 +65,7 @@ STRETCH = 2_000
 
 
 @dataclass(frozen=True)
-class Effort:
+class ImproveEffort:
     """How far classes are improved.
 
     Attributes
@@ -80,12 +80,14 @@ class Effort:
     threads: int | None = None
 
 
-def effort_of(improve: str, rounds: int, kicks: int, threads: int | None) -> Effort | None:
+def effort_of(improve: str, rounds: int, kicks: int, threads: int | None) -> ImproveEffort | None:
     """The options of the improvement as one; None for ``none``."""
-    return None if improve == "none" else Effort(int(rounds), int(kicks), threads)
+    return None if improve == "none" else ImproveEffort(int(rounds), int(kicks), threads)
 
 
-def outcome_of(part: Partition, labels: np.ndarray, found: int, k: int, effort: Effort | None) -> Outcome:
+def outcome_of(
+    part: Partition, labels: np.ndarray, found: int, k: int, effort: ImproveEffort | None
+) -> Outcome:
     """The outcome of a method that made these classes, improved if it is to be.
 
     Parameters
@@ -95,7 +97,7 @@ def outcome_of(part: Partition, labels: np.ndarray, found: int, k: int, effort: 
     found : int
         Classes.
     k : int
-    effort : Effort or None
+    effort : ImproveEffort or None
 
     Returns
     -------
@@ -112,7 +114,7 @@ def improve_labels(
     part: Partition,
     labels: np.ndarray,
     k: int,
-    effort: Effort,
+    effort: ImproveEffort,
     compiled: bool = True,
     seen: Callable[[np.ndarray], None] | None = None,
 ) -> tuple[np.ndarray, dict[str, Any]]:
@@ -129,7 +131,7 @@ def improve_labels(
     labels : numpy.ndarray, shape (P,), int64
         Classes of at least k records, or one of all.
     k : int
-    effort : Effort
+    effort : ImproveEffort
         Kicks are spread evenly over the rounds.
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
@@ -238,7 +240,13 @@ def _clusters(plan: Plan, origin: State, rows: np.ndarray, k: int, compiled: boo
 
 
 def _round(
-    part: Partition, origin: State, labels: np.ndarray, k: int, effort: Effort, turn: int, compiled: bool
+    part: Partition,
+    origin: State,
+    labels: np.ndarray,
+    k: int,
+    effort: ImproveEffort,
+    turn: int,
+    compiled: bool,
 ) -> tuple[np.ndarray, float, int, int]:
     """One round: the labels from 0, by how much the loss fell, chains and kicks that lowered it."""
     plan = part.plan
@@ -273,7 +281,14 @@ def _round(
         classes = classes_of(plan, inside, len(rows) // k, 2 * k)
         kernel = improve_classes_jit if compiled else improve_classes
         changed = kernel(
-            plan, take(origin, rows), classes, room_of(plan, len(rows), classes), k, depth, SLACK, draws
+            plan,
+            take(origin, rows),
+            classes,
+            class_chain_scratch(plan, len(rows), classes),
+            k,
+            depth,
+            SLACK,
+            draws,
         )
         found[rows] = first + classes.label
         return changed

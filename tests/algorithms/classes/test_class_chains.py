@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss
-from anonflow.algorithms.classes.chains import Effort, class_states, cut_large, improve_labels
+from anonflow.algorithms.classes.class_chains import ImproveEffort, class_states, cut_large, improve_labels
 from anonflow.algorithms.classes.k_member import k_member_labels
 from anonflow.algorithms.classes.mondrian import mondrian_labels
 from anonflow.algorithms.method import Partition
@@ -98,7 +98,7 @@ def test_sizes_losses_and_plain_twins(seed: int, kinds: list[str], measure: str,
         assert np.bincount(labels).min() >= k
         losses.append(total(records, labels, measure))
 
-    effort = Effort(rounds=2, kicks=4, threads=1)
+    effort = ImproveEffort(rounds=2, kicks=4, threads=1)
     improved, facts = improve_labels(partition(records, measure, seed), labels, k, effort, seen=seen)
     assert all(after <= before + 1e-9 for before, after in pairwise(losses))
     assert facts["found"] == len(set(improved.tolist())) == int(improved.max()) + 1
@@ -117,7 +117,9 @@ def test_threads_change_nothing() -> None:
     labels, found = k_member_labels(partition(records), 3)
     assert found > 512
     results = [
-        improve_labels(partition(records, seed=5), labels, 3, Effort(rounds=3, kicks=2, threads=threads))
+        improve_labels(
+            partition(records, seed=5), labels, 3, ImproveEffort(rounds=3, kicks=2, threads=threads)
+        )
         for threads in (1, 2, 5)
     ]
     for improved, facts in results[1:]:
@@ -148,7 +150,7 @@ def optima(count: int, measure: str, kicks: int) -> tuple[int, int]:
         best = naive.least_loss(cost, n, k)
         labels, _ = k_member_labels(partition(records, measure, seed), k)
         improved, _ = improve_labels(
-            partition(records, measure, seed), labels, k, Effort(rounds=1, kicks=kicks)
+            partition(records, measure, seed), labels, k, ImproveEffort(rounds=1, kicks=kicks)
         )
         assert best <= lost(improved) <= lost(labels)
         alone += lost(labels) == best
@@ -228,7 +230,7 @@ def test_large_classes_are_cut_first() -> None:
     table = af.Table(frame, {"a": {"role": "quasi-identifier", "kind": "categorical"}})
     part = partition(table.records, "entropy")
     labels = np.zeros(1_000, np.int64)
-    improved, _ = improve_labels(part, labels, 300, Effort(rounds=1, kicks=5))
+    improved, _ = improve_labels(part, labels, 300, ImproveEffort(rounds=1, kicks=5))
     assert total(table.records, improved, "entropy") <= total(table.records, labels, "entropy")
 
 

@@ -19,14 +19,14 @@ from anonflow.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Scene"]
+__all__ = ["AttackContext"]
 
 PAIRS = 20_000_000
 """More pairs of an original and a row are not listed one by one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class AttackContext:
     """A release under attack.
 
     Attributes
@@ -68,8 +68,8 @@ class Scene:
         k: int | None = None,
         certificate: Any = None,
         seed: int | None = None,
-    ) -> Scene:
-        """The scene of a release, of a file, or of an anonymization, which is drawn for it.
+    ) -> AttackContext:
+        """The context of a release, of a file, or of an anonymization, which is drawn for it.
 
         Parameters
         ----------

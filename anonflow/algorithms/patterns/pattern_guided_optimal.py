@@ -10,7 +10,9 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.patterns.enumeration import row_assignment, two
-from anonflow.algorithms.patterns.greedy import (
+from anonflow.algorithms.patterns.integer_program import NONE, improved
+from anonflow.algorithms.patterns.language import fallback_of, mask_costs, pattern_masks, whole_costs
+from anonflow.algorithms.patterns.pattern_guided import (
     Fallback,
     Patterns,
     Weights,
@@ -21,8 +23,6 @@ from anonflow.algorithms.patterns.greedy import (
     publish_places,
     within_boundaries,
 )
-from anonflow.algorithms.patterns.integer_program import NONE, improved
-from anonflow.algorithms.patterns.language import fallback_of, mask_costs, pattern_masks, whole_costs
 from anonflow.algorithms.patterns.row_choices import RowChoices, choices_of, searched
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.option import Option
@@ -49,7 +49,7 @@ def pattern_guided_optimal(
     k : int
     patterns : "all", mapping or sequence
         Which columns may be hidden together, as pattern-guided takes it
-        (:func:`anonflow.algorithms.patterns.greedy.pattern_guided`).
+        (:func:`anonflow.algorithms.patterns.pattern_guided.pattern_guided`).
     weights : mapping, optional
         Column -> what suppressing one of its entries costs; 1 for the others.
     time_limit : float

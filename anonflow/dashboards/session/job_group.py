@@ -11,13 +11,13 @@ from anonflow import engine
 from anonflow.dashboards.session.fair_queue import FairQueue
 from anonflow.dashboards.session.jobs import Job
 
-__all__ = ["Batch"]
+__all__ = ["JobGroup"]
 
 PAUSE = 0.1
 """Seconds between two looks at the progress."""
 
 
-class Batch:
+class JobGroup:
     """Some jobs that were started together.
 
     Parameters
@@ -46,8 +46,8 @@ class Batch:
         jobs: Sequence[Job],
         schedule: Callable[[Callable[[], None]], None],
         freed: Callable[[], None],
-        progressed: Callable[[Batch], None],
-        ended: Callable[[Batch, Job, engine.RunResult | None], None],
+        progressed: Callable[[JobGroup], None],
+        ended: Callable[[JobGroup, Job, engine.RunResult | None], None],
     ) -> None:
         self.jobs = tuple(jobs)
         self._schedule = schedule

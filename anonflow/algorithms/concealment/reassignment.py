@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.algorithms.concealment.expansion import Merged
+from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import covered_jit
 from anonflow.kernels.state import State
@@ -15,12 +15,14 @@ ROUNDS = 100
 """After 50 to 200 rounds the rate of the attacker who simulates seeds was the same."""
 
 
-def exchanged(merged: Merged, boxes: State, made: Generalization, rng: np.random.Generator) -> Generalization:
+def exchanged(
+    merged: DistinctRecords, boxes: State, made: Generalization, rng: np.random.Generator
+) -> Generalization:
     """The same generalized records, dealt anew to originals that they cover.
 
     Parameters
     ----------
-    merged : Merged
+    merged : DistinctRecords
         P originals.
     boxes : State
         Their P generalized records.

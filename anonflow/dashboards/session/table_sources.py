@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import datasets
-from anonflow.dashboards.session.limits import Limits
 from anonflow.dashboards.session.paths import paths_in, safe_name
+from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError
 from anonflow.table.infer import infer_columns
 from anonflow.table.read import read_frame

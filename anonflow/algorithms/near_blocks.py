@@ -1,0 +1,50 @@
+"""Blocks of records that are near to each other: what a search improves at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.kernels.costs import increase_row, increase_row_jit
+from anonflow.kernels.state import Plan, State
+
+__all__ = ["near_blocks"]
+
+
+def near_blocks(
+    plan: Plan, origin: State, joined: State, rows: np.ndarray, size: int, compiled: bool = True
+) -> list[np.ndarray]:
+    """`rows` in blocks: the first one left and those that would grow least by covering it, again and again.
+
+    Parameters
+    ----------
+    plan : Plan
+    origin, joined : State
+        n originals; n generalized records.
+    rows : numpy.ndarray, shape (m,), int64
+        In random order, which also decides between equals.
+    size : int
+    compiled : bool, optional
+
+    Returns
+    -------
+    list of numpy.ndarray, int64
+        Disjoint, of `size` records; the last one of `size` at most.
+    """
+    lowest, highest = int(rows.min()), int(rows.max()) + 1
+    out = np.empty(len(joined.cost))
+    blocks = []
+    left = rows
+    while len(left) > size:
+        seed = int(left[0])
+        (increase_row_jit if compiled else increase_row)(plan, origin, seed, joined, lowest, highest, out)
+        growth = out[left]
+        growth[0] = -np.inf
+        # Not argpartition: which of several equals it takes may differ between machines.
+        limit = np.partition(growth, size - 1)[size - 1]
+        inside = growth < limit
+        inside[np.flatnonzero(growth == limit)[: size - int(inside.sum())]] = True
+        blocks.append(left[inside])
+        left = left[~inside]
+    if len(left) > 1:
+        blocks.append(left)
+    return blocks
