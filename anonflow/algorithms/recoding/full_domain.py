@@ -76,14 +76,18 @@ def full_domain(
         raise InfeasibleError(f"{part.n} records cannot hide among k = {k}; use a k of at most {part.n}")
     found = search(part, k, limit, widths, time_limit)
     generalization, labels, small = found.lattice.published(found.best.node, k)
-    suppressed = small | generalization.suppressed_rows()
-    return outcome_of(generalization, labels, suppressed, found.facts())
+    return outcome_of(generalization, labels, small, found.facts())
 
 
 def outcome_of(
     generalization: Generalization, labels: np.ndarray, suppressed: np.ndarray, facts: dict[str, Any]
 ) -> Outcome:
-    """The outcome of giving each record a class and the cells of its level; suppressed ones share a label."""
+    """The outcome of giving each record a class and the cells of its level.
+
+    Suppressed records share a label, also with a class that hides all cells: the published rows cannot be told apart.
+    """
+    if suppressed.any():
+        suppressed = suppressed | generalization.suppressed_rows()
     return Outcome(
         generalization.with_suppressed(suppressed),
         classes=np.where(suppressed, labels.max(initial=-1) + 1, labels),
@@ -166,9 +170,7 @@ def search(
     for place in order:
         at = tuple(int(level) for level in np.unravel_index(place, lattice.shape))
         proved = float(lattice.bound[at])
-        if best is not None and (
-            proved >= best.loss or (until is not None and time.monotonic() > until)
-        ):
+        if best is not None and (proved >= best.loss or (until is not None and time.monotonic() > until)):
             break
         path = _path(at, lattice.bound, np.inf if best is None else best.loss)
         step = len(path) - 1
@@ -208,7 +210,9 @@ def _path(node: tuple[int, ...], bound: np.ndarray, best: float) -> list[tuple[i
     path = [node]
     while True:
         above = [
-            (*node[:c], level + 1, *node[c + 1 :]) for c, level in enumerate(node) if level + 1 < bound.shape[c]
+            (*node[:c], level + 1, *node[c + 1 :])
+            for c, level in enumerate(node)
+            if level + 1 < bound.shape[c]
         ]
         above = [at for at in above if bound[at] < best]
         if not above:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -175,7 +175,7 @@ def _default_widths(points: np.ndarray) -> list[float]:
         return []
     ten = 10.0 ** math.floor(math.log10(span / STEPS))
     width = next(width for width in (ten, 2 * ten, 5 * ten, 10 * ten) if span / width <= STEPS)
-    widths = []
+    widths: list[float] = []
     while width < span and len(widths) < MOST_WIDTHS:
         widths.append(width)
         width *= 2
@@ -218,15 +218,15 @@ def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[fl
                 f"full-domain: widths of {column!r}, which is no numeric quasi-identifier"
                 f"{did_you_mean(str(column), tuple(numeric))}"
             )
-        numbers = [given] if isinstance(given, Real) and not isinstance(given, bool) else given
+        numbers = [given] if isinstance(given, int | float) else given
         if (
             not isinstance(numbers, Sequence)
             or isinstance(numbers, str)
             or not 0 < len(numbers) <= MOST_WIDTHS
-            or not all(isinstance(w, Real) and not isinstance(w, bool) and 0 < w < math.inf for w in numbers)
+            or not all(type(w) in (int, float) and 0 < w < math.inf for w in numbers)
         ):
             raise ParameterError(f"full-domain: widths of {column!r} are 1 to {MOST_WIDTHS} positive numbers")
-        for narrow, wide in zip(numbers, numbers[1:], strict=False):
+        for narrow, wide in pairwise(numbers):
             times = wide / narrow
             if times < 2 - 1e-9 or abs(times - round(times)) > 1e-9 * times:
                 raise ParameterError(
@@ -316,7 +316,12 @@ class Lattice:
         )
         self._price()
         self._everyone = Groups(
-            np.zeros(len(self.shape), np.int64), np.arange(len(codes)), self._count.astype(np.int64), 0, 0.0, 0.0
+            np.zeros(len(self.shape), np.int64),
+            np.arange(len(codes)),
+            self._count.astype(np.int64),
+            0,
+            0.0,
+            0.0,
         )
 
     def _price(self) -> None:
