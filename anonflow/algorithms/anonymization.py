@@ -161,10 +161,11 @@ class Anonymization:
         -------
         str
             Such as ``GCP 0.0300, no release with this k can be below 0.0210``; without the second half where
-            there is no bound. Of a diversified result also what diverse ``k-member`` loses, and what is promised.
+            there is no bound. Of a diversified result also what diverse ``k-member`` loses, and what is promised; of one
+            with a budget what was picked for it.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
-        told = [self.facts[name] for name in ("compared", "promise") if name in self.facts]
+        told = [self.facts[name] for name in ("compared", "promise", "picked") if name in self.facts]
         return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own)), *told])
 
     def assignments(self) -> np.ndarray:

@@ -11,7 +11,8 @@ import numpy as np
 
 from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered, left_out
-from anonflow.algorithms.budget import AUTO, Effort, Fitted, check_budget, fitting_effort, fitting_size
+from anonflow.algorithms.budget import AUTO, check_budget
+from anonflow.algorithms.budget_choice import Choice, check_automatic, choose, choose_method, first_method
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.algorithms.registry import algorithm_named
@@ -52,6 +53,7 @@ def anonymize(
     workers: int | None = None,
     boundaries: bool = True,
     budget: float | None = None,
+    guarantee: str | None = None,
     watch: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Anonymization:
@@ -62,7 +64,9 @@ def anonymize(
     table : Table
         n records.
     algorithm : str
-        A name of :func:`anonflow.algorithms`.
+        A name of :func:`anonflow.algorithms`; or ``"auto"``, which takes the one that loses least in the `budget` under
+        the `guarantee`, with its partition size and options (:func:`anonflow.algorithms.budget_choice.choose_method`). The
+        result's ``algorithm`` and ``parameters`` say which, and make the same result again.
     k : int
         At least 2, at most n.
     partition_size : int or "auto", optional
@@ -83,10 +87,13 @@ def anonymize(
         generalized with are suppressed, and no value goes beyond its boundary. Without, the criterion
         ``boundary`` counts how many do.
     budget : float, optional
-        Seconds. With ``partition_size="auto"`` the method is timed on a few partitions of this table
-        (:func:`anonflow.algorithms.budget.fitting_size`); else the method's effort (`kicks` of ``two-phase``) is what
-        is chosen (:func:`anonflow.algorithms.budget.fitting_effort`), and ``parameters`` says it: the same number
-        makes the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept.
+        Seconds, of methods that have an effort (`kicks` of ``two-phase``, and of classes with ``improve="chains"``), or
+        with ``partition_size="auto"``. The method is timed on a few partitions of this table, and partition size and
+        effort are what is expected to keep the budget (:mod:`anonflow.algorithms.budget_choice`); ``parameters`` says them:
+        the same numbers make the same result again. ``facts["fits_budget"]`` is whether it is expected to be kept,
+        ``facts["picked"]`` the choice in words.
+    guarantee : {"k-regular", "k-anonymity"}, optional
+        Of the method ``"auto"``, and needed there.
     watch : callable, optional
         Called with a :class:`anonflow.algorithms.method.Progress` between the rounds of a method that works in rounds,
         in the thread of the partition. What it raises ends the run: nothing is kept.
@@ -100,7 +107,7 @@ def anonymize(
     Raises
     ------
     ParameterError
-        If a name, k, the partition size, the budget, the seed or an option is none that the method has.
+        If a name, k, the partition size, the budget, the guarantee, the seed or an option is none that the method has.
     InfeasibleError
         If no release with this k exists.
 
@@ -113,28 +120,39 @@ def anonymize(
     """
     if not isinstance(table, Table):
         raise ParameterError("anonymize takes an anonflow.Table; make one with af.Table(frame, schema)")
-    method = algorithm_named(algorithm)
-    method.check_options(options)
-    k = check_k(k, table.n)
     measure = measure_named(loss)
-    seconds = check_budget(partition_size, budget, method.effort)
+    if algorithm == AUTO and isinstance(algorithm, str):
+        for _, problem in check_automatic(guarantee, partition_size, budget, options):
+            raise ParameterError(problem)
+        assert guarantee is not None, "check_automatic has seen to it"
+        seconds = check_budget(AUTO, budget)
+        method = first_method(guarantee)
+    else:
+        method = algorithm_named(algorithm)
+        method.check_options(options)
+        if guarantee is not None:
+            raise ParameterError(f"a guarantee goes with the method auto; {method.name} has its own")
+        seconds = check_budget(partition_size, budget, method.effort_under(options))
+    k = check_k(k, table.n)
     threads = _threads(workers)
     entropy = checked_seed(seed)
     if method.rests_on_seed(options):
         warn_of_small_seed(seed)
     records = within(table.records, method, boundaries)
-    found: Fitted | Effort | None = None
-    if partition_size != AUTO:
+    choice: Choice | None = None
+    size: int | None
+    if seconds is None:
         size = check_size(partition_size)
-        if seconds is not None:
-            found = fitting_effort(
-                method, records, k, seconds, workers, size=size, loss=measure, options=options
-            )
-            options = {**options, found.option: found.value}
     else:
-        assert seconds is not None, "check_budget has seen to it"
-        found = fitting_size(method, records, k, seconds, workers, order=order, loss=measure, options=options)
-        size = found.size
+        if guarantee is not None:
+            choice = choose_method(guarantee, records, k, seconds, workers, order=order, loss=measure)
+            method = algorithm_named(choice.algorithm)
+        else:
+            cut = AUTO if isinstance(partition_size, str) else check_size(partition_size)
+            choice = choose(
+                method, records, k, seconds, workers, size=cut, order=order, loss=measure, options=options
+            )
+        size, options = choice.size, dict(choice.options)
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
 
@@ -150,11 +168,11 @@ def anonymize(
     parameters: dict[str, Any] = {"loss": measure, "partition_size": size, "order": order, **options}
     if not boundaries:
         parameters["boundaries"] = False
-    if found is not None:
-        parameters["budget"] = found.budget
+    if choice is not None:
+        parameters["budget"] = choice.budget
     made = assemble(table, method, k, index, outcomes, parameters, left)
-    if found is not None:
-        made.facts.update(found.facts())
+    if choice is not None:
+        made.facts.update(choice.facts())
     return made
 
 

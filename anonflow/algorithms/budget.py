@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,9 @@ CAUTION = 0.25
 
 STEEPEST = 4.0
 """Beyond the largest pilot, time is taken to grow with at most this power of the partition's size."""
+
+MOST_EFFORT = 10_000
+"""No more effort than this is chosen: where it takes no time that can be seen, it changes nothing either."""
 
 SHORT = 0.01
 """Seconds below which a pilot is timed again, up to three times; the least of them counts."""
@@ -105,6 +108,8 @@ class Effort:
         Seconds that the table is expected to take with it, pilots included.
     pilots : tuple of (int, int, float)
         Records, the option's value, and seconds on one thread.
+    takes : mapping
+        Values of other options that go with it.
     """
 
     option: str
@@ -112,11 +117,22 @@ class Effort:
     budget: float
     expected: float
     pilots: tuple[tuple[int, int, float], ...]
+    takes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget is expected to be kept; else the effort is 0."""
+        return self.expected <= self.budget
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options as they were chosen."""
+        return {**self.takes, self.option: self.value}
 
     def facts(self) -> dict[str, Any]:
         """The choice as plain data."""
         return {
-            "fits_budget": self.expected <= self.budget,
+            "fits_budget": self.fits,
             "expected_seconds": round(self.expected, 3),
             "pilots": [[size, value, round(seconds, 6)] for size, value, seconds in self.pilots],
         }
@@ -298,9 +314,11 @@ def fitting_effort(
 
     Notes
     -----
-    Two pilots, on one sixteenth of a partition, 1,024 records at least: without effort, and with an effort of 2. Time
-    is taken to grow in proportion to the records and to the effort, and to be shared by as many threads as there are
-    workers, for a partition of n records n / 2,048 at most.
+    Pilots without effort grow two- or fourfold up to a sixteenth of a partition, 1,024 records at least, while they are
+    expected to take no more than a quarter of the budget in all; the last one is repeated with efforts of 1 and 2. Without
+    effort, the time of a partition grows with the power of its size that the last two pilots show, that of a linear
+    method beyond 1,000 records in proportion to it. What an effort adds grows in proportion to the records, and beyond 1 to itself. All of it is
+    shared by as many threads as there are workers, for a partition of n records n / 2,048 at most.
     """
     option = method.effort
     assert option is not None, "the caller has seen to it"
@@ -311,34 +329,61 @@ def fitting_effort(
     n = records.n
     whole = min(size or n, n)
     workers = workers or os.cpu_count() or 1
-    begin = time.perf_counter()
+    threads = min(workers, max(-(-n // whole), whole // 2048, 1))
     positions = ordered(records, "lexicographic", boundaries=True)
-    wanted = max(k, min(whole, max(1024, whole // 16)))
-    runs = cuts(records, wanted, k)
-    longest = max(runs, key=lambda run: run.stop - run.start)
-    part = records.take(positions[longest])
     alone = {"threads": 1} if "threads" in method.options else {}
+    takes = {name: value for name, value in method.effort_takes.items() if name not in options}
 
-    def timed(some: Records, value: int) -> float:
+    def stretch(wanted: int) -> Records:
+        runs = cuts(records, max(wanted, k), k)
+        return records.take(positions[max(runs, key=lambda run: run.stop - run.start)])
+
+    def timed(part: Records, value: int) -> float:
+        settings = {**options, **alone, **(takes if value else {}), option: value}
         start = time.perf_counter()
-        _all(
-            lambda one: method.run(
-                Partition(one, loss, np.random.default_rng(0)), k, **{**options, **alone, option: value}
-            ),
-            [some],
-        )
+        _all(lambda one: method.run(Partition(one, loss, np.random.default_rng(0)), k, **settings), [part])
         return max(time.perf_counter() - start, 1e-9)
 
+    part = stretch(min(whole, 4 * SMALLEST))
     timed(part.take(np.arange(min(part.n, max(k, 2 * SMALLEST + 1)))), 1)  # compiles
-    begin = max(begin, time.perf_counter())
-    least = timed(part, 0)
-    most = timed(part, 2)
-    spent = time.perf_counter() - begin
-    share = n / part.n / min(workers, max(-(-n // whole), whole // 2048, 1))
-    base, each = least * share, max(most - least, 1e-9) / 2 * share
-    value = max(0, int((MARGIN * (budget - spent) - base) / each))
-    pilots = ((part.n, 0, least), (part.n, 2, most))
-    return Effort(option, value, budget, spent + base + value * each, pilots)
+    begin = time.perf_counter()
+    pilots = [(part.n, 0, timed(part, 0))]
+    least = [(part.n, pilots[0][2])]
+    target = min(whole, max(1024, whole // 16))
+
+    def left() -> float:
+        return budget - (time.perf_counter() - begin)
+
+    while least[-1][0] < target and n / part.n * least[-1][1] / threads < left():
+        room = SHARE * budget - (budget - left())
+        steps = [min(step * least[-1][0], target) for step in (4, 2)]
+        wanted = next((at for at in steps if 2 * _seconds(least, at) <= room), 0)
+        if not wanted:
+            break
+        larger = stretch(wanted)
+        if larger.n <= part.n:
+            break  # boundary classes are no larger
+        part = larger
+        least.append((part.n, timed(part, 0)))
+        pilots.append((part.n, 0, least[-1][1]))
+    power = 1.5
+    if len(least) > 1:
+        power = math.log(max(least[-1][1] / least[-2][1], 1.0)) / math.log(least[-1][0] / least[-2][0])
+    reach = min(whole, 1000) if method.linear else whole
+    growth = max(reach / part.n, 1.0) ** (min(max(power, 1.0), STEEPEST) - 1.0)
+    share = n / part.n / threads
+    base = least[-1][1] * growth * share
+    value, expected = 0, base
+    if base < MARGIN * left():
+        first, second = timed(part, 1), timed(part, 2)
+        pilots += [(part.n, 1, first), (part.n, 2, second)]
+        each = max(second - first, 1e-6 * part.n) * share
+        rest = MARGIN * left() - base - max(first - least[-1][1], 0.0) * share
+        value = min(1 + int(rest / each), MOST_EFFORT) if rest >= 0 else 0
+        if value:
+            expected = base + max(first - least[-1][1], 0.0) * share + (value - 1) * each
+    more = takes if value else {}
+    return Effort(option, value, budget, budget - left() + expected, tuple(pilots), more)
 
 
 def _all(run: Callable[[Records], object], parts: list[Records]) -> None:

@@ -154,6 +154,12 @@ class Algorithm:
         The method that this one is where boundaries are not kept; then it refuses to do without them.
     effort : str, optional
         The option, a whole number, with which its time grows in proportion: a budget of seconds is turned into it.
+    effort_needs : mapping, optional
+        Values of other options without which the effort changes nothing.
+    effort_takes : mapping, optional
+        Values of other options that go with an effort above 0, where the caller leaves them open.
+    linear : bool, optional
+        Whether its time grows in proportion to the records, beyond some 1,000 of them.
     """
 
     name: str
@@ -171,6 +177,9 @@ class Algorithm:
     whole_table: bool = False
     without_boundaries: str | None = None
     effort: str | None = None
+    effort_needs: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    effort_takes: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    linear: bool = False
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -185,6 +194,13 @@ class Algorithm:
     def rests_on_seed(self, options: Mapping[str, Any]) -> bool:
         """Whether whoever finds the seed again learns the rows: records are published with their own values."""
         return bool({**self.options, **options}.get("randomized", False))
+
+    def effort_under(self, options: Mapping[str, Any]) -> str | None:
+        """The option of effort, where it changes something with these options; else None."""
+        for name, value in self.effort_needs.items():
+            if options.get(name, self.options[name].default) != value:
+                return None
+        return self.effort
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that the method does not have, and values that they may not be.

@@ -297,13 +297,19 @@ def compare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
     schema: Annotated[Path, typer.Option(help="The schema, or a flow it is in.", metavar="FILE")],
     k: Annotated[str, typer.Option("--k", help="One or several, such as 5,10.")] = "10",
-    algorithms: Annotated[str, typer.Option(help="Several, such as greedy,mondrian.")] = "greedy,mondrian",
+    algorithms: Annotated[
+        str, typer.Option(help="Several, such as greedy,k-member; or auto.")
+    ] = "greedy,mondrian",
     partition_size: Annotated[
         str,
         typer.Option(help="Records in a partition; 0 is the whole table; auto the largest in the budget."),
     ] = "250",
     budget: Annotated[
-        float | None, typer.Option(help="Seconds for each run, with --partition-size auto.")
+        float | None,
+        typer.Option(help="Seconds for each run: with --partition-size auto, or for the method auto."),
+    ] = None,
+    guarantee: Annotated[
+        str | None, typer.Option(help="Of the method auto: k-regular or k-anonymity.")
     ] = None,
     loss: Annotated[str, typer.Option(help="The information loss to keep low.")] = "ncp",
     bounds: Annotated[
@@ -322,6 +328,7 @@ def compare(
     """Run several methods and show what each costs."""
     from anonflow import engine
     from anonflow.algorithms.budget import AUTO, check_budget
+    from anonflow.algorithms.budget_choice import check_automatic
     from anonflow.algorithms.registry import algorithm_named
     from anonflow.engine.owner.folder import check_target
     from anonflow.engine.report.report import comparison
@@ -336,15 +343,21 @@ def compare(
         if not partition_size.isascii() or not partition_size.isdigit():
             raise ParameterError("--partition-size takes a whole number, 0 for the whole table, or auto")
         size = int(partition_size) or None
-    check_budget(size, budget)
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
     for name in names:
-        algorithm_named(name)
+        if name == AUTO:
+            for _, problem in check_automatic(guarantee, None, budget, {}):
+                raise ParameterError(problem)
+            check_budget(AUTO, budget)
+        else:
+            check_budget(size, budget, algorithm_named(name).effort_under({}))
     for target in (csv, html):
         if target is not None:
             check_target(target)
     table = _table(file, schema, delimiter, encoding)
-    report = engine.compared(table, names, ks, partition_size=size, loss=loss, budget=budget, bounds=bounds)
+    report = engine.compared(
+        table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds
+    )
     _show_report(report, several=True)
     if csv is not None:
         write_whole(csv, lambda path: report.runs.to_csv(path, index=False))

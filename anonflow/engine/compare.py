@@ -36,6 +36,7 @@ def compare(
     workers: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     budget: float | None = None,
+    guarantee: str | None = None,
     bounds: bool = False,
 ) -> pd.DataFrame:
     """Run methods on a table and put what they cost side by side.
@@ -45,7 +46,7 @@ def compare(
     table : Table
         n records.
     algorithms : sequence of str
-        Names of :func:`anonflow.algorithms`.
+        Names of :func:`anonflow.algorithms`, or ``auto``: the method that loses least in the `budget`.
     k : int or sequence of int
     partition_size : int or "auto", optional
         Records in a partition; the whole table with None; the largest that fit the `budget` with ``"auto"``.
@@ -57,8 +58,10 @@ def compare(
     options : mapping, optional
         Algorithm -> its own options.
     budget : float, optional
-        Seconds for each run, with ``partition_size="auto"``: methods side by side at equal budgets (Doka 2015,
-        section 8.1). The column ``partition size`` is then what was chosen.
+        Seconds for each run, with ``partition_size="auto"``, or of methods that have an effort: methods side by side at
+        equal budgets (Doka 2015, section 8.1). The column ``size`` is then what was chosen.
+    guarantee : {"k-regular", "k-anonymity"}, optional
+        Of the method ``auto``.
     bounds : bool, optional
         Whether to say below which GCP no release with the same k can be: a column ``lower-bound``
         (:meth:`anonflow.algorithms.anonymize.Anonymization.lower_bound`), empty where it does not hold.
@@ -72,7 +75,7 @@ def compare(
     Raises
     ------
     ParameterError
-        If a name, a k, the budget or an option is none.
+        If a name, a k, the budget, the guarantee or an option is none.
     """
     return compared(
         table,
@@ -80,6 +83,7 @@ def compare(
         k,
         partition_size=partition_size,
         budget=budget,
+        guarantee=guarantee,
         loss=loss,
         seed=seed,
         workers=workers,
@@ -99,6 +103,7 @@ def compared(
     workers: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     budget: float | None = None,
+    guarantee: str | None = None,
     bounds: bool = False,
 ) -> RunReport:
     """What :func:`compare` does, with all that is known of each run.
@@ -106,7 +111,7 @@ def compared(
     Raises
     ------
     ParameterError
-        If a name, a k, the budget or an option is none.
+        If a name, a k, the budget, the guarantee or an option is none.
     """
     if isinstance(algorithms, str) or not algorithms:
         raise ParameterError("compare takes a list of algorithms, such as ['greedy', 'mondrian']")
@@ -122,6 +127,7 @@ def compared(
         [int(one) for one in ks],
         partition_size=partition_size,
         budget=budget,
+        guarantee=guarantee,
         loss=loss,
         options=options,
     )

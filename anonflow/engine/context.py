@@ -9,7 +9,7 @@ from functools import cached_property
 from os import PathLike
 from typing import TypeVar
 
-from anonflow.algorithms.budget import Fitted
+from anonflow.algorithms.budget_choice import Choice
 from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.events import EventStream, StepDone, StepStarted
 from anonflow.engine.execution.schedulers import is_scheduler
@@ -105,7 +105,7 @@ class Session:
             if seed is not None:
                 raise ParameterError("a replay takes its seed from the owner's folder; leave the seed out")
             seed = record.replayed_seed(flow, OwnerFolder(replay), self.fingerprint)
-        earlier = {} if replay is None else record.replayed_sizes(OwnerFolder(replay))
+        earlier = {} if replay is None else record.replayed_choices(OwnerFolder(replay))
         guessable = seed is not None and replay is None and seed_can_be_guessed(seed)
         if seed is not None:
             seed = checked_seed(seed)
@@ -122,9 +122,9 @@ class Session:
         )
         if seed is None and self.resume_store is not None:
             seed = self.resume_store.seed()
-            earlier = self.resume_store.sizes
-        self.sizes = earlier
-        self.fitted: dict[int, Fitted] = {}
+            earlier = self.resume_store.choices
+        self.earlier = earlier
+        self.choices: dict[int, Choice] = {}
         self.seed = int.from_bytes(os.urandom(16), "big") if seed is None else seed
         self.seconds: dict[str, float] = {}
         self.memory = 0

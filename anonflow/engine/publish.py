@@ -169,7 +169,7 @@ def write_all(
                 session.seconds,
                 session.scheduler,
                 session.workers,
-                session.fitted,
+                session.choices,
                 session.memory,
             )
         )

@@ -10,8 +10,8 @@ from os import PathLike
 
 from anonflow.engine import publish
 from anonflow.engine.context import Session
+from anonflow.engine.execution.budgets import fit_flow, is_fitted
 from anonflow.engine.execution.events import Event, EventStream, FlowDone, FlowStarted
-from anonflow.engine.execution.partition_budget import fit_flow, is_fitted, sizes_of
 from anonflow.engine.execution.plan import FlowPlan, first_of_each_method, plan_flow
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.execution.schedulers import Executor
@@ -211,12 +211,13 @@ class _Runner:
         return plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
 
     def _fit(self, records: Records) -> None:
-        """Partition sizes that a budget leaves open become numbers; they are kept for a run that takes this up."""
-        self.session.flow, self.session.fitted = fit_flow(
-            self.session.flow, records, self.session.workers, self.session.sizes
+        """What budgets leave open becomes numbers; they are kept for a run that takes this up."""
+        session = self.session
+        session.flow, session.choices, fitted = fit_flow(
+            session.flow, records, session.workers, session.earlier
         )
-        for number, found in self.session.fitted.items():
-            said = f"{self.session.flow.runs[number].name}: {found.sentence()}"
-            (self.session.events.log if found.fits else self.session.warn)(said)
-        if self.session.resume_store is not None:
-            self.session.resume_store.sizes = sizes_of(self.session.flow)
+        for number, choice in fitted.items():
+            said = f"{session.flow.runs[number].name}: {choice.sentence()}"
+            (session.events.log if choice.fits else session.warn)(said)
+        if session.resume_store is not None:
+            session.resume_store.choices = session.choices

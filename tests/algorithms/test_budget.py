@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,10 @@ from anonflow import engine
 from anonflow.algorithms import REGISTRY
 from anonflow.algorithms import budget as module
 from anonflow.algorithms.budget import Effort, Fitted, fitting_effort, fitting_size
+from anonflow.algorithms.budget_choice import GUARANTEES, Choice, choose_method
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.engine.execution import partition_budget
+from anonflow.engine.execution import budgets
+from anonflow.engine.execution.budgets import choices_in
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import FlowError, InfeasibleError, ParameterError
 from anonflow.table import Table
@@ -226,6 +230,10 @@ def test_a_budget_and_a_size_do_not_go_together() -> None:
 # ---------------------------------------------------------------------------------------- flows, shell
 
 
+def timed_again(*_: Any, **__: Any) -> Choice:
+    raise AssertionError("a replay times nothing")
+
+
 def chosen(folder: Path) -> list[dict[str, Any]]:
     runs: list[dict[str, Any]] = json.loads((folder / "owner" / "test" / "record.json").read_text())["runs"]
     return runs
@@ -235,11 +243,11 @@ def test_a_flow_records_its_choice_and_a_replay_repeats_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_flow(tmp_path, partition="{size: auto, budget: 5}")
-    real = partition_budget.fitting_size
+    real = budgets.choose
     monkeypatch.setattr(
-        partition_budget,
-        "fitting_size",
-        lambda *a, **b: Fitted(14, 5.0, real(*a, **b).expected, ((32, 0.01),)),
+        budgets,
+        "choose",
+        lambda *a, **b: Choice("greedy", 14, {}, 5.0, real(*a, **b).expected, ((32, 0.01),)),
     )
     report = af.run(path)
     assert report.ok
@@ -252,10 +260,7 @@ def test_a_flow_records_its_choice_and_a_replay_repeats_it(
     assert report.results[0].anonymization is not None
     assert report.results[0].anonymization.parameters["partition_size"] == 14
 
-    def never(*_: Any, **__: Any) -> Fitted:
-        raise AssertionError("a replay times nothing")
-
-    monkeypatch.setattr(partition_budget, "fitting_size", never)
+    monkeypatch.setattr(budgets, "choose", timed_again)
     again = af.run(path, replay=tmp_path / "owner" / "test")
     assert again.ok
     assert published(tmp_path) == first
@@ -266,10 +271,12 @@ def test_a_run_that_is_picked_up_keeps_its_choice(
     tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = iter([6, 9])
-    monkeypatch.setattr(partition_budget, "fitting_size", lambda *a, **b: Fitted(next(sizes), 5.0, 1.0, ()))
+    monkeypatch.setattr(budgets, "choose", lambda *a, **b: Choice("greedy", next(sizes), {}, 5.0, 1.0))
     write_flow(tmp_path, partition="{size: auto, budget: 5}")
     stopped_after(tmp_path, 4, seed=SEED)
-    assert OwnerFolder(tmp_path / "owner" / "test").unfinished()["sizes"] == {"0": 6}  # type: ignore[index]
+    left = OwnerFolder(tmp_path / "owner" / "test").unfinished()
+    assert left is not None
+    assert left["choices"]["0"] == {"algorithm": "greedy", "partition-size": 6, "options": {}, "budget": 5.0}
     before = len(counted)
     engine.run(tmp_path / "flow.yaml")
     assert len(counted) <= 10 + 2
@@ -302,7 +309,7 @@ def test_a_k_that_nobody_can_meet_stays_infeasible(tmp_path: Path) -> None:
 def test_a_flow_says_when_no_size_fits(tmp_path: Path) -> None:
     report = af.run(write_flow(tmp_path, partition="{size: auto, budget: 0.000001}"))
     assert report.ok
-    assert any("no partition size keeps the budget of 1e-06 s" in said for said in report.warnings)
+    assert any("nothing keeps the budget of 1e-06 s" in said for said in report.warnings)
 
 
 @pytest.mark.parametrize(
@@ -353,3 +360,196 @@ def test_compare_at_equal_budgets() -> None:
     frame = af.compare(mixed(50), ["greedy", "hungarian"], k=[3], partition_size="auto", budget=3.0)
     assert frame["size"].tolist() == [50, 50]
     assert (frame["checks"] == "2/2").all()
+
+
+# ------------------------------------------------------------------------------------ the method auto
+
+
+class Timed:
+    """Methods of the ladders that take so many seconds, whatever they are asked."""
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, seconds: dict[str, Callable[[int, int], float]]
+    ) -> None:
+        self.clock = Clock()
+        monkeypatch.setattr(module, "time", self.clock)
+        for name, lasts in seconds.items():
+            monkeypatch.setitem(
+                REGISTRY, name, replace(REGISTRY[name], run=self._run(REGISTRY[name].run, lasts))
+            )
+
+    def _run(
+        self, real: Callable[..., Outcome], lasts: Callable[[int, int], float]
+    ) -> Callable[..., Outcome]:
+        def run(part: Partition, k: int, **options: Any) -> Outcome:
+            self.clock.now += lasts(part.n, int(options.get("kicks", 0)))
+            return None  # type: ignore[return-value]
+
+        return functools.update_wrapper(run, real)
+
+
+LASTS: dict[str, Callable[[int, int], float]] = {
+    "two-phase": lambda n, kicks: n * (4e-4 + 7e-5 * kicks),
+    "hungarian": lambda n, _: 1e-7 * n**2,
+    "greedy": lambda n, _: 2e-8 * n**2,
+    "k-member": lambda n, kicks: 3e-9 * n**2 + n * 1e-5 * kicks,
+    "mondrian": lambda n, _: 1e-7 * n,
+}
+
+
+def test_auto_takes_what_loses_least_in_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    Timed(monkeypatch, LASTS)
+    records = numbers(30_000).records
+
+    def chosen(guarantee: str, budget: float) -> Choice:
+        return choose_method(guarantee, records, 5, budget, 1, order="lexicographic", loss="ncp")
+
+    regular = [chosen("k-regular", budget) for budget in (0.001, 5.0, 30.0, 100.0)]
+    assert [choice.algorithm for choice in regular] == ["greedy", "hungarian", "two-phase", "two-phase"]
+    assert [choice.fits for choice in regular] == [False, True, True, True]
+    assert "nothing keeps the budget of 0.001 s; greedy in partitions of" in regular[0].sentence()
+    assert regular[2].size is None
+    assert regular[3].options["kicks"] > 10 > regular[2].options["kicks"]
+    classes = [chosen("k-anonymity", budget) for budget in (0.015, 0.8, 5.0, 50.0)]
+    assert [choice.algorithm for choice in classes] == ["mondrian", "k-member", "k-member", "k-member"]
+    assert classes[1].options["kicks"] == 0
+    assert classes[3].size == 5_000
+    assert classes[3].options["kicks"] > classes[2].options["kicks"] > 0
+    assert classes[3].options["rounds"] == 6
+    assert all(choice.expected <= choice.budget for choice in [*regular[1:], *classes])
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+def test_auto_says_what_it_picked_and_the_numbers_make_the_same_again(guarantee: str) -> None:
+    people = mixed(90)
+    anon = af.anonymize(people, "auto", k=3, guarantee=guarantee, budget=0.5, seed=3)
+    check_result(anon, 3)
+    assert anon.guarantee == guarantee
+    assert anon.facts["picked"].startswith(anon.algorithm.name)
+    assert anon.facts["picked"] in anon.summary()
+    again = anon.again(seed=3)
+    assert (anon.generalization.lo == again.generalization.lo).all()
+    assert (anon.generalization.bits == again.generalization.bits).all()
+    assert again.algorithm.name == anon.algorithm.name
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"budget": 1.0}, "needs a guarantee: k-regular or k-anonymity"),
+        ({"budget": 1.0, "guarantee": "k-concealment"}, "needs a guarantee"),
+        ({"guarantee": "k-regular"}, "needs a budget"),
+        ({"guarantee": "k-regular", "budget": -1.0}, "budget must be"),
+        ({"guarantee": "k-regular", "budget": 1.0, "partition_size": 20}, "chooses the partition size"),
+        ({"guarantee": "k-regular", "budget": 1.0, "kicks": 2}, "leave kicks out"),
+        ({"algorithm": "greedy", "guarantee": "k-regular"}, "goes with the method auto"),
+    ],
+)
+def test_auto_refuses_what_it_cannot_use(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        af.anonymize(numbers(30), **{"algorithm": "auto", "k": 3, **settings})
+
+
+def test_classes_with_chains_take_a_budget() -> None:
+    anon = af.anonymize(mixed(90), "k-member", k=3, improve="chains", budget=0.5, seed=1)
+    check_result(anon, 3)
+    assert anon.parameters["kicks"] >= 0
+    with pytest.raises(ParameterError, match="partition_size='auto'"):
+        af.anonymize(mixed(30), "k-member", k=3, budget=1.0)
+    with pytest.raises(ParameterError, match="partition_size='auto'"):
+        af.anonymize(mixed(30), "two-phase", k=3, improve="reassign", budget=1.0)
+
+
+def test_auto_in_a_flow_is_recorded_and_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_flow(
+        tmp_path, anonymize="{algorithm: auto, guarantee: k-anonymity, budget: 5, k: 3}", partition="{}"
+    )
+    made = Choice("k-member", 30, {"improve": "chains", "rounds": 2, "kicks": 3}, 5.0, 1.0, ((32, 0, 0.01),))
+    monkeypatch.setattr(budgets, "choose_method", lambda *a, **b: made)
+    report = af.run(path)
+    assert report.ok
+    assert report.results[0].algorithm == "k-member"
+    run = chosen(tmp_path)[0]
+    assert run["partition-size"] == 30
+    assert run["algorithm"] == "k-member"
+    assert run["options"] == {"improve": "chains", "rounds": 2, "kicks": 3}
+    assert run["picked"].startswith("k-member in partitions of 30 with improve=chains")
+    first = published(tmp_path)
+    monkeypatch.setattr(budgets, "choose_method", timed_again)
+    assert af.run(path, replay=tmp_path / "owner" / "test").ok
+    assert published(tmp_path) == first
+    assert chosen(tmp_path)[0]["options"] == run["options"]
+
+
+def test_an_effort_in_a_flow_is_recorded_and_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_flow(
+        tmp_path, anonymize="{algorithm: k-member, improve: chains, k: 3, budget: 0.2}", partition="{}"
+    )
+    assert af.run(path).ok
+    run = chosen(tmp_path)[0]
+    assert run["partition-size"] is None
+    assert run["options"]["kicks"] >= 0
+    first = published(tmp_path)
+    monkeypatch.setattr(budgets, "choose", timed_again)
+    assert af.run(path, replay=tmp_path / "owner" / "test").ok
+    assert published(tmp_path) == first
+
+
+def test_what_a_file_keeps_is_looked_at() -> None:
+    good = {"algorithm": "greedy", "partition-size": 20, "options": {}, "budget": 5.0}
+    assert choices_in({"0": good})[0].size == 20
+    for wrong in (
+        good | {"algorithm": "auto"},
+        good | {"partition-size": "20"},
+        good | {"partition-size": True},
+        good | {"options": {"kicks": 3}},
+        good | {"options": None},
+        "greedy",
+    ):
+        assert choices_in({"0": wrong}) == {}
+    assert choices_in(None) == choices_in({"x": good}) == {}
+
+
+@pytest.mark.parametrize(
+    ("anonymize", "partition", "said"),
+    [
+        ("{algorithm: auto, k: 3, budget: 5}", "{}", "needs a guarantee: k-regular or k-anonymity"),
+        ("{algorithm: auto, k: 3, guarantee: k-regular}", "{}", "needs a budget in seconds"),
+        (
+            "{algorithm: auto, k: 3, guarantee: k-regular, budget: 5}",
+            "{size: 20}",
+            "chooses the partition size",
+        ),
+        ("{algorithm: auto, k: 3, guarantee: k-regular, budget: 5, kicks: 2}", "{}", "leave kicks out"),
+        ("{algorithm: auto, k: 3, guarantee: both, budget: 5}", "{}", "'guarantee' must be one of"),
+        ("{algorithm: greedy, k: 3, guarantee: k-regular}", "{}", "goes with the method auto"),
+        ("{algorithm: greedy, k: 3, budget: 5}", "{}", "'budget' goes with 'size: auto' for greedy"),
+        (
+            "{algorithm: two-phase, k: 3, budget: 5, kicks: 2}",
+            "{}",
+            "'budget' and 'kicks' exclude each other",
+        ),
+        ("{algorithm: greedy, k: 3, budget: 5}", "{size: auto, budget: 5}", "a second budget"),
+        ("{algorithm: two-phase, k: 3, budget: 0}", "{}", "'budget' must be a number greater than 0"),
+    ],
+)
+def test_wrong_budgets_in_a_flow(anonymize: str, partition: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(FlowError) as caught:
+        engine.load_flow(write_flow(tmp_path, anonymize=anonymize, partition=partition))
+    assert [said in problem for problem in caught.value.problems] == [True]
+
+
+def test_auto_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_flow(tmp_path)
+    about = ["compare", tmp_path / "people.csv", "--schema", path, "--k", "3", "--algorithms", "auto,greedy"]
+    status, out, _ = shell(
+        capsys, *about, "--partition-size", "auto", "--budget", "1", "--guarantee", "k-anonymity"
+    )
+    assert status == 0
+    assert "auto k=3" in out or "k-member" in out or "mondrian" in out
+    for wrong in (["--guarantee", "k-regular"], ["--partition-size", "auto", "--budget", "1"]):
+        status, out, err = shell(capsys, *about, *wrong)
+        assert status == 2
+        assert err.count("\n") == 1

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from anonflow.algorithms.classes.class_chains import (
+    IMPROVED,
     KICKS,
     ROUNDS,
     Improve,
@@ -129,4 +130,5 @@ AGGLOMERATIVE = Algorithm(
     summary="equal records with the least loss of the clustering methods, slower than k-member",
     colour="#2a7fb8",
     shape="square_pin",
+    **IMPROVED,
 )

@@ -8,6 +8,7 @@ import numpy as np
 
 from anonflow.algorithms.assembly import gathered_facts
 from anonflow.algorithms.classes.class_chains import (
+    IMPROVED,
     KICKS,
     ROUNDS,
     Improve,
@@ -99,4 +100,5 @@ GREEDY_CKA = Algorithm(
     colour="#56b4e9",
     shape="inverted_triangle",
     without_boundaries="k-member",
+    **IMPROVED,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.algorithms.classes.class_chains import (
+    IMPROVED,
     KICKS,
     ROUNDS,
     Improve,
@@ -111,4 +112,5 @@ K_MEMBER = Algorithm(
     summary="equal records by clustering: less loss than cuts, quadratic time",
     colour="#8a8a8a",
     shape="star",
+    **IMPROVED,
 )

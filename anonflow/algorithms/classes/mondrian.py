@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from anonflow.algorithms.classes.class_chains import (
+    IMPROVED,
     KICKS,
     ROUNDS,
     Improve,
@@ -150,4 +151,5 @@ MONDRIAN = Algorithm(
     summary="the classical baseline: equal records, very fast, much loss",
     colour="#a08a00",
     shape="inverted_triangle",
+    **IMPROVED,
 )

@@ -374,6 +374,8 @@ TWO_PHASE = Algorithm(
     complexity="O(k first n), then O(k C (q + k) n) per round or kick",
     summary="the least loss on whole tables, for a minute of work",
     effort="kicks",
+    effort_needs={"improve": "chains"},
+    linear=True,
     colour="#56b4e9",
     shape="hex",
 )

@@ -125,6 +125,9 @@ class ProtectScreen(pn.viewable.Viewer):
         self.seconds = pn.widgets.FloatInput.from_param(
             choice.param.seconds, label="Seconds it may take", width=150, step=1.0
         )
+        self.guarantee = pn.widgets.Select.from_param(
+            choice.param.guarantee, label="It guarantees", width=160
+        )
         self.order = pn.widgets.Select.from_param(choice.param.order, label="Cut along", width=160)
         words = {loss.label: name for name, loss in LOSSES.items()}
         self.loss = pn.widgets.Select.from_param(
@@ -188,11 +191,14 @@ class ProtectScreen(pn.viewable.Viewer):
     def _show_cut(self, *events: Any) -> None:
         choice = self.protection
         self.size.visible = choice.cut == "size"
-        self.seconds.visible = choice.cut == "time"
+        self.seconds.visible = choice.cut in ("time", "auto")
+        self.guarantee.visible = choice.cut == "auto"
+        self.order.visible = choice.cut != "auto"
         says = {
             "whole": "The whole table at once: the least loss, the most time.",
             "size": f"Each {choice.size:,} records on their own, side by side: faster, with a little more loss.",
             "time": f"The method is timed on a few partitions; the largest that fit {choice.seconds:g} s are taken.",
+            "auto": f"Methods are timed on some of the records; the one that loses least in {choice.seconds:g} s is taken.",
         }
         self.about_cut.object = f"<p>{says[choice.cut]}</p>"
 
@@ -341,7 +347,7 @@ class ProtectScreen(pn.viewable.Viewer):
         methods = pn.Column(
             self.methods,
             pn.pane.HTML("<h3>How it works</h3>"),
-            pn.FlexBox(self.cut, self.size, self.seconds, self.order, gap="8px"),
+            pn.FlexBox(self.cut, self.size, self.seconds, self.guarantee, self.order, gap="8px"),
             self.about_cut,
             pn.FlexBox(self.loss, gap="8px"),
             self.boundaries,

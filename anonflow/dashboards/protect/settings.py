@@ -6,6 +6,8 @@ from typing import Any
 
 import param
 
+from anonflow.algorithms.budget import AUTO
+from anonflow.algorithms.budget_choice import GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.draft_form import DraftForm
@@ -15,8 +17,13 @@ from anonflow.table.uniqueness import Uniqueness
 
 __all__ = ["CUTS", "Protection", "share"]
 
-CUTS = {"whole table": "whole", "partitions of a size": "size", "largest that fit a time": "time"}
-"""How the table is cut into partitions."""
+CUTS = {
+    "whole table": "whole",
+    "partitions of a size": "size",
+    "largest that fit a time": "time",
+    "best method for a time": "auto",
+}
+"""How the table is cut into partitions; with the last, what is done with it, too."""
 
 ORDERS = ("lexicographic", "input", "random")
 
@@ -46,10 +53,11 @@ class Protection(DraftForm):
     cut = param.Selector(default="whole", objects=list(CUTS.values()))
     size = param.Integer(default=250, bounds=(2, None), doc="Records in a partition.")
     seconds = param.Number(default=10.0, bounds=(0.1, None), doc="That a method may take.")
+    guarantee = param.Selector(default=GUARANTEES[0], objects=list(GUARANTEES))
     order = param.Selector(default="lexicographic", objects=list(ORDERS))
     options = param.Dict(default={}, doc="Method -> option -> value, of all that differ from the default.")
 
-    WRITES = ("k", "more", "algorithms", "loss", "boundaries", "cut", "size", "seconds", "order")
+    WRITES = ("k", "more", "algorithms", "loss", "boundaries", "cut", "size", "seconds", "guarantee", "order")
 
     def __init__(self, workspace: Any, **given: Any) -> None:
         self._counted: tuple[Any, tuple[str, ...]] | None = None
@@ -176,6 +184,11 @@ class Protection(DraftForm):
         cut = draft.get(("partition",), {})
         size, budget = cut.get("size"), cut.get("budget")
         changes["cut"] = "whole" if size is None else "time" if size == "auto" else "size"
+        if step.get("algorithm") == AUTO:
+            changes["cut"] = "auto"
+            budget = step.get("budget")
+            if step.get("guarantee") in GUARANTEES:
+                changes["guarantee"] = step["guarantee"]
         if isinstance(size, int) and size >= 2:
             changes["size"] = size
         if isinstance(budget, int | float) and budget >= 0.1:
@@ -197,7 +210,11 @@ class Protection(DraftForm):
             draft.set(("steps", "anonymize", "loss"), None if self.loss == "ncp" else self.loss)
         if "boundaries" in names:
             draft.set(("steps", "anonymize", "boundaries"), None if self.boundaries else False)
-        if {"cut", "size", "seconds", "order"} & names:
+        if self.cut == "auto" and {"cut", "seconds", "guarantee"} & names:
+            self._write_auto()
+        elif {"cut", "size", "seconds", "order"} & names:
+            if draft.get(("steps", "anonymize", "algorithm")) == AUTO:
+                workspace.set_algorithms(self.algorithms or [first_method(self.guarantee).name])
             said: dict[str, Any] = {"order": self.order}
             if self.cut == "size":
                 said["size"] = self.size
@@ -205,6 +222,15 @@ class Protection(DraftForm):
                 said |= {"size": "auto", "budget": self.seconds}
             plain = said == {"order": "lexicographic"}
             draft.set(("partition",), None if plain else said)
+
+    def _write_auto(self) -> None:
+        """The method is left to the budget: no method, option and partition of the draft stays; one edit."""
+        draft, step = self.workspace.draft, ("steps", "anonymize")
+        matrix = {key: values for key, values in draft.get(("matrix",), {}).items() if key == "anonymize.k"}
+        k = draft.get((*step, "k"))
+        kept = {key: draft.get(step, {})[key] for key in ("loss", "boundaries") if key in draft.get(step, {})}
+        settings = {"algorithm": AUTO, "k": k, **kept, "guarantee": self.guarantee, "budget": self.seconds}
+        draft.set_all([(step, settings), (("partition",), None), (("matrix",), matrix or None)])
 
 
 def share(part: int, whole: int) -> str:

@@ -171,13 +171,29 @@ class Job:
         return self.begun and (self.cancelled or self._late)
 
     def final_document(self, result: engine.RunResult) -> dict[str, Any]:
-        """The flow that repeats a result: a partition size that a budget left open is the one that was chosen."""
-        cut = self.document.get("partition", {})
-        if result.anonymization is None or "budget" not in cut:
+        """The flow that repeats a result: what a budget left open is what was chosen."""
+        anon = result.anonymization
+        if anon is None or "budget" not in anon.parameters:
             return self.document
-        size = result.anonymization.parameters["partition_size"]
-        chosen = {key: value for key, value in cut.items() if key not in ("size", "budget")}
-        return {**self.document, "partition": chosen if size is None else {**chosen, "size": size}}
+        size = anon.parameters["partition_size"]
+        kept = {
+            key: value
+            for key, value in self.document.get("partition", {}).items()
+            if key not in ("size", "budget")
+        }
+        cut = kept if size is None else {**kept, "size": size}
+        options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
+        steps = [dict(step) for step in self.document["steps"]]
+        for step in steps:
+            if "anonymize" in step:
+                said = {
+                    key: step["anonymize"][key]
+                    for key in ("k", "loss", "boundaries")
+                    if key in step["anonymize"]
+                }
+                step["anonymize"] = {"algorithm": anon.algorithm.name, **said, **options}
+        document = {key: value for key, value in self.document.items() if key != "partition"}
+        return {**document, **({"partition": cut} if cut else {}), "steps": steps}
 
     def _stop_late(self) -> None:
         self._late = True

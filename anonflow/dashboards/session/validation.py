@@ -110,6 +110,9 @@ def single_document(document: Mapping[str, Any], run: engine.Run) -> dict[str, A
     settings: dict[str, Any] = {"algorithm": spec.algorithm, "k": spec.k, "loss": spec.loss}
     if not spec.boundaries:
         settings["boundaries"] = False
+    for key in ("guarantee", "budget"):
+        if getattr(spec, key) is not None:
+            settings[key] = getattr(spec, key)
     settings |= spec.options
     steps = []
     for step in document["steps"]:
@@ -142,8 +145,9 @@ def running_flow(single: Mapping[str, Any], folder: Path) -> engine.Flow:
     left = {key: value for key, value in single.items() if key != "publish"}
     left["steps"] = [dict(step) for step in single["steps"] if not {"draw", "attack"} & set(step)]
     by_name = {key: step for step in left["steps"] for key in step}
-    method = algorithm_named(by_name["anonymize"]["anonymize"]["algorithm"])
-    if "verify" in by_name and method.guarantee != "k-anonymity":
+    settings = by_name["anonymize"]["anonymize"]
+    guarantee = settings.get("guarantee") or algorithm_named(settings["algorithm"]).guarantee
+    if "verify" in by_name and guarantee != "k-anonymity":
         # the diversity of what is not in classes is a property of the release
         asked = by_name["verify"]["verify"]
         by_name["verify"]["verify"] = [one for one in asked if _criterion(one) not in DIVERSITY]

@@ -361,7 +361,11 @@ class Workspace(param.Parameterized):
         ParameterError
             If there are none.
         """
-        self._sweep("algorithm", list(names))
+        if "auto" in names or self.draft.get(("steps", "anonymize", "algorithm")) != "auto":
+            self._sweep("algorithm", list(names))
+            return
+        step = ("steps", "anonymize")
+        self._sweep("algorithm", list(names), [((*step, "guarantee"), None), ((*step, "budget"), None)])
 
     def set_ks(self, ks: Sequence[int]) -> None:
         """Say which ks are run; one edit of the draft.
@@ -373,8 +377,8 @@ class Workspace(param.Parameterized):
         """
         self._sweep("k", sorted(set(ks)))
 
-    def _sweep(self, key: str, values: list[Any]) -> None:
-        """One value stands in the step, several in the matrix, too."""
+    def _sweep(self, key: str, values: list[Any], more: Sequence[tuple[tuple[str, ...], Any]] = ()) -> None:
+        """One value stands in the step, several in the matrix, too; with more settings, as one edit."""
         if not values:
             raise ParameterError(f"at least one {key} is needed; choose one")
         matrix = dict(self.draft.get(("matrix",), {}))
@@ -385,6 +389,7 @@ class Workspace(param.Parameterized):
             [
                 (("steps", "anonymize", key), values[0]),
                 (("matrix",), dict(sorted(matrix.items())) or None),
+                *more,
             ]
         )
 

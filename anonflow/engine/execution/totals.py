@@ -10,7 +10,6 @@ import numpy as np
 
 from anonflow import utility
 from anonflow.algorithms.anonymize import beyond_which, nothing_left
-from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.verification import Finding
 from anonflow.engine.execution.batches import Batch, BatchDone, Summary, Tally, added
 from anonflow.engine.execution.result import ColumnLoss, RunResult
@@ -87,7 +86,7 @@ class Totals:
     @property
     def guarantee(self) -> str:
         """The criterion that the run's method promises."""
-        return self.texts.get("guarantee") or algorithm_named(self.run.anonymize.algorithm).guarantee
+        return self.texts.get("guarantee") or self.run.anonymize.method.guarantee
 
     @property
     def measured(self) -> Measured:
@@ -117,7 +116,7 @@ def result_of(
         What its classes add to each measure of classes.
     """
     run = totals.run
-    method = algorithm_named(run.anonymize.algorithm)
+    method = run.anonymize.method
     names = beyond_which(domains, run.anonymize.boundaries)
     if names and totals.suppressed == n:
         return infeasible(run, nothing_left(method, names).message, n)
@@ -177,7 +176,7 @@ def said_of(
 
 def infeasible(run: Run, problem: str, records: int) -> RunResult:
     """A run without a result, and why."""
-    method = algorithm_named(run.anonymize.algorithm)
+    method = run.anonymize.method
     return RunResult(
         run.number,
         run.name,

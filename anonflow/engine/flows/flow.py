@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from anonflow.algorithms.anonymize import check_size
-from anonflow.algorithms.budget import check_budget
+from anonflow.algorithms.budget import AUTO, check_budget
+from anonflow.algorithms.budget_choice import check_automatic
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.engine.flows.spec import (
     VERSION,
@@ -54,6 +55,11 @@ class Run:
     partition: PartitionSpec
     values: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def budget(self) -> float | None:
+        """Seconds, where they choose something."""
+        return self.partition.budget if self.anonymize.budget is None else self.anonymize.budget
+
 
 @dataclass(frozen=True, eq=False)
 class Flow:
@@ -97,6 +103,7 @@ class Flow:
         *,
         partition_size: int | str | None = None,
         budget: float | None = None,
+        guarantee: str | None = None,
         order: Literal["lexicographic", "input", "random"] = "lexicographic",
         loss: str = "ncp",
         boundaries: bool = True,
@@ -111,13 +118,15 @@ class Flow:
         ----------
         table : Table
         algorithms : sequence of str
-            Names of :func:`anonflow.algorithms`.
+            Names of :func:`anonflow.algorithms`, or ``auto``.
         k : sequence of int
         partition_size : int or "auto", optional
             Records in a partition, at least k of them; the whole table without it; the largest that fit the `budget`
             with ``"auto"``.
         budget : float, optional
-            Seconds for each run, with ``"auto"``.
+            Seconds for each run, with ``"auto"``, or of methods that have an effort.
+        guarantee : str, optional
+            Of the method ``auto``.
         order : {"lexicographic", "input", "random"}, optional
         loss : str, optional
         boundaries : bool, optional
@@ -134,34 +143,37 @@ class Flow:
         Raises
         ------
         ParameterError
-            If a name, a k, the partition size, the budget or an option is none.
+            If a name, a k, the partition size, the budget, the guarantee or an option is none.
         """
-        check_budget(partition_size, budget)
         size: int | Literal["auto"] | None = (
             "auto" if isinstance(partition_size, str) else check_size(partition_size)
         )
         given = dict(options or {})
-        for method in given:
-            algorithm_named(method)
+        for configured in given:
+            algorithm_named(configured)
         runs = []
         for number, (algorithm, many) in enumerate(itertools.product(algorithms, k)):
-            algorithm_named(algorithm).check_options(given.get(algorithm, {}))
+            own = given.get(algorithm, {})
             cut = max(size, many) if isinstance(size, int) else size
+            automatic = algorithm == AUTO
+            if automatic:
+                for _, problem in check_automatic(guarantee, None, budget, own):
+                    raise ParameterError(problem)
+                cut, seconds = None, check_budget(AUTO, budget)
+            else:
+                method = algorithm_named(algorithm)
+                method.check_options(own)
+                seconds = check_budget(partition_size, budget, method.effort_under(own))
             settings = AnonymizeSpec(
                 algorithm=algorithm,
                 k=many,
                 loss=measure_named(loss),
                 boundaries=boundaries,
-                **given.get(algorithm, {}),
+                budget=seconds,
+                guarantee=guarantee if automatic else None,  # type: ignore[arg-type]
+                **own,
             )
-            runs.append(
-                Run(
-                    number,
-                    f"{algorithm} k={many}",
-                    settings,
-                    PartitionSpec(order=order, size=cut, budget=budget),
-                )
-            )
+            runs.append(Run(number, f"{algorithm} k={many}", settings, PartitionSpec(order=order, size=cut)))
         if not runs:
             raise ParameterError("a flow needs a method and a k")
         roles = {column: {"role": table.schema[column].role} for column in table.schema.columns}

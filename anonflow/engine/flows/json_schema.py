@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anonflow import datasets, loss, utility
+from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
@@ -48,7 +49,7 @@ def flow_schema() -> dict[str, Any]:
             if option.choices and option.name in source["properties"]:
                 _put(source, option.name, anyOf=[{"enum": list(option.choices)}, _NULL])
     anonymize = parts["AnonymizeSpec"]
-    _put(anonymize, "algorithm", enum=list(REGISTRY))
+    _put(anonymize, "algorithm", enum=[*REGISTRY, AUTO])
     _put(anonymize, "loss", enum=list(loss.names()), default="ncp")
     for name, entry in _options().items():
         anonymize["properties"].setdefault(name, entry)

@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from anonflow import strict_yaml
 from anonflow.algorithms.budget import AUTO
+from anonflow.algorithms.budget_choice import check_automatic
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.flows.flow import Run
-from anonflow.engine.flows.references import method_problems
+from anonflow.engine.flows.references import loss_problems, method_problems
 from anonflow.engine.flows.sections import KeyPath, Sections, reworded
 from anonflow.engine.flows.spec import AnonymizeSpec, PartitionSpec
 from anonflow.engine.flows.steps import Steps
@@ -189,7 +190,10 @@ class Matrix:
                 places.get("partition.size", ("partition", "size")),
                 f"partitions of {slices.size} are smaller than k = {spec.k}; use at least {spec.k}",
             )
-        if slices is not None and slices.size == AUTO and slices.budget is None:
+        if spec is not None and slices is not None:
+            self._check_budget(spec, slices, home, places, note)
+        without = slices is not None and slices.budget is None and settings.get("budget") is None
+        if slices is not None and slices.size == AUTO and without and settings.get("algorithm") != AUTO:
             note(
                 places.get("partition.size", ("partition", "size")),
                 "'auto' needs a budget in seconds, such as {size: auto, budget: 5}",
@@ -202,9 +206,38 @@ class Matrix:
             )
         return spec, slices
 
+    def _check_budget(
+        self,
+        spec: AnonymizeSpec,
+        slices: PartitionSpec,
+        home: KeyPath,
+        places: dict[str, KeyPath],
+        note: Callable[[KeyPath, str], None],
+    ) -> None:
+        """What a budget of the step chooses, and whether there is anything."""
+        at = places.get("budget", home)
+        if spec.algorithm == AUTO:
+            seconds = slices.budget if spec.budget is None else spec.budget
+            for key, text in check_automatic(spec.guarantee, slices.size, seconds, spec.options):
+                note(places.get(key, home), text)
+            return
+        if spec.guarantee is not None:
+            note(places.get("guarantee", home), "'guarantee' goes with the method auto; leave it out")
+        if spec.budget is None or spec.algorithm not in REGISTRY:
+            return
+        effort = spec.method.effort_under(spec.options)
+        if slices.budget is not None:
+            note(at, "a second budget; 'partition' has one already")
+        elif slices.size != AUTO and effort is None:
+            note(at, f"'budget' goes with 'size: auto' for {spec.algorithm} with these options; leave it out")
+        elif slices.size != AUTO and effort in spec.options:
+            note(at, f"'budget' and '{effort}' exclude each other; leave one of the two out")
+
 
 def _method_problems(settings: Mapping[str, Any], spec: AnonymizeSpec | None) -> list[tuple[str, str]]:
     """Also where another setting is wrong, the method and the loss are looked up."""
+    if settings.get("algorithm") == AUTO:
+        return loss_problems(str(settings.get("loss", "ncp")))
     if spec is not None:
         return method_problems(spec.algorithm, spec.loss, spec.options)
     algorithm, loss = settings.get("algorithm"), settings.get("loss", "ncp")

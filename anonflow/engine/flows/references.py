@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anonflow import datasets, loss, risk, strict_yaml, utility
+from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.diversity.target import DIVERSITIES, check_parameters, sensitive_column
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
@@ -22,6 +23,7 @@ __all__ = [
     "criterion_problem",
     "dataset_problems",
     "diversify_problem",
+    "loss_problems",
     "measure_problem",
     "method_problems",
 ]
@@ -36,14 +38,10 @@ _IN_PYTHON = {
 
 def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is wrong with a method's parameters: (parameter, problem) for each."""
-    problems = []
-    try:
-        loss.measure_named(measure)
-    except AnonflowError as error:
-        problems.append(("loss", error.problems[0]))
+    problems = loss_problems(measure)
     method = REGISTRY.get(algorithm)
     if method is None:
-        problems.append(("algorithm", strict_yaml.unknown(algorithm, REGISTRY, "algorithm")))
+        problems.append(("algorithm", strict_yaml.unknown(algorithm, (*REGISTRY, AUTO), "algorithm")))
         return problems
     for name, value in options.items():
         if name not in method.options:
@@ -52,6 +50,15 @@ def method_problems(algorithm: str, measure: str, options: Mapping[str, Any]) ->
         elif (problem := method.options[name].problem(value)) is not None:
             problems.append((name, f"'{name}' of {algorithm} {problem}"))
     return problems
+
+
+def loss_problems(measure: str) -> list[tuple[str, str]]:
+    """What is wrong with the name of an information loss, as :func:`method_problems` says it."""
+    try:
+        loss.measure_named(measure)
+    except AnonflowError as error:
+        return [("loss", error.problems[0])]
+    return []
 
 
 def criterion_problem(criterion: Any, algorithm: str) -> str | None:

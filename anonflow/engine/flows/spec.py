@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StrictBool, StrictInt, StrictStr
 from pydantic_core import PydanticCustomError
 
+from anonflow.algorithms.budget import AUTO
+from anonflow.algorithms.budget_choice import first_method
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 
@@ -123,7 +125,8 @@ class PartitionSpec(_Spec):
     """Records in a partition; the whole table without it; ``auto`` is the largest that fits the budget."""
 
     budget: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] | None = None
-    """With ``size: auto``: seconds that the method may take, found by timing it on a few partitions."""
+    """With ``size: auto``: seconds that the method may take, found by timing it on a few partitions; partitions and
+    effort are what fits."""
 
     @property
     def cut(self) -> int | None:
@@ -160,7 +163,7 @@ class AnonymizeSpec(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
     algorithm: StrictStr
-    """A name of the registry (`anonflow algorithms`)."""
+    """A name of the registry (`anonflow algorithms`), or auto: the one that loses least in the budget."""
 
     k: Annotated[StrictInt, Field(ge=2)]
     """Among how many records each one hides."""
@@ -171,10 +174,16 @@ class AnonymizeSpec(BaseModel):
     boundaries: StrictBool = True
     """Whether the method works inside the schema's boundaries."""
 
+    guarantee: Literal["k-regular", "k-anonymity"] | None = None
+    """Of the method auto: what it is to guarantee."""
+
+    budget: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)] | None = None
+    """Seconds that the method may take: auto takes the method of least loss, others as much effort as fits."""
+
     @property
     def method(self) -> Algorithm:
-        """What the registry has under its name."""
-        return REGISTRY[self.algorithm]
+        """What the registry has under its name; for auto, what it tries first."""
+        return first_method(self.guarantee) if self.algorithm == AUTO else REGISTRY[self.algorithm]
 
     @property
     def options(self) -> dict[str, Any]:

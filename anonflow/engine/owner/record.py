@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from anonflow import __version__
-from anonflow.algorithms.budget import Fitted
-from anonflow.engine.execution.partition_budget import sizes_in
+from anonflow.algorithms.budget_choice import Choice
+from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.execution.tasks import peak_memory
 from anonflow.engine.flows.fingerprint import Fingerprint
@@ -23,7 +23,7 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import FlowError
 from anonflow.release.randomness import seed_can_be_guessed
 
-__all__ = ["of_run", "replayed_seed", "replayed_sizes", "versions"]
+__all__ = ["of_run", "replayed_choices", "replayed_seed", "versions"]
 
 _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", "distributed", "pydantic")
 
@@ -50,7 +50,7 @@ def of_run(
     steps: dict[str, float],
     scheduler: str,
     workers: int | None,
-    fitted: Mapping[int, Fitted] | None = None,
+    choices: Mapping[int, Choice] | None = None,
     memory: int = 0,
 ) -> dict[str, Any]:
     """The record of a run, as plain data.
@@ -71,8 +71,8 @@ def of_run(
         Step -> seconds.
     scheduler : str
     workers : int, optional
-    fitted : mapping, optional
-        Run -> what its partition size was found by, where a budget left it open.
+    choices : mapping, optional
+        Run -> what was chosen for its budget.
     memory : int
         The most bytes that a worker used; 0 where workers did not say.
 
@@ -121,7 +121,7 @@ def of_run(
                 "run": result.number,
                 "name": result.name,
                 **{key: _plain(value) for key, value in result.row().items()},
-                **_partitions(flow.runs[result.number], (fitted or {}).get(result.number)),
+                **_partitions(flow.runs[result.number], (choices or {}).get(result.number)),
                 "findings": [finding.sentence() for finding in result.findings],
             }
             for result in report.results
@@ -131,18 +131,16 @@ def of_run(
     }
 
 
-def _partitions(run: Run, fitted: Fitted | None) -> dict[str, Any]:
-    """The size of a run's partitions, and what it was found by."""
-    found: dict[str, Any] = {"partition-size": run.partition.cut}
-    if run.partition.budget is not None:
-        found["budget"] = run.partition.budget
-    if fitted is not None:
-        found |= {name.replace("_", "-"): value for name, value in fitted.facts().items()}
-    return found
+def _partitions(run: Run, choice: Choice | None) -> dict[str, Any]:
+    """The size of a run's partitions, and what was chosen for its budget."""
+    if choice is None:
+        return {"partition-size": run.partition.cut}
+    timed = {name.replace("_", "-"): value for name, value in choice.facts().items()} if choice.pilots else {}
+    return {**kept_choice(choice), **timed}
 
 
-def replayed_sizes(owner: OwnerFolder) -> dict[int, int]:
-    """The partition sizes that an earlier run chose for its budgets, by run: a replay repeats them.
+def replayed_choices(owner: OwnerFolder) -> dict[int, Choice]:
+    """What an earlier run chose for its budgets, by run: a replay repeats it.
 
     Raises
     ------
@@ -151,7 +149,7 @@ def replayed_sizes(owner: OwnerFolder) -> dict[int, int]:
     """
     runs = owner.record().get("runs")
     chosen = [run for run in (runs if isinstance(runs, list) else ()) if isinstance(run, dict)]
-    return sizes_in({run.get("run"): run.get("partition-size") for run in chosen if "budget" in run})
+    return choices_in({run.get("run"): run for run in chosen if "budget" in run})
 
 
 def replayed_seed(flow: Flow, owner: OwnerFolder, fingerprint: Fingerprint) -> int:

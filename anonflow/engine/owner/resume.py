@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from anonflow import __version__
-from anonflow.engine.execution.partition_budget import sizes_in
+from anonflow.algorithms.budget_choice import Choice
+from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
@@ -78,8 +79,8 @@ class ResumeStore:
         self._warn: Callable[[str], None] | None = warn
         self._fingerprint = fingerprint
         self._noted = False
-        self.sizes: dict[int, int] = {}
-        """Partition sizes that were chosen for budgets, by run: taken up with the seed."""
+        self.choices: dict[int, Choice] = {}
+        """What was chosen for budgets, by run: taken up with the seed."""
         self._store = Checkpoints(owner.path / CHECKPOINTS, owner.key())
 
     def seed(self) -> int | None:
@@ -110,7 +111,7 @@ class ResumeStore:
         except (KeyError, TypeError, ValueError):
             return None
         if same:
-            self.sizes = sizes_in(left.get("sizes"))
+            self.choices = choices_in(left.get("choices"))
         return seed
 
     def names(self, settings: TaskSettings, domains: Sequence[Domain], parts: Iterable[Records]) -> list[str]:
@@ -198,7 +199,7 @@ class ResumeStore:
             "source": self._owner.keyed(self._fingerprint().digest),
             "files": self._files(),
             "publishing": publishing,
-            "sizes": self.sizes,
+            "choices": {str(run): kept_choice(choice) for run, choice in self.choices.items()},
         }
 
     def _files(self) -> dict[str, str | None]:

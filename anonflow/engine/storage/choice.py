@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from anonflow import utility
 from anonflow.criteria.request import read_criteria
 from anonflow.engine.context import Session
+from anonflow.engine.execution.budgets import opens
 from anonflow.engine.execution.tasks import OF_THE_WHOLE
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.storage.disk import OnDisk
@@ -109,6 +110,6 @@ def _problems(flow: Flow) -> list[str]:
     for run in flow.runs:
         if run.partition.order == "random":
             problems.append("partitions in random order need the whole table; use lexicographic or input")
-        if run.partition.size == "auto":
-            problems.append("partition size auto needs the whole table; name a size")
+        if opens(run):
+            problems.append("a budget needs the whole table; name method, partition size and options instead")
     return list(dict.fromkeys(problems))

@@ -265,7 +265,7 @@ class InMemory:
             "order": cut.order,
             **spec.options,
             **({} if spec.boundaries else {"boundaries": False}),
-            **({} if cut.budget is None else {"budget": cut.budget}),
+            **({} if one.run.budget is None else {"budget": one.run.budget}),
         }
         index = _index(one)
         out = np.ones(self.table.n, bool)

@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 from anonflow.algorithms.anonymize import anonymize
+from anonflow.algorithms.budget_choice import Choice
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.execution import budgets
 from anonflow.errors import ParameterError
 from anonflow.table import Table
 from tests.naive.uniqueness import at_risk
@@ -220,6 +222,31 @@ def test_partitions_loss_and_boundaries(workspace: Workspace) -> None:
     assert choice.cut == "whole"
 
 
+def test_the_best_method_for_a_time(workspace: Workspace) -> None:
+    choice = Protection(workspace)
+    choice.algorithms = ["greedy", "mondrian"]
+    before = workspace.draft.document
+    choice.seconds = 2.0
+    choice.cut = "auto"
+    choice.guarantee = "k-anonymity"
+    step = workspace.draft.get(("steps", "anonymize"))
+    assert step == {"algorithm": "auto", "k": 10, "guarantee": "k-anonymity", "budget": 2.0}
+    assert workspace.algorithms == ["auto"]
+    assert workspace.draft.flow().runs[0].name == "auto k=10"
+    assert (choice.cut, choice.seconds, choice.algorithms) == ("auto", 2.0, [])
+    workspace.draft.undo()
+    workspace.draft.undo()
+    assert workspace.draft.document == before
+    assert choice.cut == "whole"
+    choice.cut = "auto"
+    choice.algorithms = ["nh"]
+    assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "nh", "k": 10}
+    choice.cut = "auto"
+    choice.cut = "size"
+    assert workspace.draft.get(("steps", "anonymize")) == {"algorithm": "two-phase", "k": 10}
+    assert workspace.draft.get(("partition",))["size"] == choice.size
+
+
 def test_reading_never_writes(workspace: Workspace) -> None:
     before = workspace.draft.document
     screen = ProtectScreen(workspace=workspace)
@@ -373,3 +400,28 @@ def test_what_was_chosen_runs(workspace: Workspace) -> None:
     (run,) = workspace.runs
     assert run.ok
     assert run.result.anonymization.facts["diversity"] == "p-sensitivity"
+
+
+def test_the_flow_of_a_run_by_auto_names_what_was_picked(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Choice("k-member", 20, {"improve": "chains", "kicks": 2}, 5.0, 1.0, ((32, 0, 0.01),))
+    monkeypatch.setattr(budgets, "choose_method", lambda *a, **b: made)
+    choice = Protection(workspace)
+    choice.k = 3
+    choice.guarantee = "k-anonymity"
+    choice.cut = "auto"
+    workspace.start()
+    workspace.wait(120)
+    (run,) = workspace.runs
+    assert run.ok
+    assert run.result.algorithm == "k-member"
+    document = run.document
+    assert document["steps"][0]["anonymize"] == {
+        "algorithm": "k-member",
+        "k": 3,
+        "loss": "ncp",
+        "improve": "chains",
+        "kicks": 2,
+    }
+    assert document["partition"] == {"size": 20}

@@ -1,0 +1,147 @@
+"""What budgets leave open in a flow becomes numbers before anything is cut: method, partition size, effort."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from anonflow.algorithms.anonymize import within
+from anonflow.algorithms.budget import AUTO
+from anonflow.algorithms.budget_choice import Choice, choose, choose_method, is_open
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.execution.plan import why_not
+from anonflow.engine.flows.flow import Flow, Run
+from anonflow.engine.flows.spec import AnonymizeSpec
+from anonflow.errors import ParameterError
+from anonflow.loss import measure_named
+from anonflow.table import Records
+
+__all__ = ["choices_in", "fit_flow", "is_fitted", "kept_choice", "opens"]
+
+
+def opens(run: Run) -> bool:
+    """Whether a run leaves something to a budget."""
+    return is_open(run.anonymize.algorithm, run.partition.size, run.anonymize.budget)
+
+
+def is_fitted(flow: Flow) -> bool:
+    """Whether a run of the flow leaves something to a budget."""
+    return any(opens(run) for run in flow.runs)
+
+
+def fit_flow(
+    flow: Flow, records: Records, workers: int | None, earlier: Mapping[int, Choice]
+) -> tuple[Flow, dict[int, Choice], dict[int, Choice]]:
+    """The flow with a method, a number for every partition size, and all options.
+
+    Parameters
+    ----------
+    flow : Flow
+    records : Records
+        All of the table.
+    workers : int, optional
+    earlier : mapping
+        Run -> what an earlier run chose: it is taken again, and nothing is timed.
+
+    Returns
+    -------
+    flow : Flow
+    choices : dict
+        Run -> what was chosen, now or then.
+    fitted : dict
+        Those that were timed now.
+
+    Raises
+    ------
+    ParameterError
+        If a method refuses an option.
+    """
+    choices: dict[int, Choice] = {}
+    fitted: dict[int, Choice] = {}
+    runs = []
+    for run in flow.runs:
+        if not opens(run):
+            runs.append(_with_size(run, run.partition.size, budget=None))
+            continue
+        bounded = run if run.partition.size != AUTO else _with_size(run, None)
+        if why_not(bounded, records) is not None:
+            runs.append(bounded)  # has no result, whatever is chosen
+            continue
+        if run.number in earlier:
+            choice = earlier[run.number]
+        else:
+            choice = fitted[run.number] = _fit(run, records, workers)
+        choices[run.number] = choice
+        runs.append(_chosen(run, choice))
+    published = None if flow.published is None else runs[flow.runs.index(flow.published)]
+    return replace(flow, runs=tuple(runs), published=published), choices, fitted
+
+
+def _fit(run: Run, records: Records, workers: int | None) -> Choice:
+    spec = run.anonymize
+    budget = run.budget
+    assert budget is not None, "the loader has seen to it"
+    seen = within(records, spec.method, spec.boundaries)
+    loss, order = measure_named(spec.loss), run.partition.order
+    if spec.algorithm == AUTO:
+        return choose_method(str(spec.guarantee), seen, spec.k, budget, workers, order=order, loss=loss)
+    return choose(
+        spec.method,
+        seen,
+        spec.k,
+        budget,
+        workers,
+        size=run.partition.size,
+        order=order,
+        loss=loss,
+        options=spec.options,
+    )
+
+
+def _chosen(run: Run, choice: Choice) -> Run:
+    """The run with what was chosen; what its budget was stays."""
+    spec = run.anonymize
+    settings = AnonymizeSpec(
+        algorithm=choice.algorithm,
+        k=spec.k,
+        loss=spec.loss,
+        boundaries=spec.boundaries,
+        budget=spec.budget,
+        **choice.options,
+    )
+    return replace(_with_size(run, choice.size), anonymize=settings)
+
+
+def _with_size(run: Run, size: int | str | None, **values: Any) -> Run:
+    return replace(run, partition=run.partition.model_copy(update={"size": size, **values}))
+
+
+def kept_choice(choice: Choice) -> dict[str, Any]:
+    """A choice as the owner's files keep it."""
+    return {
+        "algorithm": choice.algorithm,
+        "partition-size": choice.size,
+        "options": dict(choice.options),
+        "budget": choice.budget,
+    }
+
+
+def choices_in(kept: Any) -> dict[int, Choice]:
+    """Choices by run out of what a file keeps; what is none is left out."""
+    found = {}
+    for run, said in (kept if isinstance(kept, Mapping) else {}).items():
+        if not str(run).isdigit() or not isinstance(said, Mapping):
+            continue
+        name, size, options = said.get("algorithm"), said.get("partition-size"), said.get("options")
+        budget = said.get("budget")
+        usable = size is None or (type(size) is int and 1 <= size < 1 << 40)
+        if name not in REGISTRY or not usable or not isinstance(options, Mapping):
+            continue
+        try:
+            REGISTRY[name].check_options(options)
+        except ParameterError:
+            continue
+        seconds = float(budget) if isinstance(budget, int | float) else 0.0
+        found[int(run)] = Choice(name, size, dict(options), seconds, 0.0)
+    return found
