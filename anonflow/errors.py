@@ -19,8 +19,20 @@ __all__ = [
     "VerificationError",
 ]
 
-# a file's name may hold line breaks, and what a terminal takes for an order
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029"  # what a terminal takes for an order, and line ends
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"  # what turns the direction of text around
+)
+"""Characters that no text may bring to a terminal: names of columns and files may hold any."""
+
+
+def printable(text: str) -> str:
+    """A text in one line, with escapes such as ``\\x1b`` where it holds :data:`CONTROLS`."""
+    return CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+SHOWN = 10
+"""So many problems are said one by one; of more, how many there are."""
 
 
 class Problem(NamedTuple):
@@ -58,13 +70,16 @@ class AnonflowError(Exception):
         Empty where no paths are known.
     exit_status : int
         What a shell command ends with when this error reaches it.
+    shown : int
+        How many problems its text says one by one, before it says how many more there are.
     """
 
     exit_status = 3
+    shown = SHOWN
 
     def __init__(self, message: str, problems: Sequence[str] = (), found: Sequence[Problem] = ()) -> None:
-        message, *each = (_CONTROLS.sub(" ", text) for text in (message, *problems))
-        self.found = tuple(Problem(path, _CONTROLS.sub(" ", text)) for path, text in found)
+        message, *each = (printable(text) for text in (message, *problems))
+        self.found = tuple(Problem(path, printable(text)) for path, text in found)
         super().__init__(message, tuple(each), self.found)
         self.message = message
         self.problems: tuple[str, ...] = tuple(each) or (message,)
@@ -72,7 +87,10 @@ class AnonflowError(Exception):
     def __str__(self) -> str:
         if self.problems == (self.message,):
             return self.message
-        return "\n".join([self.message, *(f"  {problem}" for problem in self.problems)])
+        lines = [self.message, *(f"  {problem}" for problem in self.problems[: self.shown])]
+        if len(self.problems) > self.shown:
+            lines.append(f"  and {len(self.problems) - self.shown} more")
+        return "\n".join(lines)
 
     @classmethod
     def collected(cls, what: str, problems: Sequence[str], found: Sequence[Problem] = ()) -> AnonflowError:
@@ -106,6 +124,7 @@ class FlowError(AnonflowError):
     """A flow file that cannot be read or asks for something that does not exist."""
 
     exit_status = 2
+    shown = 10 * SHOWN
 
 
 class DataError(AnonflowError):

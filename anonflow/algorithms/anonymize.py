@@ -20,7 +20,7 @@ from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.algorithms.soundness import check_outcome
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
-from anonflow.partition import bounded, divided, limited, unbounded
+from anonflow.partition import bounded, divided, limited, too_few, unbounded
 from anonflow.release.randomness import warn_of_small_seed
 from anonflow.table import Domain, Records, Table
 
@@ -155,9 +155,11 @@ def anonymize(
         size, options = choice.size, dict(choice.options)
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
+    method.check_complete(options, len(left))
 
     def one(at: int) -> Outcome:
-        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options, watch)
+        mine = records.take(index[at])
+        return solve(method, mine, k, measure, partition_rng(entropy, at, mine), options, watch)
 
     threads = min(len(index), threads)
     if threads == 1:
@@ -254,9 +256,10 @@ def assemble(
         matches=whole.matches,
         classes=whole.classes,
         suppressed=whole.suppressed,
-        facts=whole.facts,
-        parameters=parameters,
+        facts=dict(whole.facts),
+        parameters=dict(parameters),
         partitions=partitions,
+        anonymize=anonymize,
     )
 
 
@@ -295,8 +298,8 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
     return unbounded(records)
 
 
-def partition_rng(entropy: int, partition: int) -> np.random.Generator:
-    """The generator of one partition: a stream of its own, whoever runs it and when.
+def partition_rng(entropy: int, partition: int, records: Records | None = None) -> np.random.Generator:
+    """The generator of one partition: a stream of its own and of its records', whoever runs it and when.
 
     Parameters
     ----------
@@ -304,8 +307,13 @@ def partition_rng(entropy: int, partition: int) -> np.random.Generator:
         The run's seed.
     partition : int
         The partition's number; -1 for the order of the partitions.
+    records : Records, optional
+        Its records: with the same seed, the choices made for other records are others, so that whoever knows these does
+        not know those.
     """
     own = derived_seed(entropy, "algorithms")
+    if records is not None:
+        own = derived_seed(own, f"records {records.fingerprint()}")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
@@ -322,7 +330,7 @@ def check_k(k: int, n: int) -> int:
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 2:
         raise ParameterError("k must be a whole number of at least 2")
     if k > n:
-        raise InfeasibleError(f"{n} records cannot hide among k = {k}; use a k of at most {n}")
+        raise too_few(n, k)
     return int(k)
 
 

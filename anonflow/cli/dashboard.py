@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from anonflow.cli.commands import app
+from anonflow.cli.streams import say
 from anonflow.errors import ParameterError
 
 __all__: list[str] = []
@@ -68,7 +69,7 @@ def dashboard(
         if users is None:
             raise ParameterError("--add-user needs --users FILE, the file to put the user into")
         add_account(users, add_user, _password(add_user))
-        typer.echo(f"{add_user} may sign in; restart the server if it runs", err=True)
+        say(f"{add_user} may sign in; restart the server if it runs", err=True)
         return 0
     settings = ServerSettings(
         start=file,
@@ -93,7 +94,7 @@ def dashboard(
     server = Server(replace(settings, limits=limits))
 
     def ready() -> None:
-        typer.echo(f"anonflow: the dashboards are at {server.url}", err=True)
+        say(f"anonflow: the dashboards are at {server.url}", err=True)
         if not settings.hosted and not no_browser:
             typer.launch(server.url)
 

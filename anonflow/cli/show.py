@@ -8,17 +8,18 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from anonflow.cli.streams import say
 from anonflow.engine.execution.events import (
     Event,
     FlowStarted,
     Log,
     PartitionDone,
+    RoundDone,
     RunStarted,
     StepDone,
     StepStarted,
 )
+from anonflow.errors import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -85,7 +86,7 @@ class ProgressDisplay:
 
     def __init__(self, quiet: bool = False, level: str = "info") -> None:
         self._quiet = quiet or level in ("warning", "error")
-        self._level = level
+        self._level = max(level, "warning", key=LEVELS.index) if quiet else level
         self._bar: Bar | None = None
         self._task: Any = None
         self._left = 0
@@ -121,6 +122,8 @@ class ProgressDisplay:
         if isinstance(event, FlowStarted):
             names = f"{len(event.runs)} runs" if len(event.runs) > 1 else event.runs[0]
             self._say(f"{event.flow}: {names}, {event.workers} {event.scheduler}")
+            for step, what in event.plan:
+                self._say(f"  {step:<9} {what}")
         elif isinstance(event, RunStarted):
             self._left += event.partitions
         elif isinstance(event, StepStarted) and event.step == "anonymize":
@@ -136,6 +139,11 @@ class ProgressDisplay:
                     f"debug: partition {event.partition} of run {event.run}: {event.records} records, "
                     f"{event.seconds:.3f} s, loss {event.loss:.4f}"
                 )
+        elif isinstance(event, RoundDone) and self._level == "debug":
+            self._say(
+                f"debug: partition {event.partition} of run {event.run}: round {event.done} of {event.of}, "
+                f"loss {event.loss:.4f}"
+            )
         elif isinstance(event, StepDone) and event.step != "anonymize" and self._level == "debug":
             self._say(f"debug: {event.step}: {event.seconds:.3f} s")
         elif isinstance(event, StepStarted) and event.step in _SAID:
@@ -145,9 +153,9 @@ class ProgressDisplay:
 
     def _say(self, text: str) -> None:
         if self._bar is not None:
-            self._bar.console.print(text, markup=False, highlight=False)
+            self._bar.console.print(printable(text), markup=False, highlight=False)
         else:
-            typer.echo(text, err=True)
+            say(text, err=True)
 
 
 class JsonLines:
@@ -165,4 +173,4 @@ class JsonLines:
     def __call__(self, event: Event) -> None:
         """Write an event."""
         if not isinstance(event, Log) or is_told(event.level, self._level):
-            typer.echo(json.dumps(event.to_mapping(), default=str), err=True)
+            say(json.dumps(event.to_mapping(), default=str), err=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
-from anonflow.engine.report.attacks import attacked
+from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from anonflow.engine.report.report import Described
     from anonflow.engine.storage.storage import DrawnRelease
 
-__all__ = ["attack", "release_of", "warn_of_earlier", "write_all"]
+__all__ = ["attack", "listed_sizes", "release_of", "warn_of_earlier", "write_all"]
 
 
 def release_of(session: Session, table: Table, result: RunResult) -> tuple[Release, tuple[Finding, ...]]:
@@ -101,17 +103,52 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
     Cancelled
         If the run was cancelled.
     """
-    return session.step(
-        "attack",
-        lambda: attacked(session.flow, session.fingerprint, table, release, result.k, session.seed),
-        result.number,
-    )
+    if not is_attacked(session.flow, table.n):
+        return None
+
+    def work() -> pd.DataFrame | None:
+        made = result.anonymization
+        if table.n <= MOST or made is None or release.truth is None:
+            return attacked(session.flow, session.fingerprint, table, release, result.k, session.seed)
+        part = part_of_release(made, release, session.seed)
+        kind = "matches" if made.matches is not None else "classes" if made.classes is not None else "none"
+        sizes = listed_sizes(result.sizes, kind, result.suppressed, result.k)
+        return attacked_part(
+            session.flow, session.fingerprint, part, result.guarantee, sizes, result.k, session.seed
+        )
+
+    return session.step("attack", work, result.number)
+
+
+def listed_sizes(
+    sizes: Sequence[tuple[int, int]], kind: str, suppressed: int, k: int
+) -> list[tuple[int, int]]:
+    """How many people are listed by how many rows; of fewer than k suppressed ones nothing is published.
+
+    Parameters
+    ----------
+    sizes : sequence of (int, int)
+        Of a :class:`RunResult`.
+    kind : {"matches", "classes", "none"}
+        What the method made; of none there are no lists.
+    suppressed, k : int
+    """
+    found = dict(sizes) if kind != "none" else {}
+    if found and suppressed:
+        own = 1 if kind == "matches" else suppressed
+        found[own] = found.get(own, 0) - suppressed
+        if suppressed >= k:
+            found[suppressed] = found.get(suppressed, 0) + suppressed
+    return sorted((rows, people) for rows, people in found.items() if people > 0)
 
 
 def write_all(
     session: Session, table: Described, report: RunReport, release: DrawnRelease | None
 ) -> RunReport:
-    """Write the owner's things first, then what is published: each file whole, by rename.
+    """Write the owner's things, then what is published: each file whole, by rename.
+
+    What is long to write, the release and its certificate, is written under other names first. Then the files of the
+    flow are read once more: if one has changed, nothing gets its name.
 
     Parameters
     ----------
@@ -129,7 +166,9 @@ def write_all(
     Raises
     ------
     DataError, AnonflowError
-        If something cannot be written.
+        If something cannot be written, or a file of the flow is no longer what was read.
+    Cancelled
+        If the run was cancelled.
     """
     flow, published = session.flow, []
     html = None
@@ -138,22 +177,14 @@ def write_all(
         from anonflow.engine.report.report import render
 
         html = render(flow, table, report, seconds)
-    if session.owner is not None:
-        session.owner.make()
-        if not session.replayed:
-            session.owner.set_earlier_aside()
-        session.owner.write_seed(session.seed)
-        if release is not None:
-            session.owner.write_certificate(release)
-        if isinstance(table, Table) and report.release is not None and not session.replayed:
-            Earlier(session.owner.path.parent).keep(table, report.release)
+    keep = functools.partial(_keep_owners, session, release)
     if flow.table_path is not None and release is not None:
-        flow.table_path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(flow.table_path, release.write_release)
+        write_whole(flow.table_path, release.write_release, make_folders=True, ready=keep)
         published.append(flow.table_path)
+    else:
+        keep()
     if flow.report_path is not None and html is not None:
-        flow.report_path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"))
+        write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"), make_folders=True)
         published.append(flow.report_path)
     seconds = time.perf_counter() - session.clock
     if session.owner is not None:
@@ -164,13 +195,35 @@ def write_all(
                 session.fingerprint,
                 report,
                 published,
-                session.began,
-                seconds,
-                session.seconds,
-                session.scheduler,
-                session.workers,
-                session.choices,
-                session.memory,
+                began=session.began,
+                seconds=seconds,
+                steps=session.seconds,
+                scheduler=session.scheduler,
+                workers=session.workers,
+                choices=session.choices,
+                memory=session.memory,
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)
+
+
+def _keep_owners(session: Session, release: DrawnRelease | None) -> None:
+    """Write the owner's things; the files of the flow are compared when only names are left to be given."""
+    owner = session.owner
+    if owner is None:
+        session.before_publishing()
+        return
+
+    def check() -> None:
+        session.before_publishing()
+        if not session.replayed:
+            owner.set_earlier_aside()
+
+    owner.make()
+    if release is None:
+        check()
+    else:
+        owner.write_certificate(release, check)
+    owner.write_seed(session.seed)
+    if release is not None and not session.replayed:
+        release.remember()

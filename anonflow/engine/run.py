@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
 
@@ -19,14 +20,15 @@ from anonflow.engine.execution.tasks import match
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
-from anonflow.engine.owner.folder import check_target
+from anonflow.engine.flows.outline import outline
+from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report.report import Described
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
+from anonflow.engine.targets import check_targets
 from anonflow.kernels import jit
-from anonflow.table import Records
 
 __all__ = ["run"]
 
@@ -96,17 +98,18 @@ def run(
     begin = time.perf_counter()
     try:
         loaded = flow if isinstance(flow, Flow) else load_flow(flow)
-        session = Session(
-            loaded,
-            events,
-            seed=seed,
-            scheduler=scheduler,
-            workers=workers,
-            replay=replay,
-            fresh=fresh,
-            keep=keep,
-        )
-        report = _Runner(session).run()
+        with nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked():
+            session = Session(
+                loaded,
+                events,
+                seed=seed,
+                scheduler=scheduler,
+                workers=workers,
+                replay=replay,
+                fresh=fresh,
+                keep=keep,
+            )
+            report = _Runner(session).run()
         ok = report.ok
         return report
     finally:
@@ -130,6 +133,7 @@ class _Runner:
                 runs=tuple(one.name for one in flow.runs),
                 scheduler=session.scheduler,
                 workers=session.workers or os.cpu_count() or 1,
+                plan=tuple(outline(flow)),
             )
         )
         self._check_targets()
@@ -137,13 +141,15 @@ class _Runner:
         memory = flow.spec.run.memory_bytes
         with (
             storage_of(session) as storage,
-            Executor(session.scheduler, session.workers, session.events, memory) as executor,
+            Executor(
+                session.scheduler, session.workers, session.events, memory, flow.spec.run.wait_seconds
+            ) as executor,
         ):
             table = session.step("load", lambda: storage.load(executor))
             session.tell_about(table.unnamed, table.dropped)
             storage.refuse_early()
             if is_fitted(flow):
-                session.step("fit", lambda: self._fit(storage.sample()))
+                session.step("fit", lambda: self._fit(storage, table))
             plan = session.step("cut", lambda: self._plan(storage, table))
             if self.compiles:
                 session.step("compile", lambda: self._warm_up(table, plan))
@@ -179,7 +185,7 @@ class _Runner:
         report = replace(report, warnings=tuple(session.warnings))
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
-        session.before_publishing()
+        session.events.check()
         if session.resume_store is not None:
             session.resume_store.publishing(session.seed)
         report = session.step("publish", lambda: publish.write_all(session, table, report, drawn))
@@ -189,9 +195,9 @@ class _Runner:
 
     def _check_targets(self) -> None:
         """What cannot be written is found before the work starts."""
-        for target in (self.session.flow.table_path, self.session.flow.report_path):
-            if target is not None:
-                check_target(target)
+        flow = self.session.flow
+        targets = [target for target in (flow.table_path, flow.report_path) if target is not None]
+        check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         if self.session.owner is not None:
             self.session.owner.check()
 
@@ -210,11 +216,17 @@ class _Runner:
         """Orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
         return plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
 
-    def _fit(self, records: Records) -> None:
+    def _fit(self, storage: Storage, table: Described) -> None:
         """What budgets leave open becomes numbers; they are kept for a run that takes this up."""
         session = self.session
         session.flow, session.choices, fitted = fit_flow(
-            session.flow, records, session.workers, session.earlier
+            session.flow,
+            table.domains,
+            table.n,
+            storage.boundary_classes(),
+            storage.order,
+            session.workers,
+            session.earlier,
         )
         for number, choice in fitted.items():
             said = f"{session.flow.runs[number].name}: {choice.sentence()}"

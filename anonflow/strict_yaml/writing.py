@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from anonflow.errors import AnonflowError, FlowError
+from anonflow.errors import CONTROLS, AnonflowError, FlowError
 from anonflow.strict_yaml.reading import _BAD_CHARACTER, MAX_DEPTH
 
 __all__ = ["dumps"]
@@ -140,7 +140,7 @@ def _escaped(character: str, error: type[AnonflowError]) -> str:
         return _ESCAPES[character]
     if "\ud800" <= character <= "\udfff":
         raise error("text that is no Unicode (half of a surrogate pair) cannot be written as YAML")
-    if not _BAD_CHARACTER.match(character):
+    if not _BAD_CHARACTER.match(character) and not CONTROLS.match(character):
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.errors import AnonflowError, DataError, SchemaError
+from anonflow.errors import SHOWN, AnonflowError, DataError, SchemaError
 from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.read import read_frame
@@ -293,13 +294,14 @@ def check_columns(names: list[Any], schema: Schema) -> None:
     """
     if any(not isinstance(name, str) for name in names):
         raise DataError("some column names are not text; rename them")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise DataError(f"column {repeated[0]!r} stands {names.count(repeated[0])} times; rename them")
+    times = Counter(names)
+    if len(times) < len(names):
+        repeated = min(name for name, many in times.items() if many > 1)
+        raise DataError(f"column {repeated!r} stands {times[repeated]} times; rename them")
+    # what is near is only looked for where it is said: it takes as long as there are names
     absent = [
-        f"column {name!r}: not in the table{did_you_mean(name, names)}"
-        for name in schema
-        if name not in names
+        f"column {name!r}: not in the table{did_you_mean(name, names) if number < SHOWN else ''}"
+        for number, name in enumerate(name for name in schema if name not in times)
     ]
     if len(absent) == len(schema) and not any("did you mean" in problem for problem in absent):
         # the table's names stay unsaid: where the header is missing, they are a person's values

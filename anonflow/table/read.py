@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from collections.abc import Callable, Iterator, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
@@ -26,6 +27,13 @@ __all__ = [
     "read_frame",
     "read_parquet",
 ]
+
+DELIMITER = r"^[\t !#-~]$"
+DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote"
+"""What stands between the cells of a CSV file, as a regular expression and in words."""
+
+MOST_COLUMNS = 10_000
+"""A table with more columns is refused before its rows are read: each column takes memory of its own."""
 
 Opener = Callable[[Path], Any]
 """Opens a file to be read, and may watch over what is read of it."""
@@ -146,6 +154,7 @@ def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -
         ]
         if nested:
             raise DataError.collected(f"{name}: cannot be used", nested)
+        _check_count(name, len(fields))
         _check_names(name, fields.names)
         if first is None:
             first = fields
@@ -228,8 +237,8 @@ def csv_batches(
 
     name = fspath(path)
     _must_exist(Path(path))
-    if len(delimiter) != 1:
-        raise DataError(f"{name}: the delimiter must be one character")
+    if re.fullmatch(DELIMITER, delimiter) is None:
+        raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
     if not _is_encoding(encoding):
         raise DataError(f"{name}: unknown encoding {encoding!r}; name one that Python knows, such as utf-8")
     encoding = codecs.lookup(encoding).name
@@ -257,9 +266,12 @@ def csv_batches(
     try:
         # pyarrow would only find bad UTF-8 in a cell that it converts, never in a ragged row, and an open quote never
         decoder = codecs.getincrementaldecoder(encoding)() if encoding == "utf-8" else None
-        quotes = 0
+        quotes, started = 0, False
         with _unpacked(path, opener) as stream:
             while block := stream.read(1 << 22):
+                if not started:
+                    _check_count(name, _header_count(block, delimiter, encoding))
+                started = True
                 quotes += block.count(b'"')
                 if decoder:
                     decoder.decode(block)
@@ -298,6 +310,23 @@ def csv_batches(
     if ragged:
         raise DataError(
             f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; check the delimiter and quotes"
+        )
+
+
+def _header_count(block: bytes, delimiter: str, encoding: str) -> int:
+    """How many columns a CSV file has whose first bytes these are, at the least."""
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(block)
+    try:
+        return len(next(csv_rows(io.StringIO(text, newline=""), delimiter=delimiter), ()))
+    except CSVError:  # a cell that is longer than any name
+        return 0
+
+
+def _check_count(name: str, columns: int) -> None:
+    if columns > MOST_COLUMNS:
+        raise DataError(
+            f"{name}: has {columns} columns, and {MOST_COLUMNS} are the most; see that it has line ends and the right "
+            "delimiter, or leave out columns that are not needed"
         )
 
 

@@ -63,8 +63,12 @@ def formula_cells(frame: pd.DataFrame) -> int:
 
 def formula_warning(frame: pd.DataFrame, path: str | PathLike[str]) -> str | None:
     """What to say of a frame that is written to a CSV file; None of other files, and where no cell is changed."""
-    count = formula_cells(frame) if Path(path).suffix.lower() == _CSV else 0
-    if not count:
+    return formula_sentence(formula_cells(frame), path) if Path(path).suffix.lower() == _CSV else None
+
+
+def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
+    """The same where the cells that begin like a formula have been counted."""
+    if not count or Path(path).suffix.lower() != _CSV:
         return None
     return (
         f"{count:,} cells begin like a formula (=, +, -, @, tab or return); in the CSV file an apostrophe stands before "
@@ -95,8 +99,16 @@ def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
     return pd.Series(np.array([*changed, None], object)[at], index=cells.index, name=cells.name, dtype="str")
 
 
-def read_published(path: str | PathLike[str]) -> pd.DataFrame:
+def read_published(
+    path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8"
+) -> pd.DataFrame:
     """The cells of a published file: as :func:`read_frame`, but texts of a CSV file as they were.
+
+    Parameters
+    ----------
+    path : path
+    delimiter, encoding : str
+        Of a CSV file that another tool wrote.
 
     Raises
     ------
@@ -105,7 +117,7 @@ def read_published(path: str | PathLike[str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame = read_frame(path)
+    frame = read_frame(path, delimiter=delimiter, encoding=encoding)
     if not any(suffix.lower() == _CSV for suffix in Path(path).suffixes):
         return frame
     columns = {

@@ -196,6 +196,10 @@ def sums(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tupl
     return sum_of, classes
 
 
+_HUGE = 2.0**900
+"""Sums of as many smaller numbers as there can be records are finite; larger ones divided by it are, too."""
+
+
 def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) -> Attribute:
     codes = records.codes[:, list(at)]
     label = equal_columns(codes.T, len(codes))
@@ -215,6 +219,9 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
         values = _numbers(name, records.domains[at[0]], present[:, 0])
         known = values[present[:, 0][present[:, 0] >= 0]]
         known = known[~np.isnan(known)]
+        if len(known) and float(np.abs(known).max()) > _HUGE:
+            # only ratios of widths count: where widths or their sums would overflow, all are as much smaller
+            values, known = values / _HUGE, known / _HUGE
         if len(known):
             least, width = float(known.min()), float(known.max() - known.min())
     return Attribute(name, at, values, least, width, multipliers, present)

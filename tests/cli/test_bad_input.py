@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from anonflow import cli
+from anonflow.table.read import MOST_COLUMNS
 from tests.cases.flow_files import COLUMNS, everything_in, people, write_flow
 
 Case = Callable[[Path], list[str]]
@@ -66,6 +67,11 @@ def tree(text: str) -> Case:
     return make
 
 
+def _wide(file: Path) -> bool:
+    pd.DataFrame({f"c{i}": [1] for i in range(MOST_COLUMNS + 1)}).to_parquet(file)
+    return True
+
+
 def _tree_columns(more: str = "") -> str:
     return (
         "    city: {role: quasi-identifier, kind: hierarchy, hierarchy: tree.csv" + more + "}\n"
@@ -109,6 +115,36 @@ case("csv: half of a gzip file", 2, "people.csv.gz", lambda folder: [
     "run", str(write_flow(folder, source="{csv: people.csv.gz}"))
 ] if (folder / "people.csv.gz").write_bytes(gzip.compress("\n".join(people(500)).encode())[:200]) else [])  # fmt: skip
 case("csv: delimiter of two characters", 2, "delimiter", flow(source="{csv: people.csv, delimiter: '::'}"))
+for _name, _mark in (("nothing", '"\\0"'), ("no ASCII", '"¦"'), ("a quote", "'\"'"), ("a line end", '"\\n"')):
+    case(f"csv: the delimiter is {_name}", 2, "'delimiter' must be one character of ASCII", flow(
+        source=f"{{csv: people.csv, delimiter: {_mark}}}"
+    ))  # fmt: skip
+case("csv: too many columns", 2, f"has {MOST_COLUMNS + 1} columns, and {MOST_COLUMNS} are the most", table(
+    [",".join(f"c{i}" for i in range(MOST_COLUMNS + 1)), "1,2,3"]
+))  # fmt: skip
+case("csv: no line ends", 2, "see that it has line ends", flow(data=b"\0".join([b"1,"] * 2 * MOST_COLUMNS)))
+case("csv: control characters in a name", 2, "known: a\\x1b[2Jge, ci\\u202ety, zip", table(
+    ["a\x1b[2Jge,ci\u202ety,zip", *["30,x,1"] * 20],
+    columns="    zip: {role: quasi-identifier, kind: numeric}\n    Q: {role: sensitive}\n",
+))  # fmt: skip
+case("csv: many columns that are not there", 2, "and 19990 more", flow(columns=(
+    "    age: {role: quasi-identifier, kind: numeric}\n"
+    + "".join(f"    c{i}: {{role: sensitive}}\n" for i in range(20_000))
+)))  # fmt: skip
+case("parquet: too many columns", 2, f"has {MOST_COLUMNS + 1} columns", lambda folder: [
+    "run", str(write_flow(folder, source="{parquet: wide.parquet}"))
+] if _wide(folder / "wide.parquet") else [])  # fmt: skip
+for _pieces in ("false", "20"):
+    case(f"refused with pieces {_pieces}: a missing cell", 2, "'age'", table(
+        changed(f",{SECRET},1,low"), source=f"{{csv: people.csv, pieces: {_pieces}}}"
+    ))  # fmt: skip
+    case(f"refused with pieces {_pieces}: an empty file", 2, "is empty", flow(
+        data=b"", source=f"{{csv: people.csv, pieces: {_pieces}}}"
+    ))  # fmt: skip
+for _rows in (0, 1):
+    case(f"table: {_rows} records", 1 if _rows else 2, "at least k = 3" if _rows else "no rows", table(
+        people()[: _rows + 1], partition="{}"
+    ))  # fmt: skip
 case("parquet: a text file", 2, "Parquet", lambda folder: [
     "run", str(write_flow(folder, source="{parquet: people.csv}"))
 ])  # fmt: skip
@@ -323,6 +359,43 @@ def _command(*arguments: str) -> Case:
     return make
 
 
+case("run: a seed file without an end", 2, "32 hexadecimal", _command(
+    "run", "@flow.yaml", "--seed-file", "/dev/zero"
+))  # fmt: skip
+for _result in ("csv", "html"):
+    case(f"compare: {_result} over the table", 2, "written over the table", _command(
+        "compare", "@people.csv", "--schema", "@flow.yaml", f"--{_result}", "@people.csv"
+    ))  # fmt: skip
+    case(f"compare: {_result} over the schema", 2, "written over the schema", _command(
+        "compare", "@people.csv", "--schema", "@flow.yaml", f"--{_result}", "@flow.yaml"
+    ))  # fmt: skip
+    case(f"compare: {_result} to a device", 2, "is no file", _command(
+        "compare", "@people.csv", "--schema", "@flow.yaml", f"--{_result}", "/dev/null"
+    ))  # fmt: skip
+    case(f"compare: {_result} to where no folder can be", 2, "cannot be written", _command(
+        "compare", "@people.csv", "--schema", "@flow.yaml", f"--{_result}", "@people.csv/x"
+    ))  # fmt: skip
+case("compare: two results in one file", 2, "written over another result", _command(
+    "compare", "@people.csv", "--schema", "@flow.yaml", "--csv", "@x", "--html", "@x"
+))  # fmt: skip
+case("schema: to where no folder can be", 2, "cannot be written", _command(
+    "schema", "@people.csv", "-o", "@people.csv/x"
+))  # fmt: skip
+case("schema: over a file", 2, "exists already", _command("schema", "@people.csv", "-o", "@flow.yaml"))
+
+
+def _half_a_key(folder: Path) -> list[str]:
+    owner = folder / "owner" / "test"
+    owner.mkdir(parents=True)
+    (owner / "key").write_text("00" * 16)
+    return ["run", str(write_flow(folder))]
+
+
+case("run: half a key", 2, "is no whole key", _half_a_key)
+case("run: half a name of a run", 2, "picks 2 runs of the matrix", flow(
+    more="matrix: {anonymize.k: [2, 3], anonymize.algorithm: [greedy, mondrian]}\n",
+    publish="{table: out/x.csv, run: {anonymize.k: 2}}",
+))  # fmt: skip
 case("run: a bad seed file", 2, "32 hexadecimal", _command("run", "@flow.yaml", "--seed-file", "@seed"))
 case("run: no seed file", 2, "cannot be read", _command("run", "@flow.yaml", "--seed-file", "@none"))
 case("run: an unknown scheduler", 2, "threads", _command("run", "@flow.yaml", "--scheduler", "yarn"))

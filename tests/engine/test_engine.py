@@ -18,8 +18,9 @@ import anonflow as af
 from anonflow import datasets, engine
 from anonflow.engine.context import Session
 from anonflow.engine.execution import events, plan, tasks
-from anonflow.engine.owner.folder import OwnerFolder, check_target, read_seed_file
+from anonflow.engine.owner.folder import OwnerFolder, read_seed_file
 from anonflow.engine.storage.memory import InMemory
+from anonflow.engine.targets import check_target
 from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, ParameterError
 from anonflow.whole_file import write_whole
 from tests.cases.flow_files import everything_in, people, write_flow

@@ -19,7 +19,6 @@ from anonflow.algorithms.classes.class_chains import (
     outcome_of,
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.errors import InfeasibleError
 from anonflow.kernels.mondrian import (
     HIERARCHY,
     NUMERIC,
@@ -29,6 +28,7 @@ from anonflow.kernels.mondrian import (
     mondrian_classes_jit,
 )
 from anonflow.option import Option
+from anonflow.partition import too_few
 from anonflow.table.domain import Domain
 
 __all__ = ["MONDRIAN", "mondrian", "mondrian_labels"]
@@ -62,16 +62,8 @@ def mondrian(
 
         Relaxed, those are the records of the median (numeric) or middle (set) value, and small neighbouring
         children of a node are merged.
-    improve : {"none", "chains"}, optional
-        Chains: records then move between the classes while that lowers the loss.
-
-        See :mod:`anonflow.algorithms.classes.class_chains`.
-    rounds : int, optional
-        Rounds of chains; in each, classes exchange records with others that are near.
-    kicks : int, optional
-        Kicks for each class: near classes are made anew at random; less is lost, slower.
-    threads : int, optional
-        Of the chains; as many as there are processors without it. The result is the same.
+    improve, rounds, kicks, threads : optional
+        As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
 
     Returns
     -------
@@ -91,7 +83,7 @@ def mondrian(
     papers have no missing values. The choice of cuts does not look at the information loss asked for.
     """
     if part.n < k:
-        raise InfeasibleError(f"{part.n} records cannot hide among k = {k}; use a k of at most {part.n}")
+        raise too_few(part.n, k)
     effort = effort_of(improve, rounds, kicks, threads)
     labels, classes = mondrian_labels(part, k, relaxed=mode == "relaxed")
     return outcome_of(part, labels, classes, k, effort)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,29 @@ from anonflow.algorithms.diversity.within_partition import (
     Request,
     components,
     diverse_partition,
-    redrawn,
+    next_round,
 )
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.criteria.diversity import refuse_delta
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.partition import boundary_classes, limited, unbounded
 from anonflow.table import Table
+from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
-__all__ = ["check_diversity", "diversify", "diversity_rng", "suppressed_with"]
+__all__ = [
+    "blind_rows",
+    "check_blind",
+    "check_diversity",
+    "diversify",
+    "diversity_rng",
+    "promise_in_words",
+    "refuse_beyond",
+    "suppressed_with",
+]
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
@@ -78,6 +90,9 @@ def diversify(
     l: float | None = None,
     c: float | None = None,
     t: float | None = None,
+    beta: float | None = None,
+    delta: float | None = None,
+    alpha: float | None = None,
     w: float = 0.15,
     risk: float = 0.01,
     seed: int | None = None,
@@ -92,10 +107,11 @@ def diversify(
         columns, diversify for one after the other.
     criterion : str
         ``p-sensitivity`` (p distinct values), ``l-diversity`` (none has a share above 1/l), ``entropy-l-diversity``,
-        ``recursive-l-diversity`` (c, l) or ``t-closeness`` (t).
+        ``recursive-l-diversity`` (c, l), ``t-closeness`` (t), ``beta-likeness`` and ``enhanced-beta-likeness`` (beta),
+        ``delta-disclosure`` (delta) or ``alpha-k-anonymity`` (alpha).
     column : str, optional
         The sensitive column; the only one without it.
-    p, l, c, t : number, optional
+    p, l, c, t, beta, delta, alpha : number, optional
         What the criterion needs.
     w : float
         Of classes: weight of the information loss against diversity (Tassa 2012, equation 10).
@@ -158,8 +174,12 @@ def diversify(
     mine = {
         "criterion": criterion,
         "column": name,
-        **check_parameters(criterion, {"p": p, "l": l, "c": c, "t": t}),
+        **check_parameters(
+            criterion, {"p": p, "l": l, "c": c, "t": t, "beta": beta, "delta": delta, "alpha": alpha}
+        ),
     }
+    if criterion == "delta-disclosure":
+        refuse_delta(name, int(table.frame[name].nunique(dropna=False)), anon.k)
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
     step = _TableDiversification(anon, [*earlier, mine], float(w), float(risk), seed, way)
     made = step.run()
@@ -170,7 +190,7 @@ def diversify(
     return made
 
 
-def diversity_rng(entropy: int, partition: int) -> np.random.Generator:
+def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
     """The generator with which one partition is made diverse, whoever does it and when.
 
     Parameters
@@ -179,8 +199,10 @@ def diversity_rng(entropy: int, partition: int) -> np.random.Generator:
         The run's seed.
     partition : int
         The partition's number; -1 for what is done with the whole table.
+    records : Records
+        Its records, which the stream depends on, too.
     """
-    own = derived_seed(entropy, "diversify")
+    own = derived_seed(derived_seed(entropy, "diversify"), f"records {records.fingerprint()}")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
@@ -214,17 +236,114 @@ def suppressed_with(blocks: np.ndarray, hidden: np.ndarray, k: int, targets: Tar
     return chosen
 
 
+def blind_rows(targets: Targets, k: int, n: int, risk: float) -> int:
+    """How many rows list everybody in the blind way.
+
+    Raises
+    ------
+    ParameterError
+        If no risk is left.
+    InfeasibleError
+        If no number of rows would do.
+    """
+    if not risk:
+        raise ParameterError("diversify: the blind way leaves a risk; say one above 0")
+    rows = targets.rows_needed(k, n, risk)
+    if rows is None:
+        raise InfeasibleError(
+            "diversify: no number of rows makes this sure without looking at values; do without blind, "
+            "or ask for less diversity"
+        )
+    return rows
+
+
+def check_blind(refused: np.ndarray, risk: float, rows: int) -> None:
+    """Refuse the blind way where too many throwaway draws of the whole table fail.
+
+    Parameters
+    ----------
+    refused : numpy.ndarray, shape (draws,), bool
+    risk : float
+    rows : int
+        That list everybody.
+
+    Raises
+    ------
+    InfeasibleError
+        If so many were refused that the risk is higher.
+    """
+    if refusal_at_least(int(refused.sum()), len(refused)) <= risk:
+        return
+    raise InfeasibleError(
+        f"diversify: {int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
+        f"{rows:,} rows for everybody, since values follow the quasi-identifiers; "
+        "do without blind, or ask for less diversity"
+    )
+
+
+def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: float) -> str:
+    """What is promised of a result with classes or matches.
+
+    Parameters
+    ----------
+    request : Request
+    with_matches : bool
+        Whether rows list people.
+    moves : bool
+        Whether a draw changes what some rows show.
+    bound : float
+        Upper bound of the chance that a draw is refused.
+    """
+    if request.way == "blind":
+        rows = "the rows that list a person" if with_matches else "a person's class"
+        known = (
+            f"who runs the method again learns a person's value with the share that it has on {rows}, "
+            "as long as values may be exchanged between people; nothing looked at them"
+        )
+    else:
+        known = (
+            "who knows which rows list a person, but not why, learns its value with the share that it has on them; "
+            "what the reason adds is not bounded (minimality_excess enumerates it for small tables)"
+        )
+    if not moves:
+        return f"No draw changes what a person's rows show: {known}"
+    return (
+        f"At most {bound:.2%} of draws are refused (confidence {CONFIDENCE:.0%}, {request.draws:,} throwaway "
+        f"draws), so that a match is the true one with a probability of at most {1 / (request.k * (1 - bound)):.4f}: "
+        f"{known}"
+        if bound < 1
+        else f"Every draw is refused: {known}"
+    )
+
+
 def _check_limits(anon: Anonymization, made: Anonymization) -> None:
     """Closing knows boundaries, not ``max-width`` and ``max-set``: what breaks one of these is refused."""
     names = limited(anon.table.records)
     if not names or not anon.parameters.get("boundaries", True):
         return
     over = beyond_cells(anon.table.records, made.generalization, made.suppressed)[list(names)]
-    if over.any():
-        columns = ", ".join(repr(anon.table.domains[a].column) for a in names)
+    refuse_beyond(int(over.any(axis=0).sum()), [anon.table.domains[a].column for a in names])
+
+
+def refuse_beyond(records: int, columns: Sequence[str]) -> None:
+    """Refuse records that closing would generalize beyond ``max-width`` or ``max-set``.
+
+    Parameters
+    ----------
+    records : int
+        How many there are.
+    columns : sequence of str
+        Those with a limit.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is one.
+    """
+    if records:
         raise InfeasibleError(
-            f"diversify: {int(over.any(axis=0).sum())} records would be generalized beyond max-width or max-set "
-            f"of {columns}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead"
+            f"diversify: {records} records would be generalized beyond max-width or max-set "
+            f"of {', '.join(map(repr, columns))}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead"
         )
 
 
@@ -250,7 +369,9 @@ class _TableDiversification:
         self.targets, self.values = _targets(anon.table, asked)
         rows = anon.k
         if way == "blind":
-            rows = self._blind_rows(risk)
+            if anon.matches is None and anon.classes is None:
+                raise ParameterError("diversify: the blind way is for methods with matches or classes")
+            rows = blind_rows(self.targets, anon.k, anon.n, risk)
         options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
 
         def rematch(part: Partition, k: int) -> Outcome:
@@ -259,26 +380,13 @@ class _TableDiversification:
         apart = anon.algorithm.hides
         self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart)
 
-    def _blind_rows(self, risk: float) -> int:
-        if self.anon.matches is None and self.anon.classes is None:
-            raise ParameterError("diversify: the blind way is for methods with matches or classes")
-        if not risk:
-            raise ParameterError("diversify: the blind way leaves a risk; say one above 0")
-        rows = self.targets.rows_needed(self.anon.k, self.anon.n, risk)
-        if rows is None:
-            raise InfeasibleError(
-                "diversify: no number of rows makes this sure without looking at values; do without blind, "
-                "or ask for less diversity"
-            )
-        return rows
-
     def run(self) -> Anonymization:
         labels = self._labels()
         if self.anon.matches is None and labels is None:
             return self._of_covers()
         index = self._index()
         parts = [
-            Partition(self.records.take(at), self.loss, diversity_rng(self.entropy, number))
+            Partition(mine := self.records.take(at), self.loss, diversity_rng(self.entropy, number, mine))
             for number, at in enumerate(index)
         ]
         values = [self.values[at] for at in index]
@@ -292,14 +400,9 @@ class _TableDiversification:
             if self.way == "blind" or bound <= self.risk:
                 break
             for at, each in enumerate(made):
-                if each.open and (last or each.refused.any()):
-                    made[at] = diverse_partition(
-                        parts[at], outcomes[at], values[at], self.request, close=True
-                    )
-                else:
-                    made[at] = redrawn(parts[at], each, values[at], self.request)
+                made[at] = next_round(parts[at], outcomes[at], each, values[at], self.request, last)
         if self.way == "blind":
-            self._refuse_blind(made)
+            check_blind(np.logical_or.reduce([each.refused for each in made]), self.risk, self.request.rows)
         return self._assembled(index, made)
 
     def _index(self) -> Sequence[np.ndarray]:
@@ -343,16 +446,6 @@ class _TableDiversification:
             return 0.0
         refused = np.logical_or.reduce([each.refused for each in made])
         return refusal_at_most(int(refused.sum()), len(refused))
-
-    def _refuse_blind(self, made: Sequence[Diverse]) -> None:
-        refused = np.logical_or.reduce([each.refused for each in made])
-        if refusal_at_least(int(refused.sum()), len(refused)) <= self.risk:
-            return
-        raise InfeasibleError(
-            f"diversify: {int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
-            f"{self.request.rows:,} rows for everybody, since values follow the quasi-identifiers; "
-            "do without blind, or ask for less diversity"
-        )
 
     # ------------------------------------------------------------------------------------ assembly
 
@@ -407,7 +500,9 @@ class _TableDiversification:
                     f"{told}; larger partitions have more",
                 ]
             )
-        done.facts["promise"] = self._promise(done, any(each.open for each in made))
+        done.facts["promise"] = promise_in_words(
+            self.request, anon.matches is not None, any(each.open for each in made), done.facts["refusal"]
+        )
         return done
 
     def _with_others(
@@ -428,35 +523,12 @@ class _TableDiversification:
         chosen = suppressed_with(counts[1:], counts[0], self.anon.k, self.targets)
         return suppressed | np.concatenate([[False], chosen])[block]
 
-    def _promise(self, done: Anonymization, moves: bool) -> str:
-        k = self.anon.k
-        if self.way == "blind":
-            rows = "the rows that list a person" if self.anon.matches is not None else "a person's class"
-            known = (
-                f"who runs the method again learns a person's value with the share that it has on {rows}, "
-                "as long as values may be exchanged between people; nothing looked at them"
-            )
-        else:
-            known = (
-                "who knows which rows list a person, but not why, learns its value with the share that it has on them; "
-                "what the reason adds is not bounded (minimality_excess enumerates it for small tables)"
-            )
-        if not moves:
-            return f"No draw changes what a person's rows show: {known}"
-        bound = done.facts["refusal"]
-        return (
-            f"At most {bound:.2%} of draws are refused (confidence {CONFIDENCE:.0%}, {self.request.draws:,} throwaway "
-            f"draws), so that a match is the true one with a probability of at most {1 / (k * (1 - bound)):.4f}: {known}"
-            if bound < 1
-            else f"Every draw is refused: {known}"
-        )
-
     # -------------------------------------------------------------------------------------- covers
 
     def _of_covers(self) -> Anonymization:
         """Algorithm 7, on the whole table: who covers whom does not stop at partitions."""
         anon = self.anon
-        part = Partition(self.records, self.loss, diversity_rng(self.entropy, -1))
+        part = Partition(self.records, self.loss, diversity_rng(self.entropy, -1, self.records))
         suppressed = anon.suppressed.copy()
         while True:
             suppressed = self._without_hopeless(suppressed)
@@ -516,17 +588,14 @@ class _TableDiversification:
     ) -> Anonymization:
         anon = self.anon
         own = Generalization(anon.table.domains, generalization.lo, generalization.hi, generalization.bits)
-        return Anonymization(
-            anon.table,
-            anon.algorithm,
-            anon.k,
-            own.with_suppressed(suppressed),
+        return replace(
+            anon,
+            generalization=own.with_suppressed(suppressed),
             matches=matches,
             classes=classes,
             suppressed=suppressed,
             facts={**anon.facts, **facts},
-            parameters=anon.parameters,
-            partitions=anon.partitions,
+            parameters=dict(anon.parameters),
         )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from anonflow.criteria.diversity import LIKENESS
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
@@ -20,18 +20,24 @@ from anonflow.table.schema import did_you_mean
 
 __all__ = [
     "DIVERSITIES",
+    "PARAMETERS",
     "Target",
     "Targets",
     "check_parameters",
+    "places_of",
     "sensitive_codes",
     "sensitive_column",
     "target_of",
+    "target_of_counts",
 ]
 
 DIVERSITIES: dict[str, tuple[str, ...]] = {
     name: criterion.needed for name, criterion in CRITERIA.items() if criterion.of_a_column
 }
 """The criteria that a result can be diversified for, and what each needs."""
+
+PARAMETERS = tuple(dict.fromkeys(name for needed in DIVERSITIES.values() for name in needed))
+"""The parameters of all of them."""
 
 _SLACK = 1e-12
 _SHORT = 1e-9
@@ -46,7 +52,7 @@ class Target:
     criterion : str
         One of `DIVERSITIES`.
     parameters : dict
-        ``p``, ``l``, ``c``, ``t`` as the criterion needs.
+        ``p``, ``l``, ``c``, ``t``, ``beta``, ``delta``, ``alpha`` as the criterion needs.
     overall : numpy.ndarray, shape (V,), float64
         Share of each value in the whole table.
     numeric : bool
@@ -97,12 +103,34 @@ class Target:
             # groups with too few values are furthest off
             missing = np.maximum(at + 1 - (counts > 0).sum(axis=1), 0)
             return lacking / size + missing, enough & (lacking < 0)
+        if self.criterion == "alpha-k-anonymity":
+            top = counts.max(axis=1) / size
+            return top - self.parameters["alpha"], top <= self.parameters["alpha"] * (1 + _SLACK)
+        if self.criterion in LIKENESS:
+            return self._unlike(counts / size[:, None])
         moved = counts / size[:, None] - self.overall
         if self.numeric:
             far = np.abs(np.cumsum(moved, axis=1)[:, :-1]).sum(axis=1) / max(moved.shape[1] - 1, 1)
         else:
             far = np.abs(moved).sum(axis=1) / 2
         return far - self.parameters["t"], far <= self.parameters["t"] + _SLACK
+
+    def _unlike(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How far shares of values, shape (g, V), are from being as frequent as in the whole table, and which are not."""
+        known = self.overall > 0
+        usual = self.overall[known]
+        ratio = share[:, known] / usual
+        if self.criterion == "delta-disclosure":
+            lacking = (ratio <= 0).sum(axis=1)
+            far = np.abs(np.log(np.where(ratio > 0, ratio, 1.0))).max(axis=1)
+            # groups that lack most values are furthest off
+            delta = self.parameters["delta"]
+            return np.maximum(far - delta, 0.0) + lacking, (far < delta) & (lacking == 0)
+        most = np.full(len(usual), self.parameters["beta"])
+        if self.criterion == "enhanced-beta-likeness":
+            most = np.minimum(most, -np.log(usual))
+        over = np.where(ratio > 1, ratio - 1 - most * (1 + _SLACK), -1.0).max(axis=1)
+        return over, over <= _SLACK
 
     def unsafe(self, rows: int, risk: float) -> float:
         """How far independent rows, each with a value drawn with the whole table's shares, are from keeping the criterion.
@@ -132,16 +160,34 @@ class Target:
         short = float(self.gaps(self.overall[None, :])[0])
         if short > 0:
             return short
-        if self.criterion.endswith("l-diversity") and self.criterion != "recursive-l-diversity":
-            # no share above 1 / l makes an entropy of at least log l, too
-            most = math.floor(rows / self.parameters["l"] * (1 + _SLACK))
-            chance = float(binom.sf(most, rows, share).sum())
+        # no share above 1 / l makes an entropy of at least log l, too
+        top = self.parameters.get("alpha", 1 / self.parameters.get("l", math.inf))
+        if top > 0 and self.criterion != "recursive-l-diversity":
+            chance = float(binom.sf(math.floor(rows * top * (1 + _SLACK)), rows, share).sum())
             by_share = max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
-            if self.criterion == "l-diversity" or by_share == 0.0:
+            if self.criterion != "entropy-l-diversity" or by_share == 0.0:
                 return by_share
+        if self.criterion in LIKENESS:
+            return self._unlike_by_chance(share, rows, risk)
         values = max(len(share), 2)
         epsilon = math.sqrt(math.log(2 * values / risk) / (2 * rows))
         return self._worst(share, epsilon, values)
+
+    def _unlike_by_chance(self, share: np.ndarray, rows: int, risk: float) -> float:
+        """The same for likeness, by binomial tails of every value."""
+        if self.criterion == "delta-disclosure":
+            delta = self.parameters["delta"]
+            # strictly between: counts at the bounds themselves fail
+            high = np.ceil(rows * share * math.exp(delta) * (1 - _SLACK)) - 1
+            low = np.floor(rows * share * math.exp(-delta) * (1 + _SLACK))
+            chance = float((binom.sf(high, rows, share) + binom.cdf(low, rows, share)).sum())
+        else:
+            most = np.full(len(share), self.parameters["beta"])
+            if self.criterion == "enhanced-beta-likeness":
+                most = np.minimum(most, -np.log(share))
+            high = np.floor(rows * share * (1 + most) * (1 + _SLACK))
+            chance = float(binom.sf(high, rows, share).sum())
+        return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
 
     def _worst(self, share: np.ndarray, epsilon: float, values: int) -> float:
         moved = min(1.0, values * epsilon / 2)
@@ -170,7 +216,7 @@ class Target:
         known = self.overall > 0
         if self.criterion == "p-sensitivity":
             found = known & (counts <= 0)
-        elif self.criterion == "l-diversity":
+        elif self.criterion in ("l-diversity", "alpha-k-anonymity"):
             found = known & (counts < counts.max() - 1e-9)
         elif len(counts) <= 200:
             gap = self.gaps(counts[None, :])[0]
@@ -178,7 +224,7 @@ class Target:
         else:
             found = np.zeros(len(counts), bool)
         if not found.any():
-            if self.criterion == "t-closeness":
+            if self.criterion == "t-closeness" or self.criterion in LIKENESS:
                 lack = np.where(known, counts / max(counts.sum(), 1e-300) - self.overall, np.inf)
             else:
                 lack = np.where(known, counts, np.inf)
@@ -217,6 +263,14 @@ class Target:
             return f"p is {len(given)}"
         if self.criterion == "t-closeness":
             return "t is any: the whole table is at distance 0 of itself"
+        if self.criterion == "delta-disclosure":
+            return "delta is any above 0: the whole table is as frequent as itself"
+        if self.criterion in LIKENESS:
+            return "beta is any: the whole table is as frequent as itself"
+        if self.criterion == "alpha-k-anonymity":
+            return (
+                f"share is {math.ceil(given.max() / given.sum() * 10000) / 10000:g}: no smaller alpha will do"
+            )
         if self.criterion == "recursive-l-diversity":
             falling = -np.sort(-given)
             c = self.parameters["c"]
@@ -375,12 +429,18 @@ def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     codes, distinct = pd.factorize(cells, use_na_sentinel=False)
-    numbers = [_number(value) for value in distinct]
-    if all(number is not None for number in numbers):
-        rank = np.empty(len(numbers), np.int64)
-        rank[np.argsort(np.array(numbers, float), kind="stable")] = np.arange(len(numbers))
-        return rank[codes], len(distinct), True
-    return codes.astype(np.int64), len(distinct), False
+    places, numeric = places_of(tuple(distinct))
+    return places[codes], len(distinct), numeric
+
+
+def places_of(values: Sequence[Any]) -> tuple[np.ndarray, bool]:
+    """The code of each different value, shape (V,), int64: numbers in their order; and whether all are numbers."""
+    numbers = [_number(value) for value in values]
+    places = np.arange(len(numbers), dtype=np.int64)
+    if any(number is None for number in numbers):
+        return places, False
+    places[np.argsort(np.array(numbers, float), kind="stable")] = np.arange(len(numbers))
+    return places, True
 
 
 def _number(value: Any) -> float | None:
@@ -410,17 +470,10 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
             raise ParameterError(f"diversify: {criterion} takes {' and '.join(needed)}, not {name}")
     found = {}
     for name in needed:
+        option = CRITERIA[criterion].options[name]
         value = given.get(name)
-        least = 0 if name in ("t", "c") else 1
-        whole = name == "p" or (name == "l" and criterion.startswith("recursive"))
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float | np.integer | np.floating)
-            or not least <= value <= sys.float_info.max
-            or (whole and value != int(value))
-        ):
-            kind = "whole number" if whole else "number"
-            raise ParameterError(f"diversify: {criterion} needs {name}, a {kind} of at least {least}")
+        if value is None or option.problem(value):
+            raise ParameterError(f"diversify: {criterion} needs {name}, {option.value_words()}")
         found[name] = float(value)
     return found
 
@@ -445,7 +498,18 @@ def target_of(
     ParameterError
         As :func:`check_parameters`.
     """
-    counts = np.bincount(codes, minlength=values).astype(np.float64)
-    return Target(
-        criterion, check_parameters(criterion, parameters), counts / max(counts.sum(), 1.0), numeric
-    )
+    return target_of_counts(criterion, parameters, np.bincount(codes, minlength=values), numeric)
+
+
+def target_of_counts(
+    criterion: Any, parameters: Mapping[str, Any], counts: np.ndarray, numeric: bool
+) -> Target:
+    """The same from how often each code occurs in the whole table, shape (V,).
+
+    Raises
+    ------
+    ParameterError
+        As :func:`check_parameters`.
+    """
+    shares = counts.astype(np.float64) / max(float(counts.sum()), 1.0)
+    return Target(criterion, check_parameters(criterion, parameters), shares, numeric)

@@ -231,6 +231,7 @@ FULL_DOMAIN = Algorithm(
     summary="one level for each column, as offices recode: read without explanation, much loss",
     colour="#5b6770",
     shape="square_pin",
+    needs_hierarchies=True,
     whole_table=True,
     fixed_cells=True,
 )

@@ -109,6 +109,7 @@ LOCAL_RECODING = Algorithm(
     summary="full-domain, again and again for the records it suppressed: fewer hidden records, several levels a column",
     colour="#35523b",
     shape="square_pin",
+    needs_hierarchies=True,
     whole_table=True,
     fixed_cells=True,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import queue
 import re
 import secrets
@@ -19,6 +20,7 @@ from typing import Any
 
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.events import EventStream
+from anonflow.engine.execution.presence import Presence
 from anonflow.engine.execution.tasks import Failed
 from anonflow.engine.execution.trust import guarded, security_of
 from anonflow.engine.flows.spec import SCHEDULER
@@ -28,6 +30,9 @@ __all__ = ["Call", "Executor", "is_scheduler", "raised"]
 
 READY = 180
 """Seconds that worker processes have to start and import the package."""
+
+WAIT = 300.0
+"""Seconds that a cluster without any worker is waited for, where nobody says otherwise."""
 
 CONNECT = 10
 """Seconds that a running cluster has to answer."""
@@ -121,6 +126,26 @@ class _Group:
         return time.perf_counter() - begin, results
 
 
+class _Packed:
+    """Something as bytes, made here: what cannot be sent is found before Dask has it, which would wait for ever."""
+
+    def __init__(self, value: Any, what: str) -> None:
+        try:
+            self._data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            raise AnonflowError(
+                f"{what} cannot be sent to other processes ({type(error).__name__}); use the scheduler threads"
+            ) from None
+
+    def __repr__(self) -> str:
+        return "_Packed()"
+
+    def __call__(self, *shared: Any) -> Any:
+        """What was packed; a group of calls is done."""
+        value = pickle.loads(self._data)
+        return value(*shared) if isinstance(value, _Group) else value
+
+
 @dataclass(frozen=True, eq=False)
 class _Submission:
     """Calls, how many they are if that is known, and what all of them are given first."""
@@ -143,6 +168,8 @@ class Executor:
         Listened to for being cancelled.
     memory : int, optional
         Bytes that each local process may use: one that uses more is ended, and another takes its place.
+    wait : float, optional
+        Seconds that a cluster without any worker is waited for.
 
     Notes
     -----
@@ -152,12 +179,18 @@ class Executor:
     """
 
     def __init__(
-        self, scheduler: str, workers: int | None, events: EventStream, memory: int | None = None
+        self,
+        scheduler: str,
+        workers: int | None,
+        events: EventStream,
+        memory: int | None = None,
+        wait: float = WAIT,
     ) -> None:
         self._scheduler = scheduler
         self._count = workers or os.cpu_count() or 1
         self._events = events
         self._memory = memory
+        self._wait = wait
         self._jobs: queue.SimpleQueue[_Submission | None] = queue.SimpleQueue()
         self._arrived: queue.SimpleQueue[tuple[Call | None, Any]] = queue.SimpleQueue()
         self._stop = threading.Event()
@@ -337,8 +370,10 @@ class Executor:
         import dask
         import distributed  # noqa: F401  (its defaults must be there before they are overruled)
 
-        # the client's own words about a lost connection are not for the user
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        # the client's own words about a lost connection are not for the user; its loggers have levels of their own
+        for name in ("distributed", *logging.root.manager.loggerDict):
+            if name.partition(".")[0] == "distributed":
+                logging.getLogger(name).setLevel(logging.CRITICAL)
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "100GB"}):
             self._with_client(self._scheduler)
 
@@ -353,14 +388,48 @@ class Executor:
                 "or use the scheduler threads"
             ) from None
         with client:
-            _must_be_ready(client)
+            presence = Presence(client, _name(where), self._wait, self._events)
+            if not self._is_ready(client, where, presence):
+                return
             if client.dashboard_link:
                 self._events.log(f"the cluster's own dashboard: {client.dashboard_link}")
             for job in iter(self._jobs.get, None):
-                self._on_client(client, where, job)
+                self._on_client(client, where, job, presence)
                 self._arrived.put((None, None))
 
-    def _on_client(self, client: Any, where: Any, job: _Submission) -> None:
+    def _is_ready(self, client: Any, where: Any, presence: Presence) -> bool:
+        """Wait until a worker answers; False if nobody waits any more.
+
+        A worker that cannot import the tasks answers nothing at all, not even with an error.
+        """
+        from distributed import TimeoutError as NoAnswer
+
+        answer = None
+        while presence.seconds < READY:
+            if self._stop.is_set():
+                return False
+            if client.status not in ("running", "connecting"):
+                raise _lost(where)
+            presence.look()
+            if not presence.there:
+                self._stop.wait(0.1)
+                continue
+            if answer is None:
+                # before whatever else waits: others may keep the workers busy for longer than this waits
+                answer = client.submit(tasks.ready, pure=False, priority=1)
+            try:
+                answer.result(timeout=0.1)
+            except (TimeoutError, NoAnswer):
+                continue
+            except (ImportError, AttributeError):
+                break
+            return True
+        raise AnonflowError(
+            f"the worker processes gave no answer in {READY} seconds; "
+            "see that anonflow can be imported where they run, or use the scheduler threads"
+        )
+
+    def _on_client(self, client: Any, where: Any, job: _Submission, presence: Presence) -> None:
         """Send calls to a cluster, and put down each result when it is there.
 
         What waits on a worker that ends is blamed for it as well as what ran there. So a call that lost too many
@@ -368,19 +437,27 @@ class Executor:
         """
         # the task that hands it on has it: it is made again where it was lost with its worker
         shared = [
-            client.submit(_Held(one), key=f"shared-{number}-{secrets.token_hex(4)}")
+            client.submit(
+                _Packed(one, f"a {type(one).__name__}"), key=f"shared-{number}-{secrets.token_hex(4)}"
+            )
             for number, one in enumerate(job.shared)
         ]
         given_up = 0
-        for call in list(self._gather(client, where, job.calls, shared, job.count)):
+        for call in list(self._gather(client, where, job.calls, shared, job.count, presence)):
             if given_up == TRIED:
                 self._put(call, tasks.given_up(alone=False))
-            elif list(self._gather(client, where, (call,), shared, 1)):
+            elif list(self._gather(client, where, (call,), shared, 1, presence)):
                 self._put(call, tasks.given_up(alone=True))
                 given_up += 1
 
     def _gather(
-        self, client: Any, where: Any, calls: Iterable[Call], shared: list[Any], count: int | None
+        self,
+        client: Any,
+        where: Any,
+        calls: Iterable[Call],
+        shared: list[Any],
+        count: int | None,
+        presence: Presence,
     ) -> Iterator[Call]:
         """Do calls; those that have no result because workers ended are given back, one after another.
 
@@ -390,7 +467,6 @@ class Executor:
 
         from distributed.comm import CommClosedError
 
-        workers = max(1, sum(client.nthreads().values()))
         sent = _Sent(client, shared)
         coming, exhausted, left = iter(calls), False, count
         fastest, answered = BRIEF, 0
@@ -400,6 +476,8 @@ class Executor:
                 return
             if client.status not in ("running", "connecting"):
                 raise _lost(where)
+            presence.look()
+            workers = presence.threads
             while not exhausted and self._has_room(len(sent), AHEAD * workers):
                 size = 1
                 if answered >= 2 * workers:
@@ -410,7 +488,11 @@ class Executor:
                     exhausted = True
                     break
                 left = None if left is None else left - len(group)
-                sent.send(group)
+                try:
+                    sent.send(group)
+                except AnonflowError as error:
+                    for call in group:
+                        self._put(call, Failed(error, error.message))
             if exhausted and not len(sent):
                 return
             if not sent.has_ready():
@@ -447,10 +529,17 @@ class _Sent:
         return len(self._futures)
 
     def send(self, group: tuple[Call, ...]) -> None:
-        """Send calls as one task. Its name is one that no other flow on the cluster has, and its label the steps."""
+        """Send calls as one task. Its name is one that no other flow on the cluster has, and its label the steps.
+
+        Raises
+        ------
+        AnonflowError
+            If they cannot be sent.
+        """
         key = f"{group[0].label}-{secrets.randbits(64)}"
         sent = _Group(group)
-        future = self._client.submit(sent, *self._shared, key=key, pure=False, fifo_timeout=TOGETHER)
+        packed = _Packed(sent, f"what {group[0].function.__name__.replace('_', ' ')} needs")
+        future = self._client.submit(packed, *self._shared, key=key, pure=False, fifo_timeout=TOGETHER)
         self._futures[key] = future, sent
         self._waiting.add(future)
 
@@ -478,16 +567,6 @@ class _Sent:
         self._client.cancel([future for future, _ in self._futures.values()], force=True)
 
 
-class _Held:
-    """Something that is handed on as it is: a value as a task, which can be done again where it was lost."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __call__(self) -> Any:
-        return self._value
-
-
 def raised(failed: Failed, where: str) -> AnonflowError:
     """The error of a task; it says which task, where that is not the user's doing."""
     if failed.error is not None and type(failed.error) is not AnonflowError:
@@ -499,20 +578,11 @@ def raised(failed: Failed, where: str) -> AnonflowError:
     return error
 
 
+def _name(where: Any) -> str:
+    return where if isinstance(where, str) else "the local cluster"
+
+
 def _lost(where: Any) -> AnonflowError:
-    name = where if isinstance(where, str) else "the local cluster"
     return AnonflowError(
-        f"{name}: the cluster is lost; nothing was published. Run the flow again: it goes on where it stopped"
+        f"{_name(where)}: the cluster is lost; nothing was published. Run the flow again: it goes on where it stopped"
     )
-
-
-def _must_be_ready(client: Any) -> None:
-    """A worker that cannot import the tasks answers nothing at all, not even with an error."""
-    try:
-        # before whatever else waits: others may keep the workers busy for longer than this waits
-        client.submit(tasks.ready, pure=False, priority=1).result(timeout=READY)
-    except (TimeoutError, ImportError, AttributeError):
-        raise AnonflowError(
-            f"the worker processes gave no answer in {READY} seconds; "
-            "see that anonflow can be imported where they run, or use the scheduler threads"
-        ) from None

@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from anonflow import strict_yaml
+from anonflow.engine.duration import DURATION, DURATION_WORDS
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
 from anonflow.engine.flows.spec import SCHEDULER, SourceSpec
 from anonflow.errors import AnonflowError, Problem
+from anonflow.table.read import DELIMITER, DELIMITER_WORDS
 from anonflow.table.schema import Schema
 
 __all__ = ["KeyPath", "Sections", "reworded"]
@@ -121,12 +123,12 @@ class Sections:
         about = {
             "csv": {"csv", "delimiter", "encoding", "missing", "pieces"},
             "parquet": {"parquet", "pieces"},
-            "dataset": {"dataset", "part", "complete", "n", "q", "sd", "seed"},
+            "dataset": {"dataset", "part", "complete", "n", "q", "sd", "seed", "pieces"},
         }[form]
         for key in source.model_fields_set - about:
             self.problems.add((*path, key), f"'{key}' does not go with a {form} source")
         if form == "dataset":
-            options = source.model_fields_set & about - {"dataset"}
+            options = source.model_fields_set & about - {"dataset", "pieces"}
             for key, text in dataset_problems(str(source.dataset), sorted(options)):
                 self.problems.add((*path, key), text, value=True)
             return
@@ -157,6 +159,10 @@ def reworded(kind: str, context: Mapping[str, Any]) -> str:
     """What pydantic says about a value, in our words and without the value."""
     if kind == "string_pattern_mismatch" and context.get("pattern") == SCHEDULER:
         return "must be threads, processes, or the address of a Dask scheduler such as tcp://HOST:8786"
+    if kind == "string_pattern_mismatch" and context.get("pattern") == DURATION:
+        return f"must be {DURATION_WORDS}"
+    if kind == "string_pattern_mismatch" and context.get("pattern") == DELIMITER:
+        return f"must be {DELIMITER_WORDS}"
     if kind == "literal_error":
         return f"must be one of {context['expected']}".replace("'", "")
     if kind == "greater_than_equal":
@@ -165,8 +171,6 @@ def reworded(kind: str, context: Mapping[str, Any]) -> str:
         return f"must be a number greater than {context['gt']}"
     if kind == "less_than_equal":
         return f"must be a number of at most {context['le']}"
-    if kind == "string_too_long":
-        return "must be one character"
     return _WORDS.get(kind, "has a value of the wrong kind")
 
 

@@ -12,8 +12,11 @@ from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.budget_choice import first_method
+from anonflow.algorithms.diversity.target import PARAMETERS
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
+from anonflow.engine.duration import DURATION, seconds_of
+from anonflow.table.read import DELIMITER
 
 __all__ = [
     "AnonymizeSpec",
@@ -63,8 +66,8 @@ class SourceSpec(_Spec):
     dataset: StrictStr | None = None
     """The name of a built-in or fetched table (`anonflow datasets`)."""
 
-    delimiter: Annotated[StrictStr, Field(min_length=1, max_length=1)] = ","
-    """Of a CSV file: one character."""
+    delimiter: Annotated[StrictStr, Field(pattern=DELIMITER)] = ","
+    """Of a CSV file: one character of ASCII: a space, a tab, or a visible one that is no quote."""
 
     encoding: StrictStr = "utf-8"
     """Of a CSV file."""
@@ -91,8 +94,7 @@ class SourceSpec(_Spec):
     """Of a generated data set: what it is generated from (no secret: nothing of a person is in it)."""
 
     pieces: Annotated[bool | int | None, PlainValidator(_pieces)] = None
-    """Of a file: true to work on it in pieces on disk, or how many rows a piece has; false never to. Without
-    it, a table that would take more memory than there is, is worked on in pieces."""
+    """True to work on the table in pieces on disk, or how many rows a piece has; false never to. Without it, a file that would take more memory than there is, is worked on in pieces."""
 
 
 class TableSpec(_Spec):
@@ -147,6 +149,14 @@ class RunSpec(_Spec):
     """What each worker may use, such as 4GiB: a process that uses more is ended; a table that would take
     more is worked on in pieces."""
 
+    wait: Annotated[StrictStr, Field(pattern=DURATION)] = "5m"
+    """How long a cluster without any worker is waited for, such as 30s, 5m or 12h."""
+
+    @property
+    def wait_seconds(self) -> float:
+        """The wait as a number of seconds."""
+        return seconds_of(self.wait)
+
     @property
     def memory_bytes(self) -> int | None:
         """The memory as a number of bytes."""
@@ -195,7 +205,8 @@ class DiversifySpec(_Spec):
     """Making the values on the rows that may be a person's diverse, before the draw and inside partitions."""
 
     criterion: StrictStr
-    """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity or t-closeness."""
+    """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity, t-closeness, beta-likeness,
+    enhanced-beta-likeness, delta-disclosure or alpha-k-anonymity."""
 
     column: StrictStr | None = None
     """The sensitive column; the only one without it."""
@@ -212,6 +223,15 @@ class DiversifySpec(_Spec):
     t: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
     """Of t-closeness: the largest distance from the whole table."""
 
+    beta: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    """Of the kinds of beta-likeness: by how much of its share a value may be more frequent."""
+
+    delta: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    """Of delta-disclosure: what the log of a share against the whole table's must stay below."""
+
+    alpha: Annotated[float, Field(ge=0, le=1, strict=True)] | None = None
+    """Of alpha-k-anonymity: the largest share of one value."""
+
     w: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.15
     """Of classes: weight of the information loss against diversity."""
 
@@ -224,12 +244,12 @@ class DiversifySpec(_Spec):
     @property
     def settings(self) -> dict[str, Any]:
         """What :func:`anonflow.algorithms.diversity.diversify` is called with besides the criterion."""
-        return {name: getattr(self, name) for name in ("column", "p", "l", "c", "t", "w", "risk", "way")}
+        return {name: getattr(self, name) for name in ("column", *PARAMETERS, "w", "risk", "way")}
 
     @property
     def needed(self) -> dict[str, float]:
         """The parameters of the criterion."""
-        given = {name: getattr(self, name) for name in ("p", "l", "c", "t")}
+        given = {name: getattr(self, name) for name in PARAMETERS}
         return {name: value for name, value in given.items() if value is not None}
 
     @property

@@ -8,21 +8,24 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from anonflow.engine.owner.lock import locked
 from anonflow.errors import AnonflowError, FlowError
-from anonflow.whole_file import OWNER_ONLY, write_whole
+from anonflow.whole_file import OWNER_ONLY, missing_folders, remove_empty, write_whole
 
-__all__ = ["OwnerFolder", "check_target", "read_seed_file"]
+__all__ = ["OwnerFolder", "read_seed_file"]
 
 BITS = 128
 CERTIFICATE = "certificate.npz"
 SEED = "seed"
 RECORD = "record.json"
 KEY = "key"
+KEY_BYTES = 32
 EARLIER = "earlier"
 UNFINISHED = "unfinished.json"
 CHECKPOINTS = "checkpoints"
@@ -75,7 +78,7 @@ class OwnerFolder:
         FlowError
             If it cannot.
         """
-        made = _missing_folders(self.path)
+        made = missing_folders(self.path)
         try:
             self.make()
             probe = self.path / f".probe-{secrets.token_hex(4)}"
@@ -86,7 +89,27 @@ class OwnerFolder:
                 raise FlowError(f"{self.path}: cannot be written to: {error.strerror}") from None
         finally:
             for folder in made:
-                _remove_empty(folder)
+                remove_empty(folder)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Make the folder, and hold it for a run; folders that are still empty afterwards are gone again.
+
+        Raises
+        ------
+        FlowError
+            As :meth:`make`.
+        AnonflowError
+            If another run holds it.
+        """
+        made = missing_folders(self.path)
+        try:
+            self.make()
+            with locked(self.path):
+                yield
+        finally:
+            for folder in made:
+                remove_empty(folder)
 
     def set_earlier_aside(self) -> None:
         """Keep what an earlier release left: each release needs its own certificate.
@@ -131,15 +154,22 @@ class OwnerFolder:
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8"))
 
-    def write_certificate(self, release: Any) -> None:
+    def write_certificate(self, release: Any, ready: Callable[[], Any]) -> None:
         """Keep the certificate of a release, which writes it itself.
+
+        Parameters
+        ----------
+        release
+            What has the certificate.
+        ready : callable
+            Called before the file gets its name, as by :func:`anonflow.whole_file.write_whole`.
 
         Raises
         ------
         AnonflowError
             If it cannot be written.
         """
-        self._write(CERTIFICATE, release.write_certificate)
+        write_whole(self.path / CERTIFICATE, release.write_certificate, mode=OWNER_ONLY, ready=ready)
 
     def seed(self) -> int:
         """The seed of the last run.
@@ -199,12 +229,17 @@ class OwnerFolder:
         """
         place = self.path / KEY
         try:
-            return bytes.fromhex(place.read_text(encoding="ascii").strip())
+            key = bytes.fromhex(place.read_text(encoding="ascii").strip())
+            if len(key) != KEY_BYTES:
+                raise ValueError
+            return key
         except FileNotFoundError:
-            self._new_key = self._new_key or secrets.token_bytes(32)
+            self._new_key = self._new_key or secrets.token_bytes(KEY_BYTES)
             return self._new_key
         except (OSError, ValueError):
-            raise FlowError(f"{place}: cannot be read; delete it to get a new one") from None
+            raise FlowError(
+                f"{place}: is no whole key; put it back from a copy, or delete it and start over with --fresh"
+            ) from None
 
     def keep_key(self) -> None:
         """Write a new key down.
@@ -265,7 +300,8 @@ def read_seed_file(path: str | PathLike[str]) -> int:
     """
     place = Path(path)
     try:
-        text = place.read_bytes()[:4096].strip()
+        with place.open("rb") as stream:  # a device has no end
+            text = stream.read(4096).strip()
     except OSError as error:
         raise FlowError(f"{place}: the seed cannot be read: {error.strerror}") from None
     if not re.fullmatch(rb"[0-9a-fA-F]{32,1024}", text):
@@ -273,43 +309,3 @@ def read_seed_file(path: str | PathLike[str]) -> int:
             f"{place}: a seed file holds at least 32 hexadecimal digits; make one with 'openssl rand -hex 16'"
         )
     return int(text, 16)
-
-
-def check_target(target: Path) -> None:
-    """See that a file can be published where it is asked for; leaves nothing behind.
-
-    Raises
-    ------
-    FlowError
-        If it cannot.
-    """
-    made = _missing_folders(target.parent)
-    try:
-        if target.is_dir():
-            raise FlowError(f"{target}: is a folder; name a file to publish to")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        probe = target.parent / f".probe-{secrets.token_hex(4)}"
-        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        probe.unlink()
-    except OSError as error:
-        why = error.strerror or type(error).__name__
-        raise FlowError(f"{target}: cannot be written: {why}; publish to another folder") from None
-    finally:
-        for folder in made:
-            _remove_empty(folder)
-
-
-def _missing_folders(path: Path) -> list[Path]:
-    """The folders of a path that do not exist, the innermost first."""
-    missing = []
-    while not path.exists() and path != path.parent:
-        missing.append(path)
-        path = path.parent
-    return missing
-
-
-def _remove_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return

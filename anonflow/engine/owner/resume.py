@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -15,29 +14,13 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.owner.folder import CHECKPOINTS, OwnerFolder
-from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.errors import AnonflowError, DataError
 from anonflow.table import Domain, Records
 
-__all__ = ["DAYS", "ResumeStore", "seconds_of"]
+__all__ = ["DAYS", "ResumeStore"]
 
 DAYS = 7
 """Checkpoints are kept for so many days, unless the run is told otherwise."""
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-
-
-def seconds_of(text: str) -> float:
-    """The seconds of a duration such as ``30m``, ``12h`` or ``7d``; ``0`` is none.
-
-    Raises
-    ------
-    ParameterError
-        If it is no duration.
-    """
-    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)([smhd])|0", text.strip())
-    if found is None:
-        raise ParameterError("a duration is a number and one of s, m, h, d, such as 12h or 7d; or 0")
-    return float(found[1]) * _UNITS[found[2]] if found[1] else 0.0
 
 
 class ResumeStore:

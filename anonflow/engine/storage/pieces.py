@@ -18,7 +18,16 @@ from anonflow.table.domain import missing_cells
 from anonflow.table.read import Opener, csv_batches, parquet_fields, parquet_files
 from anonflow.table.schema import Schema
 
-__all__ = ["Piece", "fields_of", "kept_rows", "parquet_pieces", "read_piece", "rewrite"]
+__all__ = [
+    "Piece",
+    "fields_of",
+    "held_table",
+    "kept_rows",
+    "parquet_pieces",
+    "put_aside",
+    "read_piece",
+    "rewrite",
+]
 
 
 @dataclass(frozen=True)
@@ -149,6 +158,43 @@ def rewrite(
     return pieces
 
 
+def held_table(frame: pd.DataFrame) -> pa.Table:
+    """A table in memory as an Arrow table of plain columns.
+
+    Raises
+    ------
+    DataError
+        If a column has values of several kinds, which no file could hold.
+    """
+    columns = {}
+    for name in frame.columns:
+        try:
+            columns[str(name)] = pa.array(frame[name], from_pandas=True)
+        except (pa.ArrowException, UnicodeError):
+            raise DataError(
+                f"column {str(name)!r}: has values of several kinds, which cannot be put aside in pieces; make them "
+                "of one kind, or set source.pieces to false"
+            ) from None
+    return _plain(pa.table(columns))
+
+
+def put_aside(table: pa.Table, rows: int, into: str) -> list[Piece]:
+    """Write a table in memory as Arrow files, as :func:`rewrite` writes a source.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written.
+    """
+    pieces = []
+    for number, start in enumerate(range(0, table.num_rows, rows)):
+        part = table.slice(start, rows).combine_chunks()
+        name = f"{into}{number}.arrow"
+        write_batches(name, part.to_batches())
+        pieces.append(Piece(name, None, part.num_rows))
+    return pieces
+
+
 def _batches(
     path: str, source: SourceSpec, columns: Sequence[str], rows: int, opener: Opener | None
 ) -> Iterator[pa.RecordBatch]:
@@ -183,7 +229,7 @@ def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = Non
         If the file cannot be read.
     """
     if piece.groups is None:
-        return pa.Table.from_batches([read_batch(piece.path)])
+        return pa.Table.from_batches([read_batch(piece.path)]).select(list(columns))
     try:
         with pq.ParquetFile(opener(Path(piece.path)) if opener else piece.path) as file:
             table = file.read_row_groups(list(piece.groups), columns=list(columns))

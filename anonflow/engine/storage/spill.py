@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import socket
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
+from anonflow.engine.owner.lock import is_running, machine
 from anonflow.errors import AnonflowError
 
 __all__ = ["Spill", "as_numpy", "deal", "read_batch", "save", "write_batches"]
@@ -36,12 +36,12 @@ class Spill:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self.path = home / f"{PREFIX}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.path = home / f"{PREFIX}{machine()}-{os.getpid()}-{secrets.token_hex(4)}"
 
     def __enter__(self) -> Spill:
-        for left in self._home.glob(f"{PREFIX}{_machine()}-*"):
-            process = left.name.removeprefix(f"{PREFIX}{_machine()}-").partition("-")[0]
-            if process.isdigit() and not _runs(int(process)):
+        for left in self._home.glob(f"{PREFIX}{machine()}-*"):
+            process = left.name.removeprefix(f"{PREFIX}{machine()}-").partition("-")[0]
+            if process.isdigit() and not is_running(int(process)):
                 shutil.rmtree(left, ignore_errors=True)
         try:
             self.path.mkdir(mode=0o700)
@@ -128,17 +128,3 @@ def as_numpy(column: pa.Array) -> np.ndarray:
     """
     found: np.ndarray = column.to_numpy(zero_copy_only=True)
     return found
-
-
-def _machine() -> str:
-    return "".join(c if c.isalnum() else "_" for c in socket.gethostname())
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True

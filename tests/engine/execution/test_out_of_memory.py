@@ -147,7 +147,7 @@ def test_an_undisturbed_run_stays_within_its_memory(tmp_path: Path) -> None:
 def test_less_memory_than_a_worker_starts_with_is_refused_at_once(tmp_path: Path) -> None:
     flow = write_flow(tmp_path, more="run: {scheduler: processes, memory: 100MiB}\n")
     with pytest.raises(
-        ParameterError, match=r"100MiB is less than a worker process takes .* at least 400MiB"
+        ParameterError, match=r"100MiB is less than a worker process takes .* at least 640MiB"
     ) as caught:
         engine.run(flow)
     assert caught.value.exit_status == 2

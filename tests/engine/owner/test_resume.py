@@ -18,10 +18,10 @@ import pytest
 import anonflow as af
 from anonflow import engine
 from anonflow.algorithms.method import Outcome
+from anonflow.engine.duration import seconds_of
 from anonflow.engine.execution import tasks
 from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
-from anonflow.engine.owner.resume import seconds_of
 from anonflow.errors import AnonflowError, InfeasibleError, ParameterError
 from tests.cases.flow_files import write_flow
 from tests.cases.runs import SEED, counted, published, stopped_after
@@ -206,9 +206,9 @@ def test_a_poisoned_partition_is_named_and_the_others_are_kept(
             raise ZeroDivisionError("a cell's value")
         return solve(*given)
 
-    def noted(entropy: int, partition: int) -> np.random.Generator:
+    def noted(entropy: int, partition: int, records: Any) -> np.random.Generator:
         at.append(partition)
-        return rng(entropy, partition)
+        return rng(entropy, partition, records)
 
     monkeypatch.setattr(tasks, "partition_rng", noted)
     monkeypatch.setattr(tasks, "solve", poisoned)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
 import sys
@@ -13,42 +15,44 @@ import typer
 from typer.exceptions import TyperException
 
 import anonflow.cli.dashboard  # noqa: F401  (the command puts itself among the others)
+from anonflow.cli import streams
 from anonflow.cli.commands import app
+from anonflow.cli.interrupts import INTERRUPTED, INTERRUPTS
+from anonflow.cli.streams import say
 from anonflow.errors import AnonflowError, unforeseen
 
-__all__ = ["main"]
+__all__ = ["leave"]
 
 ISSUES = "please report it with the output of 'anonflow --debug ...'"
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def leave(arguments: Sequence[str] | None) -> NoReturn:
     """Run the command and leave with its exit status.
 
     Parameters
     ----------
-    arguments : sequence of str, optional
+    arguments : sequence of str or None
         Those of the process without it.
 
     Raises
     ------
     SystemExit
-        Always: 0 all done and every check passed; 1 a check failed or the request is infeasible; 2 the input
-        is wrong; 3 anything else; 130 interrupted.
+        Always.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    output = streams.watched() if arguments is None else None
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # names of columns and files may hold what the terminal's encoding has not
             stream.reconfigure(errors="backslashreplace")
     status = _guarded(given)
-    if sys.stdout is not None:  # None where it was closed before we began
-        try:
-            sys.stdout.flush()
-        except OSError:
-            _drop_stdout()
-    if status == 130:
+    if output is not None:
+        status = _told(output, status)
+    INTERRUPTS.over(status)
+    if status == INTERRUPTED:
         # a kernel that still runs on a thread would keep the process alive
-        sys.stderr.flush()
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.flush()
         os._exit(status)
     sys.exit(status)
 
@@ -57,18 +61,43 @@ def _guarded(given: list[str]) -> int:
     debug = "--debug" in given
     try:
         status = int(app(given, standalone_mode=False, prog_name="anonflow") or 0)
-        return _interrupted() if status == 130 else status
+        if status == 0 and INTERRUPTS.came:
+            return _said("interrupted too late to be stopped: everything is done and published", 0)
+        return _interrupted() if status == INTERRUPTED else status
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
+    except Exception as error:
+        # what was interrupted may say so in other words
+        if INTERRUPTS.came and not INTERRUPTS.too_late:
+            return _interrupted()
+        return _failed(error, debug)
+    except SystemExit:
+        # typer leaves by it when nobody reads any more: no check's verdict may be lost as a success
+        return 3
+
+
+def _failed(failure: Exception, debug: bool) -> int:
+    """What is said of an error, and the status."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        # no relative path can be found, and whatever looked for one failed in its own way
+        if isinstance(failure, AnonflowError):
+            _error(failure, debug)
+        return _said("the working folder has been deleted; go to another one with 'cd' and run again", 2)
+    return _error(failure, debug)
+
+
+def _error(failure: Exception, debug: bool) -> int:
+    try:
+        raise failure
     except AnonflowError as error:
         if debug:
             traceback.print_exc()
         return _said(str(error), error.exit_status)
     except TyperException as error:
         return _usage(error)
-    except (BrokenPipeError, SystemExit):
-        # typer leaves by SystemExit when nobody reads any more: no check's verdict may be lost as a success
-        _drop_stdout()
+    except BrokenPipeError:
         return 3
     except MemoryError:
         return _said("out of memory; use smaller partitions or fewer workers", 3)
@@ -88,24 +117,30 @@ def _usage(error: TyperException) -> int:
     context = getattr(error, "ctx", None)
     message = getattr(error, "format_message", lambda: str(error))()
     if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(message)
+        say(message)
         return 0
     command = context.command_path if context is not None else "anonflow"
     return _said(f"{message.rstrip('.')}; try '{command} --help'", 2)
 
 
 def _interrupted() -> int:
-    return _said("interrupted; nothing was published", 130)
+    return _said("interrupted; nothing was published", INTERRUPTED)
 
 
 def _said(message: str, status: int) -> int:
-    try:
-        typer.echo(f"anonflow: {message}", err=True)
-    except OSError:
-        return status
+    say(f"anonflow: {message}", err=True)
     return status
 
 
-def _drop_stdout() -> None:
-    """Nobody reads any more: what is left in the buffer must not fail again at the end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _told(output: streams.Output, status: int) -> int:
+    """The status, 3 where all is done and what there was to read did not arrive."""
+    sys.stdout.flush()
+    if output.problem is None or status != 0:
+        return status
+    if output.problem == errno.EPIPE:  # the reader has left, as `head` does: it knows
+        return 3
+    return _said(
+        f"the standard output cannot be written ({os.strerror(output.problem)}); the work itself is done, "
+        "and what it published is there",
+        3,
+    )

@@ -1,0 +1,105 @@
+"""What Ctrl-C and SIGTERM do to a command, from its first import to the end of its process.
+
+This module is loaded before anything that takes time, so it loads nothing of the package.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anonflow.engine.execution.events import EventStream
+
+__all__ = ["INTERRUPTED", "INTERRUPTS", "Interrupts"]
+
+INTERRUPTED = 130
+"""The exit status of a command that was interrupted; nothing was published then."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+IMPATIENT = 3
+"""So many signals end the process at once, whatever it cleans up."""
+
+
+class Interrupts:
+    """The signals of this process that ask it to stop.
+
+    Attributes
+    ----------
+    came : int
+        How many of them came while the command was at work.
+
+    Notes
+    -----
+    A command that holds nothing on disk ends at once: an exception that is raised in the middle of an import may be
+    turned into another, or lost. A run is cancelled, so that it removes what it put aside. Once its files are
+    being written it is no longer stopped, because then status 130 would not be true. When the status is known, a signal
+    ends the process with that status.
+    """
+
+    def __init__(self) -> None:
+        self.came = 0
+        self._events: EventStream | None = None
+        self._writing = False
+        self._status: int | None = None
+
+    @contextmanager
+    def handled(self, to_the_end: bool) -> Iterator[None]:
+        """Take the signals over; for good where the process ends with the command. Only the main thread can."""
+        self.__init__()  # type: ignore[misc]
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self._handle) for number in SIGNALS}
+        hook = sys.unraisablehook
+        sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else hook(lost)
+        try:
+            yield
+        finally:
+            if not to_the_end:
+                sys.unraisablehook = hook
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+
+    def follow(self, events: EventStream) -> None:
+        """A run begins, which a signal cancels; until it publishes."""
+        self._events = events
+
+    def hold(self) -> None:
+        """Files are written from here on: they are finished first."""
+        self._writing = True
+
+    @property
+    def too_late(self) -> bool:
+        """Whether files are being, or were, written."""
+        return self._writing or (self._events is not None and self._events.publishing)
+
+    def over(self, status: int) -> None:
+        """The command is done, and has said so: what comes now ends the process with its status."""
+        self._status = status
+
+    def _handle(self, number: int, frame: FrameType | None) -> Any:
+        if self._status is not None:
+            os._exit(self._status)
+        self.came += 1
+        if self.too_late:
+            return
+        if self._events is not None and self.came < IMPATIENT:
+            if self.came == 1:
+                self._events.cancel()
+                raise KeyboardInterrupt
+            return
+        with suppress(OSError):
+            os.write(2, b"anonflow: interrupted; nothing was published\n")
+        os._exit(INTERRUPTED)
+
+
+INTERRUPTS = Interrupts()
+"""Those of this process."""

@@ -1,0 +1,90 @@
+"""The standard streams of a process: what cannot be written to them ends no run."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from typing import Any
+
+import typer
+
+from anonflow.errors import printable
+
+__all__ = ["Output", "say", "watched"]
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Write lines to the standard output or error; what a terminal would take for an order is escaped.
+
+    Parameters
+    ----------
+    text : str
+    err : bool
+        Whether they go to the standard error.
+    nl : bool
+        Whether a line end is added.
+    """
+    typer.echo("\n".join(printable(line) for line in text.split("\n")), err=err, nl=nl)
+
+
+class Output(io.FileIO):
+    """A file that takes everything, and remembers whether it could be written.
+
+    Attributes
+    ----------
+    problem : int or None
+        The number of the first error; None while there was none.
+    """
+
+    problem: int | None = None
+
+    def write(self, data: Any) -> int:
+        """Write what can be written."""
+        if self.problem is None:
+            try:
+                return super().write(data)
+            except OSError as error:
+                self.problem = error.errno or errno.EIO
+        return memoryview(data).nbytes
+
+
+class _Closed(Output):
+    """What stands where a stream was closed before the process began: whatever is written is lost."""
+
+    def write(self, data: Any) -> int:
+        self.problem = errno.EBADF
+        return memoryview(data).nbytes
+
+
+def watched() -> Output:
+    """Put streams that never fail in the place of standard output and error; the former is returned.
+
+    Notes
+    -----
+    A descriptor that was closed is opened on nothing: otherwise the next file that is opened would get its number, and
+    words meant for a terminal would get into it.
+    """
+    closed = []
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            closed.append(number)
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    sys.stdout, output = _text(1, closed)
+    sys.stderr, _ = _text(2, closed)
+    return output
+
+
+def _text(number: int, closed: list[int]) -> tuple[io.TextIOWrapper, Output]:
+    now: Any = {1: sys.stdout, 2: sys.stderr}[number]
+    raw = (_Closed if number in closed else Output)(number, "wb", closefd=False)
+    text = io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=getattr(now, "encoding", None) or "utf-8",
+        errors="backslashreplace",
+        line_buffering=number == 2 or raw.isatty(),
+    )
+    return text, raw

@@ -1,0 +1,108 @@
+"""Whether a cluster has workers: looked at while a run goes on, said when there are none, and waited for."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from anonflow.engine.duration import in_words
+from anonflow.engine.execution.events import EventStream
+from anonflow.errors import AnonflowError
+
+__all__ = ["Presence"]
+
+LOOK = 1.0
+"""Seconds between two looks."""
+
+SILENT = 4.0
+"""Seconds without a worker that are not worth a word: a local process that ended is started again."""
+
+ANSWER = 5.0
+"""Seconds that a scheduler has for its answer; what it does not answer is no news."""
+
+
+class Presence:
+    """The workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    where : str
+        How the cluster is called.
+    wait : float
+        Seconds that a cluster without workers is waited for.
+    events : EventStream
+        Told when there are none, and when there are some again.
+
+    Attributes
+    ----------
+    threads : int
+        Of all workers, when there were some; at least 1.
+    there : bool
+        Whether there were workers at the last look.
+    seconds : float
+        With workers, in all: as long as somebody looked.
+    """
+
+    def __init__(self, client: Any, where: str, wait: float, events: EventStream) -> None:
+        self._client = client
+        self._where = where
+        self._wait = wait
+        self._events = events
+        self._looked = -LOOK
+        self._since: float | None = None
+        self._said = False
+        self.threads = 1
+        self.there = False
+        self.seconds = 0.0
+
+    def look(self) -> None:
+        """See whether there are workers, at most once a second.
+
+        Raises
+        ------
+        AnonflowError
+            If there were none for too long.
+        """
+        now = time.monotonic()
+        passed = now - self._looked
+        if passed < LOOK or self._client.status != "running":
+            return
+        self._looked = now
+        threads = self._ask()
+        if threads is None:
+            return
+        self.there = threads > 0
+        if self.there:
+            if self._said:
+                self._events.log(f"{self._where}: the cluster has workers again")
+            self._since, self._said, self.threads = None, False, threads
+            self.seconds += min(passed, 2 * LOOK)
+            return
+        self._since = now if self._since is None else self._since
+        if now - self._since >= self._wait:
+            raise AnonflowError(
+                f"{self._where}: the cluster has no workers, and none came in {in_words(self._wait)}; nothing was "
+                f"published. {self._advice()} and run the flow again: it goes on where it stopped "
+                "(run: {wait: 1h} waits longer)"
+            )
+        if not self._said and now - self._since >= min(SILENT, self._wait / 2):
+            self._said = True
+            self._events.log(
+                f"{self._where}: the cluster has no workers; waiting {in_words(self._wait)} for one. {self._advice()}",
+                "warning",
+            )
+
+    def _ask(self) -> int | None:
+        """The threads of all workers; None where the scheduler says nothing."""
+        client = self._client
+        try:
+            about = client.sync(client.scheduler.identity, n_workers=0, callback_timeout=ANSWER)
+        except (OSError, TimeoutError, AttributeError, RuntimeError):
+            return None
+        return int(about["total_threads"])
+
+    def _advice(self) -> str:
+        if "://" in self._where:
+            return f"Start some with 'dask worker {self._where}'"
+        return "See that processes may be started here"

@@ -1,0 +1,195 @@
+"""One run of a flow at a time: a lock in the owner's folder for the length of a run."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from anonflow.errors import AnonflowError, FlowError
+
+__all__ = ["Holder", "is_running", "locked", "machine"]
+
+LOCK = "lock"
+
+_UNKNOWN = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
+"""What a file system answers that has no locks."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Which process holds a lock.
+
+    Attributes
+    ----------
+    process : int
+    started : str
+        When the process began, in the kernel's ticks: a number is given to another process later. Empty where it cannot be known.
+    boot : str
+        Of the machine: after another one all processes are others. Empty where it cannot be known.
+    machine : str
+    """
+
+    process: int
+    started: str
+    boot: str
+    machine: str
+
+    @classmethod
+    def this(cls) -> Holder:
+        """This process."""
+        return cls(os.getpid(), _started(os.getpid()), _boot(), machine())
+
+    @classmethod
+    def read(cls, text: str) -> Holder | None:
+        """What :meth:`text` wrote; None if it is something else."""
+        try:
+            return cls(**json.loads(text))
+        except (ValueError, TypeError):
+            return None
+
+    def text(self) -> str:
+        """For the lock's file."""
+        return json.dumps(asdict(self)) + "\n"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it ran on this machine, since it was switched on or before."""
+        return self.machine == machine() or bool(self.boot and self.boot == _boot())
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process of this machine is still there."""
+        if self.boot != _boot() or not is_running(self.process):
+            return False
+        return not self.started or self.started == _started(self.process)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of an owner's folder that exists.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+
+    Raises
+    ------
+    AnonflowError
+        If another run holds it, or it cannot be written.
+    FlowError
+        If the folder may not be written to.
+
+    Notes
+    -----
+    The kernel's lock on the file (``flock``) decides wherever it is the same kernel: it ends with its process, however that
+    ends. What is written in the file decides where a file system has no such locks, or where another machine wrote it.
+    """
+    file = folder / LOCK
+    try:
+        descriptor = _taken(file)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise AnonflowError(f"{folder}: cannot be written to: {why}; make room and run again") from None
+        raise FlowError(
+            f"{folder}: cannot be written to: {why}; move the flow to a folder where you may write"
+        ) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # whoever comes later sees that nobody holds it
+            file.unlink()
+        os.close(descriptor)
+
+
+def _taken(file: Path) -> int:
+    """The lock's file, open and locked, with this process in it."""
+    while True:
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            known = _lock(descriptor, file)
+            try:
+                if os.fstat(descriptor).st_ino != os.stat(file).st_ino:
+                    raise FileNotFoundError
+            except FileNotFoundError:  # who held it has just deleted it
+                os.close(descriptor)
+                continue
+            holder = _holder(descriptor)
+            if holder is not None and not (holder.is_here and (known or not holder.is_running)):
+                raise _held(file, holder)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, Holder.this().text().encode(), 0)
+        except BaseException:
+            with suppress(OSError):
+                os.close(descriptor)
+            raise
+        return descriptor
+
+
+def _lock(descriptor: int, file: Path) -> bool:
+    """Lock a file; False where the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _held(file, _holder(descriptor)) from None
+    except OSError as error:
+        if error.errno in _UNKNOWN:
+            return False
+        raise
+    return True
+
+
+def _holder(descriptor: int) -> Holder | None:
+    return Holder.read(os.pread(descriptor, 4096, 0).decode(errors="replace"))
+
+
+def _held(file: Path, holder: Holder | None) -> AnonflowError:
+    why = f"{file.parent}: another run of this flow is at work, and two would write the same files"
+    if holder is None:
+        return AnonflowError(f"{why}; wait until it is over")
+    if holder.machine == machine():
+        return AnonflowError(
+            f"{why}; wait until process {holder.process} is over, or stop it with 'kill {holder.process}'"
+        )
+    return AnonflowError(
+        f"{why}; wait until process {holder.process} on the machine {holder.machine} is over; "
+        f"if it is not there any more, delete {file}"
+    )
+
+
+def machine() -> str:
+    """The name of this machine, in letters, digits and underscores."""
+    return "".join(c if c.isalnum() else "_" for c in socket.gethostname())
+
+
+def is_running(process: int) -> bool:
+    """Whether a process of that number is there."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _started(process: int) -> str:
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return stat.rpartition(")")[2].split()[19]

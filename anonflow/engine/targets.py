@@ -1,0 +1,62 @@
+"""Files that are to be written: whether they can be is found out before anything is computed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from anonflow.errors import FlowError
+from anonflow.whole_file import missing_folders, remove_empty
+
+__all__ = ["check_target", "check_targets"]
+
+
+def check_targets(targets: Sequence[Path], read: Mapping[Path, str]) -> None:
+    """See that files can be written, each in a place of its own; leaves nothing behind.
+
+    Parameters
+    ----------
+    targets : sequence of pathlib.Path
+    read : mapping
+        File that is read -> what it is: none of them is written over.
+
+    Raises
+    ------
+    FlowError
+        If one cannot be written, or is another one of them.
+    """
+    taken = {path.resolve(): what for path, what in read.items()}
+    for target in targets:
+        place = target.resolve()
+        if place in taken:
+            raise FlowError(f"{target}: would be written over {taken[place]}; name another file")
+        taken[place] = "another result"
+        check_target(target)
+
+
+def check_target(target: Path) -> None:
+    """See that a file can be published where it is asked for; leaves nothing behind.
+
+    Raises
+    ------
+    FlowError
+        If it cannot.
+    """
+    made = missing_folders(target.parent)
+    try:
+        if target.is_dir():
+            raise FlowError(f"{target}: is a folder; name a file to publish to")
+        if target.exists() and not target.is_file():
+            raise FlowError(f"{target}: is no file, such as a device or a pipe; name a file to publish to")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        probe = target.parent / f".probe-{secrets.token_hex(4)}"
+        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        probe.unlink()
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise FlowError(f"{target}: cannot be written: {why}; publish to another folder") from None
+    finally:
+        for folder in made:
+            remove_empty(folder)

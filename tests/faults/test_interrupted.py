@@ -1,0 +1,196 @@
+"""Ctrl-C and SIGTERM at every moment: what is said is what is so, and 130 means that nothing was published."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from anonflow import engine
+from anonflow.engine.execution.events import Cancelled, Event, EventStream, StepDone
+from tests.cases.flow_files import everything_in, write_flow
+from tests.faults.processes import anonflow, changed, environment, published, started
+
+QUIET = ("--quiet", "--log-level", "error")
+
+SAID = "anonflow: interrupted; nothing was published\n"
+
+BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+
+AT = """
+import os, signal, sys
+import anonflow.engine
+from anonflow.engine import publish
+from anonflow.engine.owner import folder
+
+runner = sys.modules["anonflow.engine.run"]._Runner
+
+def then(function):
+    def interrupted(*given, **named):
+        result = function(*given, **named)
+        os.kill(os.getpid(), {number})
+        return result
+    return interrupted
+
+{change}
+"""
+"""A signal that comes right after something."""
+
+MOMENTS = {
+    "the table is written": "publish.write_whole = then(publish.write_whole)",
+    "the certificate is written": "folder.OwnerFolder.write_certificate = then(folder.OwnerFolder.write_certificate)",
+    "the record is written": "folder.OwnerFolder.write_record = then(folder.OwnerFolder.write_record)",
+    "the run is published": "runner._publish = then(runner._publish)",
+    "the run is over": "runner.run = then(runner.run)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [*((moment, signal.SIGINT) for moment in MOMENTS), ("the record is written", signal.SIGTERM)],
+)
+def test_once_it_publishes_a_run_is_finished_and_says_so(
+    tmp_path: Path, moment: str, number: signal.Signals
+) -> None:
+    """Fault: a signal once files are written. Said: that it is done, status 0. On disk: everything."""
+    flow = write_flow(tmp_path)
+    done = changed(AT.format(number=int(number), change=MOMENTS[moment]), "run", flow, *QUIET)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "anonflow: interrupted too late to be stopped: everything is done and published\n"
+    assert "published" in done.stdout
+    assert published(tmp_path) == {"release.csv", "report.html"}
+    assert (tmp_path / "owner" / "test" / "record.json").exists()
+
+
+BEFORE = {
+    "the table is read": "runner._plan = then(runner._plan)",
+    "the release is drawn": "runner._draw = then(runner._draw)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("moment", "pieces", "number"),
+    [
+        ("the table is read", "false", signal.SIGINT),
+        ("the table is read", "20", signal.SIGTERM),
+        ("the release is drawn", "false", signal.SIGTERM),
+        ("the release is drawn", "20", signal.SIGINT),
+    ],
+)
+def test_before_it_publishes_nothing_is_left(
+    tmp_path: Path, moment: str, pieces: str, number: signal.Signals
+) -> None:
+    """Fault: a signal in a run. Said: nothing was published, 130. On disk: nothing published, nothing put aside."""
+    flow = write_flow(tmp_path, source=f"{{csv: people.csv, pieces: {pieces}}}")
+    done = changed(AT.format(number=int(number), change=BEFORE[moment]), "run", flow, *QUIET)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == SAID
+    left = everything_in(tmp_path)
+    assert not (tmp_path / "out").exists()
+    assert not [name for name in left if "pieces-" in name or "lock" in name]
+    assert anonflow("run", flow, *QUIET).returncode == 0
+
+
+@pytest.mark.slow
+@BOTH
+def test_while_it_imports_it_ends_at_once(tmp_path: Path, number: signal.Signals) -> None:
+    """Fault: a signal in the first second. Said: one sentence, 130; never a traceback. On disk: nothing."""
+    flow = write_flow(tmp_path)
+    before = everything_in(tmp_path)
+    seen = set()
+    for step in range(12):
+        running = started("run", flow, *QUIET)
+        time.sleep(0.1 + 0.08 * step)
+        running.send_signal(number)
+        out, err = running.communicate(timeout=60)
+        if running.returncode == -number:  # Python itself had not begun to run our code
+            assert step <= 3
+            continue
+        seen.add(running.returncode)
+        assert "Traceback" not in err
+        if running.returncode == 130:
+            assert (out, err) == ("", SAID)
+            assert {name for name in everything_in(tmp_path) if not name.startswith("owner")} <= before
+        else:
+            assert running.returncode == 0
+            break
+    assert 130 in seen
+
+
+@pytest.mark.slow
+@BOTH
+def test_at_shutdown_the_status_is_that_of_what_was_done(tmp_path: Path, number: signal.Signals) -> None:
+    """Fault: a signal while the process ends. Said: nothing more. The status: 0, as what was said before."""
+    late = f"""
+    import atexit, os, time
+    atexit.register(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(60)))
+    """
+    done = changed(late, "run", write_flow(tmp_path), *QUIET, timeout=50)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert published(tmp_path) == {"release.csv", "report.html"}
+
+
+@pytest.mark.slow
+def test_a_run_that_cannot_clean_up_ends_at_the_third_signal(tmp_path: Path) -> None:
+    """Fault: what is put aside cannot be removed. Said: the sentence, 130."""
+    stuck = """
+    import sys, time
+    import anonflow.engine
+    from anonflow.engine.storage import disk
+    runner = sys.modules["anonflow.engine.run"]._Runner
+    def plan(*given):
+        print("here", flush=True)
+        time.sleep(60)
+    def forever(*given):
+        while True:
+            time.sleep(1)
+    runner._plan = plan
+    disk.OnDisk.__exit__ = forever
+    """
+    flow = write_flow(tmp_path, source="{csv: people.csv, pieces: 20}")
+    code = textwrap.dedent(stuck) + "\nfrom anonflow.cli import main\nmain()\n"
+    running = subprocess.Popen(
+        [sys.executable, "-c", code, "run", str(flow), *QUIET],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+    )  # fmt: skip
+    assert running.stdout is not None
+    running.stdout.readline()
+    for _ in range(3):
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    _, err = running.communicate(timeout=30)
+    assert (running.returncode, err) == (130, SAID)
+
+
+def test_cancelled_when_it_publishes_is_too_late(tmp_path: Path) -> None:
+    """The same for who runs a flow from Python: published is published, and the report says so."""
+    stream = EventStream()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepDone) and event.step == "publish":
+            stream.cancel()
+
+    report = engine.run(write_flow(tmp_path), on_event=listen, events=stream, workers=1)
+    assert report.ok
+    assert stream.publishing
+    assert {path.name for path in report.published} == published(tmp_path) == {"release.csv", "report.html"}
+
+
+def test_cancelled_before_it_publishes_is_in_time(tmp_path: Path) -> None:
+    stream = EventStream()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, StepDone) and event.step == "verify":
+            stream.cancel()
+
+    with pytest.raises(Cancelled):
+        engine.run(write_flow(tmp_path), on_event=listen, events=stream, workers=1)
+    assert not stream.publishing
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,275 @@
+"""A cluster without workers: said within seconds, waited for as long as the flow says, then status 3; resumable."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anonflow import engine
+from anonflow.engine.execution.events import Event, EventStream, PartitionDone
+from anonflow.engine.execution.presence import Presence
+from anonflow.errors import AnonflowError
+from tests.cases.flow_files import write_flow
+from tests.faults.processes import anonflow, environment
+
+SEED = 0x1234567890ABCDEF1234567890ABCDEF
+
+
+class Cluster:
+    """A Dask scheduler, and workers that come and go."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.file = home / "scheduler.json"
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self._start(
+            "dask_scheduler",
+            "--port",
+            "0",
+            "--host",
+            "127.0.0.1",
+            "--no-dashboard",
+            "--scheduler-file",
+            self.file,
+        )
+        for _ in range(600):
+            if self.file.exists() and self.file.stat().st_size:
+                break
+            time.sleep(0.1)
+        import json
+
+        self.address = json.loads(self.file.read_text())["address"]
+
+    def _start(self, what: str, *arguments: object) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{what}", *map(str, arguments)],
+            env=environment(DASK_DISTRIBUTED__WORKER__DAEMON="false"), cwd=self.home,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def add_worker(self) -> None:
+        number = len(self.workers)
+        self.workers.append(
+            self._start(
+                "dask_worker", "--scheduler-file", self.file, "--nthreads", "1", "--no-nanny", "--no-dashboard",
+                "--name", number,
+            )
+        )  # fmt: skip
+
+    def kill_workers(self) -> None:
+        for worker in self.workers:
+            worker.send_signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        for process in (self.scheduler, *self.workers):
+            process.kill()
+            process.wait(20)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    home = tmp_path / "cluster"
+    home.mkdir()
+    started = Cluster(home)
+    try:
+        yield started
+    finally:
+        started.close()
+
+
+class Heard:
+    """When something was said."""
+
+    def __init__(self) -> None:
+        self.begin = time.monotonic()
+        self.said: list[tuple[float, str]] = []
+
+    def __call__(self, event: Event) -> None:
+        self.said.append((time.monotonic() - self.begin, getattr(event, "message", "")))
+
+    def first(self, words: str) -> float:
+        return next(at for at, message in self.said if words in message)
+
+
+@pytest.mark.slow
+def test_one_that_never_had_workers(tmp_path: Path, cluster: Cluster) -> None:
+    """Fault: nobody started workers. Said: that there are none, and how to start some. On disk: nothing."""
+    flow = write_flow(tmp_path, more=f'run: {{scheduler: "{cluster.address}", wait: 12s}}\n')
+    begin = time.monotonic()
+    done = anonflow("run", flow, "--quiet")
+    assert done.returncode == 3
+    assert 12 <= time.monotonic() - begin < 100
+    waiting = (
+        f"warning: {cluster.address}: the cluster has no workers; waiting 12 seconds for one. Start some with"
+    )
+    ended = f"anonflow: {cluster.address}: the cluster has no workers, and none came in 12 seconds; nothing was published"
+    lines = done.stderr.splitlines()
+    assert [line.startswith(begins) for line, begins in zip(lines[-2:], (waiting, ended), strict=True)] == [
+        True
+    ] * 2
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "owner").exists()
+
+
+@pytest.mark.slow
+def test_it_is_said_within_ten_seconds_and_a_worker_that_comes_is_used(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    flow = write_flow(tmp_path, more=f'run: {{scheduler: "{cluster.address}"}}\n')
+    heard = Heard()
+
+    def listen(event: Event) -> None:
+        heard(event)
+        if "has no workers" in getattr(event, "message", ""):
+            cluster.add_worker()
+
+    assert engine.run(flow, on_event=listen, seed=SEED).ok
+    begun = heard.said[0][0]
+    assert heard.first("waiting 5 minutes for one") - begun < 10
+    assert heard.first("has workers again")
+
+
+@pytest.mark.slow
+def test_all_workers_are_killed_in_the_middle(
+    tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault: no worker is left. Said: within ten seconds, and at the end with status 3. On disk: what is done, to go on with."""
+    from anonflow.engine.owner import checkpoints
+
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    flow = write_flow(
+        tmp_path,
+        source="{dataset: census_like, n: 20000}",
+        columns=(
+            "    Age: {role: quasi-identifier, kind: numeric}\n"
+            "    Country: {role: quasi-identifier, kind: categorical}\n"
+            "    Occupation: {role: quasi-identifier, kind: categorical}\n"
+        ),
+        partition="{size: 2000}",
+        anonymize="{algorithm: greedy, k: 25}",
+        publish="{table: out/release.csv}",
+        more=f'run: {{scheduler: "{cluster.address}", wait: 15s}}\n',
+    )
+    cluster.add_worker()
+    heard, killed = Heard(), []
+
+    def listen(event: Event) -> None:
+        heard(event)
+        if isinstance(event, PartitionDone) and not killed:
+            cluster.kill_workers()
+            killed.append(time.monotonic() - heard.begin)
+
+    with pytest.raises(
+        AnonflowError, match=r"none came in 15 seconds; nothing was published.*goes on where"
+    ) as caught:
+        engine.run(flow, seed=SEED, on_event=listen)
+    assert caught.value.exit_status == 3
+    assert heard.first("waiting 15 seconds for one") - killed[0] < 10
+    assert not (tmp_path / "out").exists()
+    again: list[Event] = []
+    assert engine.run(flow, scheduler="threads", on_event=again.append).ok
+    assert any("are there from an earlier run" in getattr(event, "message", "") for event in again)
+    whole = (tmp_path / "out" / "release.csv").read_bytes()
+    assert engine.run(flow, scheduler="threads", seed=SEED, fresh=True).ok
+    assert (tmp_path / "out" / "release.csv").read_bytes() == whole
+
+
+@pytest.mark.slow
+def test_nothing_of_dask_is_said_when_the_scheduler_dies(tmp_path: Path, cluster: Cluster) -> None:
+    """Fault: the scheduler is killed. Said: one line of ours, status 3. On disk: nothing published."""
+    cluster.add_worker()
+    flow = write_flow(
+        tmp_path,
+        source="{dataset: census_like, n: 30000}",
+        columns="    Age: {role: quasi-identifier, kind: numeric}\n    Country: {role: quasi-identifier, kind: categorical}\n",
+        partition="{size: 3000}",
+        anonymize="{algorithm: greedy, k: 50}",
+    )
+    running = subprocess.Popen(
+        [sys.executable, "-m", "anonflow", "run", str(flow), "--scheduler", cluster.address, "--log-level", "debug"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+    )  # fmt: skip
+    said = []
+    assert running.stderr is not None
+    for line in running.stderr:
+        said.append(line)
+        if line.startswith("debug: partition"):
+            break
+    cluster.close()
+    _, rest = running.communicate(timeout=200)
+    assert running.returncode == 3, rest
+    last = rest.splitlines()[-1]
+    assert last.startswith(f"anonflow: {cluster.address}: the cluster is lost; nothing was published.")
+    foreign = [
+        line
+        for line in [*said, *rest.splitlines()]
+        if "distributed" in line or "Traceback" in line or "tornado" in line
+    ]
+    assert not foreign
+    assert not (tmp_path / "out").exists()
+
+
+class Client:
+    """A client whose scheduler has so many threads, one number after another."""
+
+    def __init__(self, threads: list[int | None]) -> None:
+        self.status = "running"
+        self.scheduler = self
+        self._threads = threads
+
+    def identity(self) -> None:
+        """Never called: the answers are here."""
+
+    def sync(self, function: Any, **settings: Any) -> dict[str, int]:
+        threads = self._threads.pop(0)
+        if threads is None:
+            raise OSError
+        return {"total_threads": threads}
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [100.0]
+    monkeypatch.setattr("anonflow.engine.execution.presence.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_an_absence_is_said_once_and_ends(clock: list[float]) -> None:
+    events = EventStream()
+    said: list[str] = []
+    events.listen(lambda event: said.append(getattr(event, "message", "")))
+    presence = Presence(Client([2, 0, 0, None, 0, 0, 3, *[0] * 99]), "tcp://h:1", 20, events)
+    for _ in range(7):
+        presence.look()
+        presence.look()  # not sooner than a second later
+        clock[0] += 3
+    assert presence.threads == 3
+    assert [word for word in ("no workers", "again") for one in said if word in one] == [
+        "no workers",
+        "again",
+    ]
+    begun = clock[0]
+
+    def wait() -> None:
+        for _ in range(99):
+            presence.look()
+            clock[0] += 1
+
+    with pytest.raises(AnonflowError, match="none came in 20 seconds"):
+        wait()
+    assert clock[0] - begun == 20
+    assert len(said) == 3
+
+
+@pytest.mark.parametrize("wait", ["5", "-1s", "soon", "1w"])
+def test_a_wait_is_a_duration(tmp_path: Path, wait: str) -> None:
+    with pytest.raises(AnonflowError, match="'wait' must be a number and one of s, m, h, d") as caught:
+        engine.run(write_flow(tmp_path, more=f"run: {{wait: '{wait}'}}\n"))
+    assert caught.value.exit_status == 2

@@ -1,0 +1,124 @@
+"""Standard streams and a working folder that are not there: the run is not to blame, and its status says what is so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cases.flow_files import write_flow
+from tests.faults.processes import COMMAND, anonflow, environment, published
+
+pytestmark = pytest.mark.slow
+
+
+def in_shell(folder: Path, ending: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command in a shell that does something to its streams."""
+    line = " ".join([*COMMAND, *(arguments or ("run", str(folder / "flow.yaml"))), ending])
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"],
+        env=environment(), cwd=folder, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["2>&-", "2>/dev/full", "2> >(exec true)", "--json 2>&-"])
+def test_a_closed_stderr_changes_nothing(tmp_path: Path, ending: str) -> None:
+    """Fault: nobody can be told. The status: 0. On disk: everything, and no word in it."""
+    write_flow(tmp_path)
+    done = in_shell(tmp_path, ending)
+    assert done.returncode == 0
+    assert "published" in done.stdout
+    assert published(tmp_path) == {"release.csv", "report.html"}
+    assert (tmp_path / "out" / "release.csv").read_text().startswith("age,city,income\n")
+
+
+def test_a_closed_stderr_leaves_a_wrong_status(tmp_path: Path) -> None:
+    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}")
+    assert in_shell(tmp_path, "2>&-").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("ending", "why"), [(">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")]
+)
+def test_an_incomplete_stdout_is_status_3(tmp_path: Path, ending: str, why: str) -> None:
+    """Fault: the results cannot be read. Said: that the work is done all the same. On disk: everything."""
+    write_flow(tmp_path)
+    done = in_shell(tmp_path, ending)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == (
+        f"anonflow: the standard output cannot be written ({why}); the work itself is done, and what it published is there"
+    )
+    assert published(tmp_path) == {"release.csv", "report.html"}
+
+
+def test_a_reader_that_leaves_is_told_nothing(tmp_path: Path) -> None:
+    done = in_shell(tmp_path, "| true", "schema", "--flow")
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+def test_nothing_to_write_needs_no_stdout(tmp_path: Path) -> None:
+    write_flow(tmp_path, anonymize="{algorithm: greedy, k: 1}")
+    assert in_shell(tmp_path, ">&-").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "flow.yaml"), ("schema", "people.csv"), ("validate", "flow.yaml")]
+)
+def test_a_deleted_working_folder(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Fault: the folder that one is in has been deleted. Said: what to do, status 2."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    line = f'rmdir "$PWD"; {" ".join(COMMAND)} {" ".join(arguments)}'
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=gone,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1] == (
+        "anonflow: the working folder has been deleted; go to another one with 'cd' and run again"
+    )
+    assert "Traceback" not in done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
+    """Fault: names with what a terminal takes for an order. Said: escapes, in results, warnings, errors and guesses."""
+    names = ["a\x1b[31mge", "ci\u202ety", "z\x9bip", "in\x07come"]
+    data = ",".join(names) + "\n" + "".join(f"{20 + i},A{i % 3},1,low\n" for i in range(40))
+    columns = (
+        '    "a\\e[31mge": {role: quasi-identifier, kind: numeric}\n'
+        '    "ci\\u202Ety": {role: quasi-identifier, kind: categorical}\n'
+        '    "in\\acome": {role: sensitive}\n'
+    )
+    flow = write_flow(tmp_path, data=data.encode(), columns=columns)
+    table = tmp_path / "people.csv"
+    release = tmp_path / "out" / "release.csv"
+    runs = [
+        ("run", flow),
+        ("run", flow, "--json", "--log-level", "debug"),
+        ("validate", flow),
+        ("schema", table),
+        ("verify", "--original", table, "--release", release, "--schema", flow, "--k", "9"),
+        ("verify", "--original", table, "--release", release, "--schema", flow, "--k", "3", "--json"),
+        ("compare", table, "--schema", flow, "--k", "3"),
+    ]
+    for arguments in runs:
+        done = anonflow(*arguments)
+        assert done.returncode in (0, 1), done.stderr
+        for text in (done.stdout, done.stderr):
+            assert not [
+                c for c in text if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160 or c == "\u202e")
+            ]
+    done = anonflow("schema", table)
+    (tmp_path / "schema.yaml").write_text(done.stdout, encoding="utf-8")
+    from anonflow.table import Schema
+
+    assert list(Schema.read(tmp_path / "schema.yaml")) == names
+    assert os.path.exists(release)
