@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from anonflow.algorithms import REGISTRY
 from anonflow.generalization import Generalization
 from anonflow.table import Records
 
@@ -21,6 +22,9 @@ SOON: dict[str, dict[str, Any]] = {
     "pattern-guided-optimal": {"time_limit": 1.0},
 }
 """Options with which methods that may search for a minute end soon, by name."""
+
+TAKE_EVERY_KIND = sorted(name for name, method in REGISTRY.items() if not method.needs_hierarchies)
+"""The methods that take every kind of column; the others have tests of their own."""
 
 
 def adjacency(records: Records, generalization: Generalization) -> np.ndarray:

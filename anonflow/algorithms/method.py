@@ -146,6 +146,12 @@ class Algorithm:
         Whether it is for small tables or partitions only.
     hides : bool, optional
         Whether a value is published as it is or hidden, never in between (patterns).
+    fixed_cells : bool, optional
+        Whether cells are chosen for a column, and may be wider than what their class needs (levels).
+    needs_hierarchies : bool, optional
+        Whether it refuses categorical columns without a hierarchy.
+    whole_table : bool, optional
+        Whether it works on all records at once: then partition sizes are not for it.
     without_boundaries : str, optional
         The method that this one is where boundaries are not kept; then it refuses to do without them.
     effort : str, optional
@@ -171,6 +177,9 @@ class Algorithm:
     shape: str = ""
     small: bool = False
     hides: bool = False
+    fixed_cells: bool = False
+    needs_hierarchies: bool = False
+    whole_table: bool = False
     without_boundaries: str | None = None
     effort: str | None = None
     complete: Callable[[Mapping[str, Any]], bool] | None = None
@@ -249,8 +258,10 @@ class Algorithm:
         -------
         int or None
             With a table of an even number of records no partition is odd, with another one exactly one is (within
-            boundaries: at most one in each boundary class).
+            boundaries: at most one in each boundary class). None for a method of the whole table.
         """
+        if self.whole_table:
+            return None
         if size is not None and k % 2 == 0 and size % 2 == 1 and size > k and self.symmetric(options):
             return size - 1
         return size

@@ -20,6 +20,8 @@ from anonflow.algorithms.freeform.two_phase import TWO_PHASE
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.patterns.pattern_guided import PATTERN_GUIDED
 from anonflow.algorithms.patterns.pattern_guided_optimal import PATTERN_GUIDED_OPTIMAL
+from anonflow.algorithms.recoding.full_domain import FULL_DOMAIN
+from anonflow.algorithms.recoding.local_recoding import LOCAL_RECODING
 from anonflow.drawing.method_mark import Mark
 from anonflow.errors import ParameterError
 from anonflow.table.schema import did_you_mean
@@ -41,6 +43,8 @@ REGISTRY: dict[str, Algorithm] = {
         NH,
         K_CONCEALMENT,
         MONDRIAN,
+        FULL_DOMAIN,
+        LOCAL_RECODING,
         AGGLOMERATIVE,
         FOREST,
         K_MEMBER,

@@ -1,0 +1,456 @@
+"""The lattice of full-domain generalization: a level for each column, and what each node costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+from anonflow.generalization import Generalization, Layout
+from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
+from anonflow.loss import LOSSES, measure_named
+from anonflow.table.domain import Domain, number_text
+from anonflow.table.records import Records, equal_columns
+from anonflow.table.schema import did_you_mean
+
+__all__ = ["MOST_NODES", "Groups", "Lattice", "Levels", "column_levels"]
+
+MOST_NODES = 10_000_000
+"""Nodes of a lattice that is searched; 25 bytes each."""
+
+MOST_WIDTHS = 40
+"""Widths of one column."""
+
+STEPS = 32
+"""Without widths, the first width of a numeric column is the least 1, 2 or 5 times a power of ten that cuts its
+domain into at most so many intervals; each further one is twice as wide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """The levels of a published column: at each, every value has one cell.
+
+    Attributes
+    ----------
+    column : str
+    labels : tuple of str, length L
+        What each level is, from the values themselves to the whole domain.
+    qis : tuple of int
+        The coded quasi-identifiers (QIs) that the column is made of: one, or one for each position of a code.
+    lo, hi : tuple of numpy.ndarray, each shape (L, D + 1), int32
+        For each of these QIs, the run that each code is published as; the last one that of a missing number.
+
+    Notes
+    -----
+    Invariant: the runs of a level are unions of those of the level before, so that equal cells stay equal.
+    """
+
+    column: str
+    labels: tuple[str, ...]
+    qis: tuple[int, ...]
+    lo: tuple[np.ndarray, ...]
+    hi: tuple[np.ndarray, ...]
+
+
+def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> list[Levels]:
+    """The levels of every column, from own values to the whole domain.
+
+    A hierarchy: at level h, each value is published as its highest ancestor of height at most h. A number: own
+    values, then intervals of each width, which begin at multiples of it, then the whole domain. Positions: the
+    last ones are hidden first. Levels that break a boundary or a limit of the column are left out, and those that
+    publish the same as the level before.
+
+    Parameters
+    ----------
+    records : Records
+    widths : mapping, optional
+        Column -> ascending widths of the intervals of a numeric column, each a multiple of the one before; in the
+        column's unit, days for dates.
+
+    Returns
+    -------
+    list of Levels
+        In the schema's order. O(sum of L D) time and memory.
+
+    Raises
+    ------
+    ParameterError
+        If a categorical column has no hierarchy, or widths do not nest or are of a column that is not numeric.
+    """
+    widths = _checked_widths(records.domains, widths)
+    columns: dict[str, list[int]] = {}
+    for a, domain in enumerate(records.domains):
+        columns.setdefault(domain.column, []).append(a)
+    without = [d.column for d in records.domains if d.shape == "set"]
+    if without:
+        raise ParameterError(
+            f"full-domain: no hierarchy for {', '.join(map(repr, without))}; give each one under `hierarchy:`, or "
+            "declare `kind: suppression`, which publishes a value or hides it"
+        )
+    levels = []
+    for column, qis in columns.items():
+        domain = records.domains[qis[0]]
+        if domain.kind == "positions":
+            labels, runs = _position_runs([records.domains[a] for a in qis])
+        elif domain.kind == "numeric":
+            labels, runs = _interval_runs(domain, widths.get(column))
+        else:
+            labels, runs = _node_runs(domain)
+        allowed = _allowed(records, qis, runs)
+        levels.append(
+            Levels(
+                column,
+                tuple(labels[level] for level in allowed),
+                tuple(qis),
+                tuple(lo[allowed] for lo, _ in runs),
+                tuple(hi[allowed] for _, hi in runs),
+            )
+        )
+    return levels
+
+
+Runs = list[tuple[np.ndarray, np.ndarray]]
+
+
+def _node_runs(domain: Domain) -> tuple[list[str], Runs]:
+    tree = domain.hierarchy
+    assert tree is not None
+    node = tree.leaf_node.astype(np.int64)
+    rows = [node]
+    for height in range(1, int(tree.height[0]) + 1):
+        above = tree.parent[node].astype(np.int64)
+        # the heights along a path grow, so at most one ancestor comes into reach
+        node = np.where((above >= 0) & (tree.height[above] <= height), above, node)
+        rows.append(node)
+    labels = ["values", *(f"level {height}" for height in range(1, len(rows) - 1)), "*"]
+    nodes = np.array(rows)
+    return labels, [(_with_missing(tree.first[nodes], 0), _with_missing(tree.last[nodes], domain.size - 1))]
+
+
+def _interval_runs(domain: Domain, widths: Sequence[float] | None) -> tuple[list[str], Runs]:
+    size = domain.size
+    codes = np.arange(size)
+    lo, hi, labels = [codes], [codes], ["values"]
+    widths = _default_widths(domain.points) if widths is None else widths
+    if len(widths) and size:
+        interval = np.floor(domain.points / widths[0])
+        for at, width in enumerate(widths):
+            if at:  # from the intervals before, so that they nest whatever floats do
+                interval = np.floor(interval / round(width / widths[at - 1]))
+            starts = np.flatnonzero(np.diff(interval, prepend=-np.inf))
+            member = np.cumsum(np.diff(interval, prepend=-np.inf) > 0) - 1
+            lo.append(starts[member])
+            hi.append(np.append(starts[1:], size)[member] - 1)
+            labels.append(f"width {number_text(width)}")
+    lo.append(np.zeros(size, np.int64))
+    hi.append(np.full(size, size - 1))
+    return [*labels, "*"], [(_with_missing(np.array(lo), 0), _with_missing(np.array(hi), size - 1))]
+
+
+def _position_runs(domains: Sequence[Domain]) -> tuple[list[str], Runs]:
+    count = len(domains)
+    runs = []
+    for position, domain in enumerate(domains):
+        hidden = (np.arange(count + 1) > count - 1 - position)[:, None]
+        codes = np.arange(domain.size)
+        lo = np.where(hidden, 0, codes)
+        hi = np.where(hidden, domain.size - 1, codes)
+        runs.append((_with_missing(lo, 0), _with_missing(hi, domain.size - 1)))
+    return ["values", *(f"{hidden} hidden" for hidden in range(1, count)), "*"], runs
+
+
+def _with_missing(runs: np.ndarray, end: int) -> np.ndarray:
+    """The ends of runs (L, D), and those of a missing number, which only the whole domain covers."""
+    return np.column_stack([runs, np.full(len(runs), end)]).astype(np.int32)
+
+
+def _default_widths(points: np.ndarray) -> list[float]:
+    span = float(points[-1] - points[0]) if len(points) else 0.0
+    if not 0 < span < math.inf:
+        return []
+    ten = 10.0 ** math.floor(math.log10(span / STEPS))
+    width = next(width for width in (ten, 2 * ten, 5 * ten, 10 * ten) if span / width <= STEPS)
+    widths: list[float] = []
+    while width < span and len(widths) < MOST_WIDTHS:
+        widths.append(width)
+        width *= 2
+    return widths
+
+
+def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
+    """The levels within the column's boundary and limit that differ from the one before."""
+    levels = len(runs[0][0])
+    good = np.ones(levels, bool)
+    for a, (lo, hi) in zip(qis, runs, strict=True):
+        domain = records.domains[a]
+        present = np.unique(records.codes[:, a])
+        present = present[present >= 0]
+        low, high = lo[:, present], hi[:, present]
+        if domain.bound is not None:
+            inside = domain.bound[present]
+            good &= ((low >= inside[:, 0]) & (high <= inside[:, 1])).all(axis=1)
+        if domain.limit is not None and domain.kind == "numeric":
+            good &= (domain.points[high] - domain.points[low] <= domain.limit).all(axis=1)
+    good[0] = True
+    kept = [0]
+    for level in np.flatnonzero(good)[1:].tolist():
+        before = kept[-1]
+        if any((lo[level] != lo[before]).any() or (hi[level] != hi[before]).any() for lo, hi in runs):
+            kept.append(level)
+    return kept
+
+
+def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[float]]:
+    if widths is None:
+        return {}
+    numeric = [domain.column for domain in domains if domain.kind == "numeric"]
+    if not isinstance(widths, Mapping):
+        raise ParameterError("full-domain: widths are a mapping from numeric columns to lists of widths")
+    checked = {}
+    for column, given in widths.items():
+        if column not in numeric:
+            raise ParameterError(
+                f"full-domain: widths of {column!r}, which is no numeric quasi-identifier"
+                f"{did_you_mean(str(column), tuple(numeric))}"
+            )
+        numbers = [given] if isinstance(given, int | float) else given
+        if (
+            not isinstance(numbers, Sequence)
+            or isinstance(numbers, str)
+            or not 0 < len(numbers) <= MOST_WIDTHS
+            or not all(type(w) in (int, float) and 0 < w < math.inf for w in numbers)
+        ):
+            raise ParameterError(f"full-domain: widths of {column!r} are 1 to {MOST_WIDTHS} positive numbers")
+        for narrow, wide in pairwise(numbers):
+            times = wide / narrow
+            if times < 2 - 1e-9 or abs(times - round(times)) > 1e-9 * times:
+                raise ParameterError(
+                    f"full-domain: the widths of {column!r} do not nest; make each a multiple of the one before, "
+                    "such as 5, 10, 20"
+                )
+        checked[str(column)] = [float(w) for w in numbers]
+    return checked
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The row types that a node of the lattice publishes as equal cells.
+
+    Attributes
+    ----------
+    node : numpy.ndarray, shape (c,), int64
+        A level for each column.
+    first : numpy.ndarray, shape (g,), int64
+        A row type of each group.
+    size : numpy.ndarray, shape (g,), int64
+        Records in it.
+    small : int
+        Records in groups of fewer than k: those that are suppressed.
+    loss : float
+        Sum over all records of their loss, with these suppressed.
+    more : float
+        The part of it that is due to suppression: what these records lose beyond their cells.
+    """
+
+    node: np.ndarray
+    first: np.ndarray
+    size: np.ndarray
+    small: int
+    loss: float
+    more: float
+
+
+@dataclass(eq=False)
+class Lattice:
+    """All ways to give each column one level, over some records.
+
+    Parameters
+    ----------
+    records : Records
+        n records.
+    columns : list of Levels
+    loss : str
+    compiled : bool, optional
+        Whether compiled kernels count; the plain ones give the same.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Levels of each column; a node is an index.
+    bound : numpy.ndarray of `shape`, float64
+        For each node a lower bound of the loss of that node and of every node above it.
+
+    Notes
+    -----
+    O(n q log n) time to find the t row types; O(t q + nodes) memory.
+    """
+
+    records: Records
+    columns: list[Levels]
+    loss: str
+    compiled: bool = True
+    shape: tuple[int, ...] = field(init=False)
+    bound: np.ndarray = field(init=False)
+    star: float = field(init=False)
+    _kept: list[Groups] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        records, domains = self.records, self.records.domains
+        self.shape = tuple(len(levels.labels) for levels in self.columns)
+        nodes = math.prod(self.shape)
+        if nodes > MOST_NODES:
+            raise ParameterError(
+                f"full-domain: the columns' levels make a lattice of {nodes:,} nodes, more than {MOST_NODES:,}; give "
+                "columns fewer levels (shorter hierarchies, fewer `widths`), or fewer quasi-identifiers"
+            )
+        self._type = equal_columns(records.codes.T, records.n)
+        _, example, self._count = np.unique(self._type, return_index=True, return_counts=True)
+        codes = records.codes[example].astype(np.int64)
+        self._codes = np.ascontiguousarray(
+            np.where(codes < 0, [domain.size for domain in domains], codes), np.int64
+        )
+        self._price()
+        self._everyone = Groups(
+            np.zeros(len(self.shape), np.int64),
+            np.arange(len(codes)),
+            self._count.astype(np.int64),
+            0,
+            0.0,
+            0.0,
+        )
+
+    def _price(self) -> None:
+        """Lay out the cells of every level one after the other, with their words and costs."""
+        domains, measure = self.records.domains, LOSSES[measure_named(self.loss)]
+        weights = np.array([domain.weight for domain in domains], np.float64)
+        shares = weights / weights.sum()
+        # fixed words: they decide how fast, never what; groups are compared cell by cell
+        rng = np.random.Generator(np.random.PCG64(5))
+        self.star = 0.0
+        self._at: list[np.ndarray] = [np.zeros(0, np.int64)] * len(domains)
+        cells, words, costs, start = [], [], [], 0
+        bound = np.zeros(())
+        self._level_costs: list[np.ndarray] = []
+        for levels in self.columns:
+            least, own = np.zeros(len(levels.labels)), np.zeros(len(levels.labels))
+            for a, lo, hi in zip(levels.qis, levels.lo, levels.hi, strict=True):
+                domain = domains[a]
+                price = np.zeros(lo.shape)
+                whole = 0.0
+                if domain.size > 1:
+                    flat = measure.run_costs(domain, lo.ravel(), hi.ravel())
+                    price = shares[a] * np.asarray(flat, np.float64).reshape(lo.shape)
+                    ends = np.zeros(1, np.int32), np.full(1, domain.size - 1, np.int32)
+                    whole = float(shares[a] * measure.run_costs(domain, *ends)[0])
+                self.star += whole
+                self._at[a] = start + np.arange(len(lo)) * lo.shape[1]
+                cells.append((lo.astype(np.int64) * (domain.size + 1) + hi).ravel())
+                ends_words = rng.integers(0, 2**64, (2, domain.size + 1), np.uint64)
+                words.append((ends_words[0][lo] ^ (ends_words[1][hi] << np.uint64(1))).ravel())
+                costs.append(price.ravel())
+                start += lo.size
+                # a record is published at this level, at a higher one, or suppressed
+                lowest = np.minimum.accumulate(np.minimum(price, whole)[::-1], axis=0)[::-1]
+                occurs = np.bincount(self._codes[:, a], self._count, minlength=lo.shape[1])
+                least += lowest @ occurs
+                own += price @ occurs
+            bound = np.add.outer(bound, least)
+            self._level_costs.append(own)
+        self._cells, self._words = np.concatenate(cells), np.concatenate(words)
+        self._costs, self.bound = np.concatenate(costs), bound
+
+    def _place(self, node: np.ndarray) -> np.ndarray:
+        at = np.empty(len(self._at), np.int64)
+        for levels, level in zip(self.columns, node.tolist(), strict=True):
+            for a in levels.qis:
+                at[a] = self._at[a][level]
+        return at
+
+    def groups(self, node: np.ndarray, k: int) -> Groups:
+        """Count the groups of a node, from those of the coarsest counted node below it.
+
+        Parameters
+        ----------
+        node : numpy.ndarray, shape (c,), int64
+        k : int
+
+        Returns
+        -------
+        Groups
+            O(g' q) time for the g' groups of the node below.
+        """
+        below = min(
+            (groups for groups in self._kept if (groups.node <= node).all()),
+            key=lambda groups: len(groups.first),
+            default=self._everyone,
+        )
+        first, size, _ = self._grouped(node, below.first, below.size)
+        price = small_groups_jit if self.compiled else small_groups
+        at = self._place(node)
+        small, more = price(self._codes, first, size, len(first), self._costs, at, k, self.star)
+        own = sum(float(costs[level]) for costs, level in zip(self._level_costs, node.tolist(), strict=True))
+        groups = Groups(node, first, size, int(small), own + float(more), float(more))
+        self._keep(groups, len(below.first))
+        return groups
+
+    def _grouped(
+        self, node: np.ndarray, rows: np.ndarray, count: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        first, size, label = (np.empty(len(rows), np.int64) for _ in range(3))
+        kernel = count_groups_jit if self.compiled else count_groups
+        at = self._place(node)
+        with np.errstate(over="ignore"):
+            found = kernel(self._codes, rows, count, self._cells, self._words, at, first, size, label)
+        return first[:found].copy(), size[:found].copy(), label
+
+    def _keep(self, groups: Groups, before: int) -> None:
+        """Remember what makes later counts cheaper, in at most four times the memory of the row types."""
+        if 2 * len(groups.first) > before:
+            return
+        self._kept.append(groups)
+        while sum(len(kept.first) for kept in self._kept) > 4 * len(self._codes) + 1024:
+            self._kept.pop(0)
+
+    def published(self, node: np.ndarray, k: int) -> tuple[Generalization, np.ndarray, np.ndarray]:
+        """What a node publishes.
+
+        Parameters
+        ----------
+        node : numpy.ndarray, shape (c,), int64
+        k : int
+
+        Returns
+        -------
+        generalization : Generalization
+            n generalized records.
+        labels : numpy.ndarray, shape (n,), int64
+            The class of each record.
+        suppressed : numpy.ndarray, shape (n,), bool
+            Records of classes of fewer than k. Not in `generalization`.
+        """
+        _, size, label = self._grouped(node, self._everyone.first, self._everyone.size)
+        records = self.records
+        layout = Layout.of(records.domains)
+        lo = np.empty((len(layout.ranges), records.n), np.int32)
+        hi = np.empty_like(lo)
+        row = {int(a): t for t, a in enumerate(layout.ranges)}
+        for levels, level in zip(self.columns, node.tolist(), strict=True):
+            for a, low, high in zip(levels.qis, levels.lo, levels.hi, strict=True):
+                # -1, a missing number, is the last entry
+                codes = records.codes[:, a]
+                lo[row[a]], hi[row[a]] = low[level][codes], high[level][codes]
+        bits = np.zeros((0, records.n), np.uint64)
+        labels = label[self._type]
+        return Generalization(records.domains, lo, hi, bits), labels, size[labels] < k
+
+    def level_labels(self, node: np.ndarray) -> dict[str, str]:
+        """Which level each column has at a node, by column."""
+        return {
+            levels.column: levels.labels[level]
+            for levels, level in zip(self.columns, node.tolist(), strict=True)
+        }

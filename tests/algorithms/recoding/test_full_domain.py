@@ -1,0 +1,244 @@
+"""Full-domain generalization and local recoding: against every node of small lattices, and their bad input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.algorithms.recoding.lattice import Lattice, column_levels
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
+from tests.naive.lattice import best_node
+from tests.strategies import CITIES, TREE, city_tree, tables
+
+PARENT = {
+    "San Diego": "West",
+    "Los Angeles": "West",
+    "Wichita": "Kansas",
+    "Topeka": "Kansas",
+    "Lincoln": "Lincoln",
+}
+STATE_LEVEL = {**PARENT, "Wichita": "Midwest", "Topeka": "Midwest", "Lincoln": "Midwest"}
+LEAVES = {"West": 2, "Kansas": 2, "Midwest": 3, "*": 5, **dict.fromkeys(CITIES, 1)}
+
+
+def people(cities: list[str], ages: list[int], codes: list[str]) -> af.Table:
+    qi = {"role": "quasi-identifier"}
+    schema = {
+        "city": {**qi, "kind": "hierarchy", "hierarchy": city_tree()},
+        "age": {**qi, "kind": "numeric"},
+        "code": {**qi, "kind": "positions"},
+    }
+    return af.Table(pd.DataFrame({"city": cities, "age": ages, "code": codes}), schema)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(CITIES), st.integers(20, 29), st.sampled_from(["00", "01", "10", "11"])),
+        min_size=4,
+        max_size=24,
+    ),
+    st.integers(2, 4),
+    st.sampled_from([0.0, 0.1, 0.3, 1.0]),
+)
+def test_no_node_of_the_lattice_loses_less(rows: list[tuple[str, int, str]], k: int, limit: float) -> None:
+    cities, ages, codes = (list(column) for column in zip(*rows, strict=True))
+    # all cities of the tree belong to the domain: costs count leaves
+    table = people(cities, ages, codes)
+    anon = af.anonymize(table, "full-domain", k=k, limit=limit, loss="lm", widths={"age": [2, 4]})
+
+    present = sorted(set(ages))
+    first = [{code[p] for code in codes} for p in (0, 1)]
+
+    def interval(width: int) -> Any:
+        def cell(value: str) -> str:
+            inside = [age for age in present if age // width == int(value) // width]
+            whole = len(inside) == len(present) and len(present) > 1
+            return "*" if whole else f"{inside[0]}-{inside[-1]}"
+
+        return cell
+
+    def hidden(count: int) -> Any:
+        def cell(value: str) -> str:
+            # a position with one character is published as it is
+            return "".join("*" if p >= 2 - count and len(first[p]) > 1 else value[p] for p in (0, 1))
+
+        return cell
+
+    def cost(column: int, cell: str) -> float:
+        if column == 0:
+            return (LEAVES[cell] - 1) / 4 / 4
+        if column == 1:
+            if cell == "*":
+                return 1 / 4 if len(present) > 1 else 0.0
+            low, _, high = cell.partition("-")
+            inside = [age for age in present if int(low) <= age <= int(high or low)]
+            return (len(inside) - 1) / max(1, len(present) - 1) / 4
+        return sum((len(first[p]) > 1) * (cell == "*" or cell[p] == "*") for p in (0, 1)) / 4
+
+    levels = [
+        [lambda v: v, PARENT.__getitem__, STATE_LEVEL.__getitem__, lambda v: "*"],
+        [interval(1), interval(2), interval(4), lambda v: "*"],
+        [hidden(0), hidden(1), hidden(2)],
+    ]
+    texts = [(city, str(age), code) for city, age, code in rows]
+    best = best_node(texts, levels, cost, k, int(limit * len(rows) + 1e-9))
+    assert best is not None
+    assert anon.loss("lm") * len(rows) == pytest.approx(best[0], abs=1e-9)
+    assert anon.facts["optimal"]
+    assert anon.facts["gap"] == 0
+    assert anon.facts["checked"] + anon.facts["pruned"] == anon.facts["nodes"]
+    assert af.verify(table, anon, ["covers", "k-anonymity"], k=k)
+
+
+@pytest.mark.parametrize("method", ["full-domain", "local-recoding"])
+@given(
+    tables(min_n=3, max_n=8, kinds=("numeric", "hierarchy", "suppression", "positions"), max_columns=3),
+    st.data(),
+)
+def test_every_kind_of_column_and_every_loss(method: str, table: af.Table, data: st.DataObject) -> None:
+    loss = data.draw(st.sampled_from(["ncp", "lm", "entropy", "height", "suppressions"]))
+    k = data.draw(st.integers(2, 3))
+    options = {} if method == "local-recoding" else {"limit": data.draw(st.sampled_from([0.0, 0.4]))}
+    anon = af.anonymize(table, method, k=k, loss=loss, **options)
+    assert af.verify(table, anon, ["covers", "k-anonymity"], k=k)
+    assert anon.partitions[0].size == table.n
+
+
+@given(tables(min_n=4, max_n=12, kinds=("numeric", "hierarchy", "suppression")))
+def test_each_column_has_one_level(table: af.Table) -> None:
+    anon = af.anonymize(table, "full-domain", k=2, limit=0.5)
+    levels = column_levels(table.records)
+    chosen = anon.facts["levels"]
+    for column in levels:
+        level = column.labels.index(chosen[column.column])
+        for a, lo in zip(column.qis, column.lo, strict=True):
+            row = list(anon.generalization.layout.ranges).index(a)
+            shown = ~anon.suppressed
+            expected = lo[level][table.records.codes[:, a]]
+            assert (anon.generalization.lo[row] == expected)[shown].all()
+
+
+@given(tables(min_n=4, max_n=8, kinds=("numeric", "hierarchy", "suppression", "positions"), max_columns=3))
+def test_local_recoding_never_loses_more_than_one_round(table: af.Table) -> None:
+    whole = af.anonymize(table, "full-domain", k=2, limit=1.0)
+    local = af.anonymize(table, "local-recoding", k=2)
+    assert local.loss("ncp") <= whole.loss("ncp") + 1e-12
+    assert sum(local.facts["published_by_round"]) == (~local.suppressed).sum()
+
+
+@given(tables(min_n=2, max_n=12, kinds=("numeric", "hierarchy", "suppression", "positions")))
+def test_plain_and_compiled_kernels_agree(table: af.Table) -> None:
+    compiled = Lattice(table.records, column_levels(table.records), "ncp")
+    plain = Lattice(table.records, column_levels(table.records), "ncp", compiled=False)
+    assert (count_groups, small_groups) != (count_groups_jit, small_groups_jit)
+    for node in list(np.ndindex(compiled.shape))[:20]:
+        both = [lattice.groups(np.array(node), 2) for lattice in (compiled, plain)]
+        assert both[0].small == both[1].small
+        assert both[0].loss == both[1].loss
+        assert (both[0].size == both[1].size).all()
+
+
+def test_widths_are_intervals_at_multiples() -> None:
+    table = people(["San Diego"] * 8, [20, 21, 24, 25, 29, 30, 34, 39], ["00"] * 8)
+    anon = af.anonymize(table, "full-domain", k=3, limit=0, widths={"age": [5, 10]})
+    assert anon.facts["levels"]["age"] == "width 10"
+    assert sorted(set(anon.frame()["age"])) == ["20-29", "30-39"]
+
+
+def test_suppression_is_limited_and_counted() -> None:
+    table = people(["San Diego"] * 9 + ["Lincoln"], [20] * 9 + [29], ["00"] * 10)
+    free = af.anonymize(table, "full-domain", k=3, limit=0.1)
+    assert free.suppressed.sum() == 1
+    assert set(free.frame()["age"][:9]) == {"20"}
+    held = af.anonymize(table, "full-domain", k=3, limit=0.0)
+    assert held.suppressed.sum() == 0
+
+
+def test_a_time_limit_keeps_the_best_and_says_the_gap() -> None:
+    rng = np.random.default_rng(3)
+    columns = {f"q{c}": rng.integers(0, 50, 60) for c in range(3)}
+    schema = {name: {"role": "quasi-identifier", "kind": "numeric"} for name in columns}
+    table = af.Table(pd.DataFrame(columns), schema)
+    anon = af.anonymize(table, "full-domain", k=5, time_limit=0.001)
+    assert af.verify(table, anon, ["covers", "k-anonymity"], k=5)
+    exact = af.anonymize(table, "full-domain", k=5)
+    assert exact.loss("ncp") >= anon.loss("ncp") - anon.facts["gap"] - 1e-9
+
+
+def test_boundaries_and_widths_of_columns_are_kept() -> None:
+    qi = {"role": "quasi-identifier"}
+    frame = pd.DataFrame({"age": [20, 21, 22, 23, 40, 41, 42, 43], "city": ["Wichita", "Topeka"] * 4})
+    schema = {
+        "age": {**qi, "kind": "numeric", "boundary": {"width": 10}},
+        "city": {
+            **qi,
+            "kind": "hierarchy",
+            "hierarchy": city_tree(),
+            "boundary": ["Kansas", "West", "Lincoln"],
+        },
+    }
+    table = af.Table(frame, schema)
+    anon = af.anonymize(table, "full-domain", k=3, widths={"age": [5, 10, 20]})
+    assert af.verify(table, anon, ["covers", "k-anonymity", "boundary"], k=3)
+    limited = af.Table(frame, {**schema, "age": {**qi, "kind": "numeric", "max-width": 3}})
+    anon = af.anonymize(limited, "full-domain", k=3)
+    assert af.verify(limited, anon, ["covers", "k-anonymity", "boundary"], k=3)
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"widths": {"age": [5, 12]}}, "do not nest"),
+    ({"widths": {"agee": [5]}}, "no numeric quasi-identifier"),
+    ({"widths": {"age": [0]}}, "positive numbers"),
+    ({"widths": {"age": []}}, "positive numbers"),
+    ({"widths": [5]}, "mapping"),
+    ({"limit": 1.5}, "at most 1"),
+    ({"limit": -0.1}, "at least 0"),
+    ({"time_limit": 0}, "time_limit"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), BAD)
+def test_bad_options_are_a_sentence(options: dict[str, Any], words: str) -> None:
+    table = people(["San Diego"] * 4, [20, 21, 22, 23], ["00"] * 4)
+    with pytest.raises(ParameterError, match=words) as refused:
+        af.anonymize(table, "full-domain", k=2, **options)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_column_without_a_hierarchy_is_named() -> None:
+    frame = pd.DataFrame({"job": ["a", "b", "c"], "sex": ["f", "m", "f"]})
+    schema = {name: {"role": "quasi-identifier", "kind": "categorical"} for name in frame}
+    with pytest.raises(ParameterError, match=r"no hierarchy for 'job', 'sex'.*kind: suppression"):
+        af.anonymize(af.Table(frame, schema), "full-domain", k=2)
+
+
+def test_a_lattice_too_large_is_refused_before_it_is_built() -> None:
+    columns = {f"q{c}": np.arange(40) * 7 % 41 for c in range(10)}
+    schema = {name: {"role": "quasi-identifier", "kind": "numeric"} for name in columns}
+    with pytest.raises(ParameterError, match=r"lattice of [0-9,]+ nodes.*fewer levels"):
+        af.anonymize(af.Table(pd.DataFrame(columns), schema), "full-domain", k=2)
+
+
+def test_fewer_records_than_k() -> None:
+    table = people(["San Diego"] * 3, [20, 21, 22], ["00"] * 3)
+    with pytest.raises(InfeasibleError):
+        af.anonymize(table, "local-recoding", k=4)
+
+
+def test_partitions_are_not_cut() -> None:
+    table = people([*CITIES] * 4, list(range(20, 40)), ["00", "01", "10", "11"] * 5)
+    whole = af.anonymize(table, "full-domain", k=2)
+    sized = af.anonymize(table, "full-domain", k=2, partition_size=5)
+    assert sized.parameters["partition_size"] is None
+    assert (whole.generalization.lo == sized.generalization.lo).all()
+
+
+def test_the_tree_of_the_reference_is_that_of_the_strategies() -> None:
+    assert set(TREE["*"]) == {"West", "Midwest"}
