@@ -52,8 +52,10 @@ class Option:
         Words that a value of no plain type may hold, such as the names of predicates.
     symmetric : bool
         Whether with it matches are reciprocal: record j covers original i wherever record i covers original j.
-    name, sentence : str
-        Read off the parameter's name, and the first paragraph that the docstring says about it.
+    name : str
+        Read off the parameter's name.
+    sentence : str
+        Read off the first paragraph that the docstring says about it; given where several functions take the option.
     kind : type or None
         bool, int, float or str, read off the annotation; None may be any value: the function looks at it itself.
     choices : tuple of str
@@ -108,7 +110,10 @@ class Option:
             return isinstance(value, self.kind)
         if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
         return (
             math.isfinite(number)
             and (self.least is None or number >= self.least)
@@ -162,7 +167,7 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
             option,
             name=one.name,
             label=option.label or one.name.replace("_", " ").capitalize(),
-            sentence=sentences.get(one.name, ""),
+            sentence=option.sentence or sentences.get(one.name, ""),
             kind=str if choices else kind if kind in (bool, int, float, str) else None,
             choices=choices,
             optional=optional,

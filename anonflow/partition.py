@@ -25,6 +25,8 @@ __all__ = [
     "limited",
     "ordered",
     "plan",
+    "random_key",
+    "random_places",
     "too_few",
     "unbounded",
 ]
@@ -149,7 +151,8 @@ def ordered(
     elif order == "input":
         positions = np.arange(records.n, dtype=np.int64)
     elif order == "random" and rng is not None:
-        positions = rng.permutation(records.n)
+        places = random_places(random_key(rng), 0, records.n)
+        positions = np.argsort(places, kind="stable").astype(np.int64)
     elif order == "random":
         raise ParameterError("partition order random needs a generator")
     else:
@@ -157,6 +160,32 @@ def ordered(
     if boundaries and bounded(records):
         positions = positions[np.argsort(boundary_classes(records)[positions], kind="stable")]
     return positions
+
+
+def random_key(rng: np.random.Generator) -> int:
+    """The key of a random order: 128 bits of a generator's."""
+    return int.from_bytes(rng.bytes(16), "little")
+
+
+def random_places(key: int, start: int, count: int) -> np.ndarray:
+    """What consecutive records are sorted by in a random order: a keyed hash of each one's position in the table.
+
+    Parameters
+    ----------
+    key : int
+        As :func:`random_key` gives it.
+    start, count : int
+        Position of the first record, and how many there are.
+
+    Returns
+    -------
+    numpy.ndarray, shape (count,), int64
+        Numbers of 63 bits, the same wherever a table is divided; equal ones stand in the table's order. Philox
+        (Salmon, Moraes, Dror and Shaw, SC 2011) with the position as its counter.
+    """
+    block = start // 4  # four numbers of 64 bits for each count
+    words = np.random.Philox(key=key, counter=block).random_raw(start - 4 * block + count)
+    return (words[start - 4 * block :] >> np.uint64(1)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +211,34 @@ class Cuts:
 
     def __len__(self) -> int:
         return int(self.runs.sum())
+
+    @property
+    def lengths(self) -> tuple[np.ndarray, np.ndarray]:
+        """The different numbers of records that partitions have, ascending, and how many partitions have each."""
+        size = self.counts if self.size is None else np.full(len(self.counts), self.size, np.int64)
+        last = self.counts - (self.runs - 1) * size
+        each = np.concatenate([last, size])
+        lengths, label = np.unique(each, return_inverse=True)
+        times = np.concatenate([np.ones(len(last), np.int64), self.runs - 1])
+        number = np.bincount(label, times, len(lengths)).astype(np.int64)
+        return lengths[number > 0], number[number > 0]
+
+    def longest(self, most: int) -> list[slice]:
+        """Up to `most` of the partitions with the most records, from all over the order; O(c)."""
+        length = int(self.lengths[0][-1])
+        size = self.counts if self.size is None else np.full(len(self.counts), self.size, np.int64)
+        at_end = (self.counts - (self.runs - 1) * size == length).astype(np.int64)
+        before = np.where(size == length, self.runs - 1, 0)
+        ends = np.cumsum(before + at_end)
+        picks = np.linspace(0, ends[-1] - 1, min(most, int(ends[-1])) + 2)[1:-1]
+        picked = []
+        for at in np.rint(picks).astype(np.int64).tolist():
+            run = int(np.searchsorted(ends, at, "right"))
+            number = at - int(ends[run] - before[run] - at_end[run])
+            begin = number if number < before[run] else int(self.runs[run]) - 1
+            start = int(self.starts[run] + begin * size[run])
+            picked.append(slice(start, start + length))
+        return picked
 
     def __iter__(self) -> Iterator[slice]:
         for start, count, runs in zip(

@@ -69,7 +69,12 @@ def test_options_are_read_off_the_function() -> None:
     ("name", "good", "bad", "words"),
     [
         ("word", ["a", "b"], ["c", 1, None, ["a"]], "must be one of a, b"),
-        ("count", [2, 99, np.int64(4)], [1, 2.0, True, "2", None], "must be a whole number of at least 2"),
+        (
+            "count",
+            [2, 99, np.int64(4)],
+            [1, 2.0, True, "2", None, 10**400],
+            "must be a whole number of at least 2",
+        ),
         (
             "share",
             [None, 0, 0.5, np.float32(0.25)],

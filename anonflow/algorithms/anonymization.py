@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Anonymization"]
 
 
+@dataclass(eq=False, repr=False)
 class Anonymization:
     """A table and its generalized records: the owner's, not yet a release.
 
@@ -47,33 +49,23 @@ class Anonymization:
         What it was called with: loss, partition size and the method's own options.
     partitions : tuple of numpy.ndarray, int64, or None
         Table positions of the records of each partition; records in none are suppressed. None where it is not known.
+    anonymize : callable or None
+        What made it, called as :func:`anonflow.anonymize`: :meth:`again` calls it again.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        algorithm: Algorithm,
-        k: int,
-        generalization: Generalization,
-        *,
-        matches: np.ndarray | None,
-        classes: np.ndarray | None,
-        suppressed: np.ndarray,
-        facts: Mapping[str, Any],
-        parameters: Mapping[str, Any],
-        partitions: Sequence[np.ndarray] | None = None,
-    ) -> None:
-        self.table = table
-        self.algorithm = algorithm
-        self.k = k
-        self.generalization = generalization
-        self.matches = matches
-        self.classes = classes
-        self.suppressed = suppressed
-        self.facts = dict(facts)
-        self.parameters = dict(parameters)
-        self.partitions = None if partitions is None else tuple(partitions)
-        self._bounds: dict[tuple[str, float], float | None] = {}
+    table: Table
+    algorithm: Algorithm
+    k: int
+    generalization: Generalization
+    _: KW_ONLY
+    matches: np.ndarray | None
+    classes: np.ndarray | None
+    suppressed: np.ndarray
+    facts: dict[str, Any]
+    parameters: dict[str, Any]
+    partitions: tuple[np.ndarray, ...] | None = None
+    anonymize: Callable[..., Anonymization] | None = None
+    _bounds: dict[tuple[str, float], float | None] = field(default_factory=dict, init=False)
 
     @property
     def n(self) -> int:
@@ -193,11 +185,13 @@ class Anonymization:
         ------
         InfeasibleError
             If this time there is no solution.
+        ParameterError
+            If no call of :func:`anonflow.anonymize` made it.
         """
-        from anonflow.algorithms.anonymize import anonymize
-
+        if self.anonymize is None:
+            raise ParameterError("it is not known what made this; call anonflow.anonymize again")
         settings = {name: value for name, value in self.parameters.items() if name != "budget"}
-        return anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)
+        return self.anonymize(self.table, self.algorithm.name, self.k, seed=seed, **settings)
 
     def release(
         self, seed: int | bytes | str | None = None, *, owner: str | PathLike[str] | None = None

@@ -155,6 +155,7 @@ def anonymize(
         size, options = choice.size, dict(choice.options)
     size = method.partition_size(size, k, options)
     index, left = divided(records, size, k, order, partition_rng(entropy, -1))
+    method.check_complete(options, len(left))
 
     def one(at: int) -> Outcome:
         return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options, watch)
@@ -254,9 +255,10 @@ def assemble(
         matches=whole.matches,
         classes=whole.classes,
         suppressed=whole.suppressed,
-        facts=whole.facts,
-        parameters=parameters,
+        facts=dict(whole.facts),
+        parameters=dict(parameters),
         partitions=partitions,
+        anonymize=anonymize,
     )
 
 

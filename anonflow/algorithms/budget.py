@@ -17,10 +17,10 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.partition import cuts, ordered
+from anonflow.partition import Cuts, boundary_classes, bounded, cut_classes, ordered
 from anonflow.table.records import Records
 
-__all__ = ["AUTO", "Effort", "Fitted", "check_budget", "fitting_effort", "fitting_size"]
+__all__ = ["AUTO", "Effort", "Fitted", "TimedTable", "check_budget", "fitting_effort", "fitting_size"]
 
 AUTO = "auto"
 """The partition size that stands for the largest one that fits the budget."""
@@ -138,6 +138,48 @@ class Effort:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class TimedTable:
+    """A table whose partitions are timed: cut as it will be, and read a partition at a time, wherever it lies.
+
+    Attributes
+    ----------
+    sizes : numpy.ndarray, shape (c,), int64
+        Records of each boundary class, in order; one class without boundaries.
+    names : tuple of str
+        The bounded columns.
+    rows : callable
+        Consecutive places in the order -> their records, as the method sees them.
+    """
+
+    sizes: np.ndarray
+    names: tuple[str, ...]
+    rows: Callable[[slice], Records]
+
+    @classmethod
+    def of(cls, records: Records, order: str) -> TimedTable:
+        """A table in memory; for timing, a random order is the table's."""
+        positions = ordered(records, "input" if order == "random" else order, boundaries=True)
+        names = bounded(records)
+        sizes = np.bincount(boundary_classes(records)) if names else np.array([records.n], np.int64)
+        return cls(sizes, names, lambda cut: records.take(positions[cut]))
+
+    @property
+    def n(self) -> int:
+        """Records."""
+        return int(self.sizes.sum())
+
+    def cuts(self, size: int, k: int) -> Cuts:
+        """Its partitions of some size.
+
+        Raises
+        ------
+        InfeasibleError
+            If no partition can be cut within the boundaries.
+        """
+        return cut_classes(self.sizes, self.names, max(size, k), k)
+
+
 def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | None:
     """The budget that goes with a partition size: seconds for ``auto``, none for any other.
 
@@ -170,7 +212,7 @@ def check_budget(size: Any, budget: Any, effort: str | None = None) -> float | N
 
 def fitting_size(
     method: Algorithm,
-    records: Records,
+    records: Records | TimedTable,
     k: int,
     budget: float,
     workers: int | None,
@@ -184,7 +226,7 @@ def fitting_size(
     Parameters
     ----------
     method : Algorithm
-    records : Records
+    records : Records or TimedTable
         n records, as the method sees them.
     k : int
         At most n.
@@ -218,25 +260,21 @@ def fitting_size(
     to four times its size, they grow with a little more than the power that the last two show. The largest size
     whose partitions together fit what the pilots have left is chosen. If none fits, the one that takes the least.
     """
-    n = records.n
+    table = records if isinstance(records, TimedTable) else TimedTable.of(records, order)
+    n = table.n
     workers = workers or os.cpu_count() or 1
     for name, option in method.options.items():
         if option.time_limit:
             options = {**options, name: min(options.get(name, option.default), budget / 8)}
-    positions = ordered(records, "input" if order == "random" else order, boundaries=True)
 
     def run(part: Records) -> object:
         return method.run(Partition(part, loss, np.random.default_rng(0)), k, **options)
 
-    def runs_of(size: int) -> list[slice]:
-        return cuts(records, max(size, k), k)
+    def runs_of(size: int) -> Cuts:
+        return table.cuts(size, k)
 
     def timed(size: int) -> tuple[int, float]:
-        found = runs_of(size)
-        longest = max(cut.stop - cut.start for cut in found)
-        like = [cut for cut in found if cut.stop - cut.start == longest]
-        picked = [like[round(at)] for at in np.linspace(0, len(like) - 1, min(workers, len(like)) + 2)[1:-1]]
-        parts = [records.take(positions[cut]) for cut in picked]
+        parts = [table.rows(cut) for cut in runs_of(size).longest(workers)]
         least = math.inf
         for _ in range(3):
             begin = time.perf_counter()
@@ -244,10 +282,10 @@ def fitting_size(
             least = min(least, max(time.perf_counter() - begin, 1e-9))
             if least >= SHORT:
                 break
-        return longest, least
+        return parts[0].n, least
 
     first = min(n, max(2 * k, SMALLEST))
-    _all(run, [records.take(positions[runs_of(first)[0]])])  # compiles
+    _all(run, [table.rows(next(iter(runs_of(first))))])  # compiles
     begin = time.perf_counter()
     pilots = [timed(first)]
     size, grows = first, True
@@ -276,7 +314,7 @@ def fitting_size(
 
 def fitting_effort(
     method: Algorithm,
-    records: Records,
+    records: Records | TimedTable,
     k: int,
     budget: float,
     workers: int | None,
@@ -291,7 +329,7 @@ def fitting_effort(
     ----------
     method : Algorithm
         With an option of effort.
-    records : Records
+    records : Records or TimedTable
         n records, as the method sees them.
     k : int
         At most n.
@@ -326,17 +364,16 @@ def fitting_effort(
         raise ParameterError(
             f"{method.name}: {option} and a budget exclude each other; leave one of the two out"
         )
-    n = records.n
+    table = records if isinstance(records, TimedTable) else TimedTable.of(records, "lexicographic")
+    n = table.n
     whole = min(size or n, n)
     workers = workers or os.cpu_count() or 1
     threads = min(workers, max(-(-n // whole), whole // 2048, 1))
-    positions = ordered(records, "lexicographic", boundaries=True)
     alone = {"threads": 1} if "threads" in method.options else {}
     takes = {name: value for name, value in method.effort_takes.items() if name not in options}
 
     def stretch(wanted: int) -> Records:
-        runs = cuts(records, max(wanted, k), k)
-        return records.take(positions[max(runs, key=lambda run: run.stop - run.start)])
+        return table.rows(table.cuts(wanted, k).longest(1)[0])
 
     def timed(part: Records, value: int) -> float:
         settings = {**options, **alone, **(takes if value else {}), option: value}
@@ -414,8 +451,8 @@ def _seconds(pilots: list[tuple[int, float]], size: int) -> float:
     return float(times[-1] * (size / sizes[-1]) ** min(max(power, 1.0) + CAUTION, STEEPEST))
 
 
-def _whole(pilots: list[tuple[int, float]], runs: list[slice], workers: int) -> float:
+def _whole(pilots: list[tuple[int, float]], cuts: Cuts, workers: int) -> float:
     """Seconds of all partitions: as many at once as there are workers, the longest at least."""
-    lengths, counts = np.unique([run.stop - run.start for run in runs], return_counts=True)
+    lengths, counts = cuts.lengths
     each = np.array([_seconds(pilots, int(length)) for length in lengths])
     return max(float(each.max()), float(each @ counts) / workers)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from anonflow.algorithms.budget import AUTO, fitting_effort, fitting_size
+from anonflow.algorithms.budget import AUTO, TimedTable, fitting_effort, fitting_size
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.errors import ParameterError
@@ -133,7 +133,7 @@ def first_method(guarantee: str | None) -> Algorithm:
 
 def choose_method(
     guarantee: str,
-    records: Records,
+    records: Records | TimedTable,
     k: int,
     budget: float,
     workers: int | None,
@@ -147,7 +147,7 @@ def choose_method(
     ----------
     guarantee : str
         One of ``GUARANTEES``.
-    records : Records
+    records : Records or TimedTable
         n records, as every method sees them.
     k : int
         At most n.
@@ -209,7 +209,7 @@ def choose_method(
 
 def choose(
     method: Algorithm,
-    records: Records,
+    records: Records | TimedTable,
     k: int,
     budget: float,
     workers: int | None,
@@ -224,7 +224,7 @@ def choose(
     Parameters
     ----------
     method : Algorithm
-    records : Records
+    records : Records or TimedTable
         n records, as the method sees them.
     k : int
         At most n.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.drawing.method_mark import Mark
-from anonflow.errors import ParameterError
+from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.state import Plan
 from anonflow.loss import plan
@@ -150,6 +150,8 @@ class Algorithm:
         The method that this one is where boundaries are not kept; then it refuses to do without them.
     effort : str, optional
         The option, a whole number, with which its time grows in proportion: a budget of seconds is turned into it.
+    complete : callable, optional
+        Of the options: whether every record must have a place, so that none may be suppressed beside the method.
     effort_needs : mapping, optional
         Values of other options without which the effort changes nothing.
     effort_takes : mapping, optional
@@ -171,6 +173,7 @@ class Algorithm:
     hides: bool = False
     without_boundaries: str | None = None
     effort: str | None = None
+    complete: Callable[[Mapping[str, Any]], bool] | None = None
     effort_needs: Mapping[str, Any] = field(default_factory=dict, hash=False)
     effort_takes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     linear: bool = False
@@ -191,10 +194,9 @@ class Algorithm:
 
     def effort_under(self, options: Mapping[str, Any]) -> str | None:
         """The option of effort, where it changes something with these options; else None."""
-        for name, value in self.effort_needs.items():
-            if options.get(name, self.options[name].default) != value:
-                return None
-        return self.effort
+        chosen = {name: option.default for name, option in self.options.items()} | dict(options)
+        changes = all(chosen.get(name) == value for name, value in self.effort_needs.items())
+        return self.effort if changes else None
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that the method does not have, and values that they may not be.
@@ -211,6 +213,20 @@ class Algorithm:
             problem = self.options[name].problem(value)
             if problem is not None:
                 raise ParameterError(f"{self.name}: {name} {problem}")
+
+    def check_complete(self, options: Mapping[str, Any], left: int) -> None:
+        """Refuse records that boundaries or limits leave without a place where the options want one for each.
+
+        Raises
+        ------
+        InfeasibleError
+            If there are any.
+        """
+        if left and self.complete is not None and self.complete(options):
+            raise InfeasibleError(
+                f"{self.name}: {left} rows have no place within their boundaries or limits, so not every row can follow a "
+                "pattern; widen them, lower k, or let rows be suppressed with fallback none or all"
+            )
 
     def symmetric(self, options: Mapping[str, Any]) -> bool:
         """Whether with these options matches are reciprocal."""

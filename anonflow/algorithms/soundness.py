@@ -82,7 +82,7 @@ def _problem(
         guarantee = str(outcome.facts.get("guarantee") or method.guarantee)
         problem = _guarantee_problem(guarantee, records, made, kept, k)
     if not problem and len(kept):
-        problem = _generalization_problem(method.family, records, outcome, kept)
+        problem = _generalization_problem(method.hides, records, outcome, kept)
     if not problem and outcome.matches is not None and {"cost", "lower_bound"} <= outcome.facts.keys():
         cost, true = outcome.facts["cost"], float(record_costs(made, loss).sum())
         if not abs(cost - true) <= NEAR * max(1.0, n, true):
@@ -146,7 +146,7 @@ def _guarantee_problem(
     return ""
 
 
-def _generalization_problem(family: str, records: Records, outcome: Outcome, kept: np.ndarray) -> str:
+def _generalization_problem(hides: bool, records: Records, outcome: Outcome, kept: np.ndarray) -> str:
     """Generalize a sample anew: what matches and classes make, and whole domains where a pattern hides values."""
     rows = _sample(kept, SAMPLE)
     if outcome.matches is not None:
@@ -162,7 +162,7 @@ def _generalization_problem(family: str, records: Records, outcome: Outcome, kep
     else:
         return ""
     made = outcome.generalization.take(rows)
-    if family == "pattern":
+    if hides:
         hidden = made.whole()
         anew = _hidden(anew, hidden)
         made = _hidden(made, hidden)

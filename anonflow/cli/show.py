@@ -14,6 +14,7 @@ from anonflow.engine.execution.events import (
     FlowStarted,
     Log,
     PartitionDone,
+    RoundDone,
     RunStarted,
     StepDone,
     StepStarted,
@@ -121,6 +122,8 @@ class ProgressDisplay:
         if isinstance(event, FlowStarted):
             names = f"{len(event.runs)} runs" if len(event.runs) > 1 else event.runs[0]
             self._say(f"{event.flow}: {names}, {event.workers} {event.scheduler}")
+            for step, what in event.plan:
+                self._say(f"  {step:<9} {what}")
         elif isinstance(event, RunStarted):
             self._left += event.partitions
         elif isinstance(event, StepStarted) and event.step == "anonymize":
@@ -136,6 +139,11 @@ class ProgressDisplay:
                     f"debug: partition {event.partition} of run {event.run}: {event.records} records, "
                     f"{event.seconds:.3f} s, loss {event.loss:.4f}"
                 )
+        elif isinstance(event, RoundDone) and self._level == "debug":
+            self._say(
+                f"debug: partition {event.partition} of run {event.run}: round {event.done} of {event.of}, "
+                f"loss {event.loss:.4f}"
+            )
         elif isinstance(event, StepDone) and event.step != "anonymize" and self._level == "debug":
             self._say(f"debug: {event.step}: {event.seconds:.3f} s")
         elif isinstance(event, StepStarted) and event.step in _SAID:

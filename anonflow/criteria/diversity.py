@@ -31,6 +31,7 @@ __all__ = [
     "diversity",
     "earth_mover",
     "judged",
+    "of_one_class",
     "spread",
 ]
 
@@ -179,6 +180,12 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     seen = ~evidence.exempt
     values = len(texts)
     overall = np.bincount(original, minlength=values).astype(np.int64)
+    everywhere = None if evidence.overall is None else evidence.overall.get(column)
+    if everywhere is not None:
+        for text in everywhere:
+            texts.setdefault(text, len(texts))
+        values = len(texts)
+        overall = np.array([everywhere.get(text, 0) for text in texts], np.int64)
     known = tuple(texts), overall
     if per == "class" or fixed is not None:
         certified = fixed if fixed is not None else evidence.drawn_classes
@@ -199,6 +206,39 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     per_box = _table(graph.published.label[seen], shown[seen], (v, values))
     counts = csr_array(csr_array(edges, shape=(u, v)) @ per_box)
     return Spread(counts, graph.originals.label, "original", *known, "covers")
+
+
+def of_one_class(
+    name: str,
+    parameters: Mapping[str, Any],
+    column: str,
+    shown: Mapping[str, int],
+    overall: Mapping[str, int],
+) -> Finding:
+    """A diversity criterion for one class of which only the numbers of its values are at hand.
+
+    Parameters
+    ----------
+    name : str
+    parameters : mapping
+        As :func:`diversity` takes them.
+    column : str
+    shown, overall : mapping
+        How often each text occurs in the class, and in the whole table.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`earth_mover`.
+    """
+    texts = tuple(dict.fromkeys((*overall, *shown)))
+    counts = np.array([[shown.get(text, 0) for text in texts]], np.int64)
+    everywhere = np.array([overall.get(text, 0) for text in texts], np.int64)
+    rows = int(counts.sum())
+    spread = Spread(csr_array(counts), np.zeros(rows, np.int64), "published", texts, everywhere)
+    good, detail = judged(spread, name, parameters)
+    failing = np.full(rows, not good.all())
+    return Finding.of(name, failing, "published", detail, {**parameters, "column": column})
 
 
 def _on_lists(lists: Listing, shown: np.ndarray, seen: np.ndarray, values: int) -> csr_array:
@@ -405,7 +445,7 @@ def _given(**parameters: Any) -> dict[str, Any]:
 def p_sensitivity(
     evidence: Evidence,
     *,
-    p: Annotated[float, Option("p: distinct values", least=1)],
+    p: Annotated[float, Option("p: distinct values", least=1, whole=True)],
     column: Column = None,
     per: Per = None,
 ) -> list[Finding]:

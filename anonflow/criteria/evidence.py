@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -140,6 +141,8 @@ class Evidence:
         The criterion that the method promises, where that is known.
     certificate : Certificate, matrix of matches, or None
         What the rows were drawn along: the certificate that was given, else the one that the release carries.
+    overall : mapping or None
+        Of a part of a table: column -> how often each text occurs in the whole of it. Never to be printed.
     """
 
     table: Table
@@ -155,6 +158,7 @@ class Evidence:
     fallback: Any = None
     guarantee: str | None = None
     certificate: Any = None
+    overall: Mapping[str, Mapping[str, int]] | None = None
 
     @property
     def n(self) -> int:
@@ -273,7 +277,13 @@ class Evidence:
         return self.published.covers(Generalization.of(self.records))
 
 
-def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> Evidence:
+def collect(
+    table: Table,
+    subject: Subject,
+    k: int | None,
+    certificate: Any,
+    overall: Mapping[str, Mapping[str, int]] | None = None,
+) -> Evidence:
     """Put originals and published rows over the same domains.
 
     Parameters
@@ -284,6 +294,8 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
         With n rows.
     k : int, optional
     certificate : Certificate, or matrix of matches, optional
+    overall : mapping, optional
+        As :class:`Evidence` has it.
 
     Raises
     ------
@@ -303,6 +315,7 @@ def collect(table: Table, subject: Subject, k: int | None, certificate: Any) -> 
         "k": k,
         "patterns": subject.patterns,
         "fallback": subject.fallback,
+        "overall": overall,
     }
     common["certificate"] = drawn if getattr(drawn, "complete", True) else None
     common["guarantee"] = subject.guarantee or getattr(certificate, "criterion", None)

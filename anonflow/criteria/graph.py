@@ -17,7 +17,16 @@ from anonflow.generalization import Generalization
 from anonflow.table.domain import Domain
 from anonflow.table.records import Records, equal_columns
 
-__all__ = ["EDGE_LIMIT", "Bipartite", "DistinctRows", "consistency_graph", "covered_pairs", "merge", "runs"]
+__all__ = [
+    "EDGE_LIMIT",
+    "Bipartite",
+    "DistinctRows",
+    "consistency_graph",
+    "covered_pairs",
+    "covering",
+    "merge",
+    "runs",
+]
 
 EDGE_LIMIT = 250_000_000
 """More edges than this are refused: 32-bit places of edges and a few GiB would not do."""
@@ -27,6 +36,9 @@ _COARSE = 1024
 
 _CHUNK_WORDS = 1 << 17
 """Words of bitset worked on at a time: one MiB stays in the cache."""
+
+_BLOCK = 1 << 11
+"""Generalized records that :func:`covering` looks at together."""
 
 _ALL = ~np.uint64(0)
 
@@ -188,6 +200,27 @@ def consistency_graph(
     boxes = merge(rows, published.n)
     start, end = covered_pairs(records.take(originals.first), published.take(boxes.first))
     return Bipartite(originals, boxes, start, end)
+
+
+def covering(records: Records, rows: Generalization) -> np.ndarray:
+    """How many of some generalized records cover each of some records, shape (records.n,), int64.
+
+    Parameters
+    ----------
+    records : Records
+    rows : Generalization
+        Looked at block by block: many edges are never held at once.
+
+    Raises
+    ------
+    DataError
+        If one block has more than ``EDGE_LIMIT`` edges.
+    """
+    counts = np.zeros(records.n, np.int64)
+    for start in range(0, rows.n, _BLOCK):
+        graph = consistency_graph(records, rows.take(np.arange(start, min(rows.n, start + _BLOCK))))
+        counts += graph.degrees()[0][graph.originals.label]
+    return counts
 
 
 def covered_pairs(records: Records, boxes: Generalization) -> tuple[np.ndarray, np.ndarray]:

@@ -125,8 +125,7 @@ def _checked(name: str, parameters: dict[str, Any]) -> CriterionRequest:
         if options[key].default is not NEEDED and (problem := options[key].problem(value)):
             raise ParameterError(f"criterion {known_as!r}: {key} {problem}")
     for key in CRITERIA[known_as].needed:
-        problem = options[key].problem(parameters.get(key))
-        if problem is not None:
-            words = problem.removeprefix("must be ")
+        if options[key].problem(parameters.get(key)) is not None:
+            words = options[key].value_words()
             raise ParameterError(f"criterion {known_as!r}: needs {key}, {words}: {known_as}({key}=...)")
     return CriterionRequest(known_as, parameters)

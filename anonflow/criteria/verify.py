@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def verify(
     criteria: Any = None,
     k: int | None = None,
     certificate: Any = None,
+    overall: Mapping[str, Mapping[str, int]] | None = None,
 ) -> Verification:
     """Check a release, or an anonymization, against its original table.
 
@@ -55,6 +57,8 @@ def verify(
         The owner's claim of which originals each published row matches. Criteria about matches are then
         checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
         of its own, ``certificate``, names them; where that cannot be told, the finding is not checked.
+    overall : mapping, optional
+        Where `table` is a part of one: sensitive column -> how often each text occurs in the whole of it.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def verify(
     if given.rows != table.n:
         names = [each.name for each in asked] if asked else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, given, names, certificate), table.n, k)
-    evidence = collect(table, given, k, certificate)
+    evidence = collect(table, given, k, certificate, overall)
     changed = _changed(table, given, certificate)
     if asked is None:
         findings = [covers(evidence), *_strongest(evidence)]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from anonflow import utility
+from anonflow.algorithms.method import Progress
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, solve_batch
-from anonflow.engine.execution.events import PartitionDone, RunDone, RunStarted, StepDone, StepStarted
+from anonflow.engine.execution.events import (
+    PartitionDone,
+    RoundDone,
+    RunDone,
+    RunStarted,
+    StepDone,
+    StepStarted,
+)
 from anonflow.engine.execution.plan import STEPS, FlowPlan, RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor, raised
@@ -54,7 +64,9 @@ class Partitions:
         known = (*utility.measures_by_record(), *utility.measures_by_class())
         sample = storage.sample()
         ready = {
-            k: utility.asked(sample, [name for name in names if name in known], k)
+            k: utility.asked(
+                sample, [name for name in names if name in known], k, n=table.n, take=storage.take
+            )
             for k in dict.fromkeys(one.run.anonymize.k for one in plan.runs)
         }
         self.totals = {one.run.number: Totals(one.run, ready[one.run.anonymize.k]) for one in plan.runs}
@@ -64,6 +76,7 @@ class Partitions:
         self._without: dict[int, tuple[int, str]] = {}
         self._broken: list[AnonflowError] = []
         self._done = dict.fromkeys(self.totals, 0)
+        self._told: dict[tuple[int, int], float] = {}
 
     def compute(self) -> list[RunResult]:
         """Solve them all.
@@ -119,10 +132,24 @@ class Partitions:
         settings = {
             one.run.number: settings_of(session.flow, one.run, session.seed) for one in self._plan.runs
         }
+        if session.scheduler == "threads":
+            settings = {number: replace(told, watch=self._watch) for number, told in settings.items()}
         for one, batch in self._plan.batches():
             rows = one.order.rows(batch.start, batch.stop)
             given = (settings[one.run.number], batch, rows, self._storage.place(one, batch))
             yield Call(solve_batch, given, f"{'-'.join(STEPS)}-{one.run.number}-{batch.number}", (one, batch))
+
+    def _watch(self, run: int, partition: int, records: int, progress: Progress) -> None:
+        """Between two rounds of a method: the place to stop it, and to say how far it is, once a second."""
+        events = self._session.events
+        events.check()
+        now = time.perf_counter()
+        if now - self._told.get((run, partition), -math.inf) >= 1.0 or progress.done == progress.of:
+            self._told[run, partition] = now
+            loss = progress.loss / records
+            events.emit(
+                RoundDone(run=run, partition=partition, done=progress.done, of=progress.of, loss=loss)
+            )
 
     def _take(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed | Failed) -> None:
         if isinstance(done, Failed):
@@ -139,6 +166,7 @@ class Partitions:
         told = zip(done.records.tolist(), done.seconds.tolist(), done.losses.tolist(), strict=True)
         for number, (records, seconds, loss) in enumerate(told, batch.first):
             self._done[one.run.number] += 1
+            self._told.pop((one.run.number, number), None)
             self._session.events.emit(
                 PartitionDone(
                     run=one.run.number,
@@ -179,10 +207,17 @@ class Partitions:
         if number in self._without:
             self._tell(infeasible(one.run, self._without[number][1], self._plan.n))
             return
+        if at_once and self._storage.needs_workers(one):
+            return
+        try:
+            self.totals[number] = self._storage.diversified(
+                self._executor, one, self.totals[number], self._shared
+            )
+        except InfeasibleError as error:
+            self._tell(infeasible(one.run, error.message, self._plan.n))
+            return
         totals = self.totals[number]
         calls = self._storage.class_calls(one, self._by_class, totals.ready)
-        if len(calls) > 1 and at_once:
-            return
         if len(calls) == 1:
             sums = [calls[0].done(totals.ready)]  # here and now, where no worker must be waited for
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.owner import record
-from anonflow.engine.report.attacks import attacked
+from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from anonflow.engine.report.report import Described
     from anonflow.engine.storage.storage import DrawnRelease
 
-__all__ = ["attack", "release_of", "warn_of_earlier", "write_all"]
+__all__ = ["attack", "listed_sizes", "release_of", "warn_of_earlier", "write_all"]
 
 
 def release_of(session: Session, table: Table, result: RunResult) -> tuple[Release, tuple[Finding, ...]]:
@@ -101,11 +102,43 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
     Cancelled
         If the run was cancelled.
     """
-    return session.step(
-        "attack",
-        lambda: attacked(session.flow, session.fingerprint, table, release, result.k, session.seed),
-        result.number,
-    )
+    if not is_attacked(session.flow, table.n):
+        return None
+
+    def work() -> pd.DataFrame | None:
+        made = result.anonymization
+        if table.n <= MOST or made is None or release.truth is None:
+            return attacked(session.flow, session.fingerprint, table, release, result.k, session.seed)
+        part = part_of_release(made, release, session.seed)
+        kind = "matches" if made.matches is not None else "classes" if made.classes is not None else "none"
+        sizes = listed_sizes(result.sizes, kind, result.suppressed, result.k)
+        return attacked_part(
+            session.flow, session.fingerprint, part, result.guarantee, sizes, result.k, session.seed
+        )
+
+    return session.step("attack", work, result.number)
+
+
+def listed_sizes(
+    sizes: Sequence[tuple[int, int]], kind: str, suppressed: int, k: int
+) -> list[tuple[int, int]]:
+    """How many people are listed by how many rows; of fewer than k suppressed ones nothing is published.
+
+    Parameters
+    ----------
+    sizes : sequence of (int, int)
+        Of a :class:`RunResult`.
+    kind : {"matches", "classes", "none"}
+        What the method made; of none there are no lists.
+    suppressed, k : int
+    """
+    found = dict(sizes) if kind != "none" else {}
+    if found and suppressed:
+        own = 1 if kind == "matches" else suppressed
+        found[own] = found.get(own, 0) - suppressed
+        if suppressed >= k:
+            found[suppressed] = found.get(suppressed, 0) + suppressed
+    return sorted((rows, people) for rows, people in found.items() if people > 0)
 
 
 def write_all(
@@ -145,8 +178,8 @@ def write_all(
         session.owner.write_seed(session.seed)
         if release is not None:
             session.owner.write_certificate(release)
-        if isinstance(table, Table) and report.release is not None and not session.replayed:
-            Earlier(session.owner.path.parent).keep(table, report.release)
+        if release is not None and not session.replayed:
+            release.remember()
     if flow.table_path is not None and release is not None:
         flow.table_path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(flow.table_path, release.write_release)
@@ -164,13 +197,13 @@ def write_all(
                 session.fingerprint,
                 report,
                 published,
-                session.began,
-                seconds,
-                session.seconds,
-                session.scheduler,
-                session.workers,
-                session.choices,
-                session.memory,
+                began=session.began,
+                seconds=seconds,
+                steps=session.seconds,
+                scheduler=session.scheduler,
+                workers=session.workers,
+                choices=session.choices,
+                memory=session.memory,
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)

@@ -20,6 +20,7 @@ from anonflow.engine.execution.tasks import match
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.flows.loader import load_flow
+from anonflow.engine.flows.outline import outline
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
@@ -28,7 +29,6 @@ from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
 from anonflow.kernels import jit
-from anonflow.table import Records
 
 __all__ = ["run"]
 
@@ -133,6 +133,7 @@ class _Runner:
                 runs=tuple(one.name for one in flow.runs),
                 scheduler=session.scheduler,
                 workers=session.workers or os.cpu_count() or 1,
+                plan=tuple(outline(flow)),
             )
         )
         self._check_targets()
@@ -148,7 +149,7 @@ class _Runner:
             session.tell_about(table.unnamed, table.dropped)
             storage.refuse_early()
             if is_fitted(flow):
-                session.step("fit", lambda: self._fit(storage.sample()))
+                session.step("fit", lambda: self._fit(storage, table))
             plan = session.step("cut", lambda: self._plan(storage, table))
             if self.compiles:
                 session.step("compile", lambda: self._warm_up(table, plan))
@@ -215,11 +216,17 @@ class _Runner:
         """Orders and cuts; in a matrix, a k that no partition can meet is a run without a result."""
         return plan_flow(self.session.flow, table.n, storage.boundary_classes(), storage.order)
 
-    def _fit(self, records: Records) -> None:
+    def _fit(self, storage: Storage, table: Described) -> None:
         """What budgets leave open becomes numbers; they are kept for a run that takes this up."""
         session = self.session
         session.flow, session.choices, fitted = fit_flow(
-            session.flow, records, session.workers, session.earlier
+            session.flow,
+            table.domains,
+            table.n,
+            storage.boundary_classes(),
+            storage.order,
+            session.workers,
+            session.earlier,
         )
         for number, choice in fitted.items():
             said = f"{session.flow.runs[number].name}: {choice.sentence()}"

@@ -13,6 +13,7 @@ names. So both can be tested, and a callee is compiled once, not once per caller
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -78,9 +79,21 @@ def jit(function: Callable[..., Any], fastmath: frozenset[str] = frozenset()) ->
         nogil=True, error_model="numpy", boundscheck=False, fastmath=set(fastmath) or False
     )(rebound)
     twin._cache = KernelCache(rebound, tuple(sorted(fastmath)))
+    twin.get_call_template = partial(_call_template, type(twin).get_call_template, twin)
     _twins[function] = twin
     _dispatchers.append(twin)
     return twin
+
+
+def _call_template(resolve: Callable[..., Any], twin: Any, args: Any, kws: Any) -> Any:
+    """What numba asks for where one kernel calls another."""
+    return resolve(twin, tuple(map(_argument, args)), {name: _argument(each) for name, each in kws.items()})
+
+
+def _argument(given: Any) -> Any:
+    """Whole numbers are int64 to a callee: it is not compiled once more for a constant, or for an element of an int32 array."""
+    plain: Any = types.unliteral(given)
+    return types.int64 if getattr(plain, "signed", False) else plain
 
 
 def compiled_here() -> int:

@@ -4,9 +4,9 @@ from anonflow.release.cells import ranges, shares
 from anonflow.release.certificate import Certificate
 from anonflow.release.draw import assignments, decompose, draw_assignment, draw_permutation, permute_classes
 from anonflow.release.earlier import Earlier
-from anonflow.release.publish import Release, ReleaseWarning, publish, publish_once
+from anonflow.release.publish import publish, publish_once
+from anonflow.release.published import Release, ReleaseWarning, read_release, write_release
 from anonflow.release.randomness import RandomWords, SeedWarning
-from anonflow.release.tables import read_release, write_release
 
 __all__ = [
     "Certificate",

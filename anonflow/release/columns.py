@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.generalization import Generalization
+    from anonflow.release.publish import Release
     from anonflow.table import Table
 
-__all__ = ["covering", "stands_in_order", "telling", "told_by_columns"]
+__all__ = ["covering", "linked_in_sample", "stands_in_order", "telling", "told_by_columns", "unique_together"]
 
 _OWN_VALUE = 0.2
 """Share of the records whose value nobody else has, from which on a column is named."""
@@ -70,6 +71,32 @@ def told_by_columns(
     if names:
         sentences += _told_by_linkage(table, names, np.asarray(shown), candidates, k)
     return sentences
+
+
+def linked_in_sample(table: Table, release: Release, k: int) -> list[str]:
+    """What the other columns of a part of a release tell together with quasi-identifiers, a sentence each.
+
+    Parameters
+    ----------
+    table : Table
+        The part's originals.
+    release : Release
+        Their rows, with the truth; without a certificate, candidates are who is covered.
+    k : int
+    """
+    from anonflow.generalization import Generalization
+
+    names = list(table.other_columns)
+    if not names:
+        return []
+    proof, truth = release.certificate, release.truth
+    assert truth is not None
+    if proof is None:
+        made = Generalization.parse(release.frame, table.domains)
+        candidates = covering(table, made, np.arange(len(truth)))
+    else:
+        candidates = Candidates(proof.row_list, proof.list_offsets, proof.list_originals)
+    return _told_by_linkage(table, names, truth, candidates, k)
 
 
 def _told_by_column(name: str, cells: pd.Series) -> str | None:
@@ -140,13 +167,31 @@ def _told_together(frame: pd.DataFrame, names: list[str]) -> list[str]:
         unique = unique_as_added(frame, names)
     except TypeError:
         return []
+    return unique_together(names, unique, n)
+
+
+def unique_together(names: Sequence[str], unique: Sequence[int], n: int, about: bool = False) -> list[str]:
+    """What to say of columns that nobody shares together.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Those with the most values first.
+    unique : sequence of int
+        Records that stand alone with the first of them, with the first two, and so on.
+    n : int
+        Records.
+    about : bool, optional
+        Whether these numbers are estimates.
+    """
     if unique[-1] < _OWN_COMBINATION * n:
         return []
     needed = next(at for at, count in enumerate(unique) if count >= _OWN_COMBINATION * n) + 1
     listed = ", ".join(map(repr, names[:needed]))
+    said = "about " if about else ""
     return [
-        f"columns {listed} together are nearly unique: {unique[needed - 1]} of {n} records have a combination that "
-        f"nobody else has ({unique[-1]} with all other columns); whoever knows these values of a person finds the "
+        f"columns {listed} together are nearly unique: {said}{unique[needed - 1]} of {n} records have a combination that "
+        f"nobody else has ({said}{unique[-1]} with all other columns); whoever knows these values of a person finds the "
         "row: leave some out or make them coarser"
     ]
 

@@ -14,17 +14,17 @@ from anonflow.release.randomness import RandomWords
 
 __all__ = [
     "assignments",
+    "bucket_count",
     "deal",
     "decompose",
     "draw_assignment",
     "draw_permutation",
+    "permute_buckets",
     "permute_classes",
-    "permute_shelves",
-    "shelf_count",
 ]
 
-SHELF = 1 << 17
-"""Rows that lie on a shelf, on average at most; more rows than that are dealt to several shelves."""
+BUCKET = 1 << 17
+"""Rows that lie in a bucket, on average at most; more rows than that are dealt to several buckets."""
 
 _BATCH = 1 << 21  # lanes made at a time: 8 MiB
 _DEALT = 1 << 20
@@ -149,60 +149,60 @@ def draw_permutation(n: int, words: RandomWords) -> np.ndarray:
 
     Notes
     -----
-    Rows are dealt to shelves, each row to each of them with the same probability, and every shelf is permuted
+    Rows are dealt to buckets, each row to each of them with the same probability, and every bucket is permuted
     on its own (Rao, Sankhya A 23, 1961; Sandelius, J. Royal Stat. Soc. B 24, 1962): every permutation of all
-    rows has the same probability, and no more than a shelf has to be at hand. Up to ``SHELF`` rows are one shelf.
+    rows has the same probability, and no more than a bucket has to be at hand. Up to ``BUCKET`` rows are one bucket.
     """
-    shelves = shelf_count(n)
-    if shelves == 1:
+    buckets = bucket_count(n)
+    if buckets == 1:
         members = np.arange(n, dtype=np.int64)
-        return permute_shelves(members, np.array([0, n], np.int64), np.zeros(1, np.int64), words)
+        return permute_buckets(members, np.array([0, n], np.int64), np.zeros(1, np.int64), words)
     dealt = np.concatenate(list(deal(n, words)))
     members = np.argsort(dealt, kind="stable").astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(dealt, minlength=shelves))]).astype(np.int64)
-    return permute_shelves(members, offsets, np.arange(shelves, dtype=np.int64), words)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(dealt, minlength=buckets))]).astype(np.int64)
+    return permute_buckets(members, offsets, np.arange(buckets, dtype=np.int64), words)
 
 
-def shelf_count(n: int) -> int:
-    """The number of shelves that n rows are dealt to: a power of two."""
-    return 1 << max(0, -(-n // SHELF) - 1).bit_length()
+def bucket_count(n: int) -> int:
+    """The number of buckets that n rows are dealt to: a power of two."""
+    return 1 << max(0, -(-n // BUCKET) - 1).bit_length()
 
 
 def deal(n: int, words: RandomWords) -> Iterator[np.ndarray]:
-    """The shelf of every row, in blocks of rows.
+    """The bucket of every row, in blocks of rows.
 
     Yields
     ------
     numpy.ndarray, uint16
-        Independent and uniform over :func:`shelf_count` shelves; together n.
+        Independent and uniform over :func:`bucket_count` buckets; together n.
     """
-    shift = 33 - shelf_count(n).bit_length()
+    shift = 33 - bucket_count(n).bit_length()
     for number, start in enumerate(range(0, n, _DEALT)):
         count = min(_DEALT, n - start)
         lanes = words.lanes("deal", number, count)[:count].astype(np.uint64)
         yield (lanes >> np.uint64(shift)).astype(np.uint16)
 
 
-def permute_shelves(
-    members: np.ndarray, offsets: np.ndarray, shelves: np.ndarray, words: RandomWords
+def permute_buckets(
+    members: np.ndarray, offsets: np.ndarray, buckets: np.ndarray, words: RandomWords
 ) -> np.ndarray:
-    """Permute the rows of shelves, each on its own.
+    """Permute the rows of buckets, each on its own.
 
     Parameters
     ----------
     members : numpy.ndarray, shape (m,), int64
-        The rows of one shelf after the other, ascending in each.
+        The rows of one bucket after the other, ascending in each.
     offsets : numpy.ndarray, shape (s + 1,), int64
-    shelves : numpy.ndarray, shape (s,), int64
+    buckets : numpy.ndarray, shape (s,), int64
         Their numbers.
     words : RandomWords
 
     Returns
     -------
     numpy.ndarray, shape (m,), int64
-        The same rows, permuted within shelves. At each place of a shelf is one of its rows.
+        The same rows, permuted within buckets. At each place of a bucket is one of its rows.
     """
-    at = _permuted(offsets, np.arange(len(members), dtype=np.int64), shelves, words, "shuffle")
+    at = _permuted(offsets, np.arange(len(members), dtype=np.int64), buckets, words, "shuffle")
     return np.asarray(members[at], np.int64)
 
 

@@ -22,7 +22,7 @@ from anonflow.table.row_marks import KEY_LENGTH, Content, unit_marks
 from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 
 if TYPE_CHECKING:
-    from anonflow.release.publish import Release
+    from anonflow.release.published import Release
     from anonflow.table import Table
 
 __all__ = ["Earlier", "Overlap"]
@@ -100,23 +100,45 @@ class Earlier:
             If what is kept cannot be read.
         """
         by = table.unit_columns
-        files = self._files()
-        if not files:
+        if not self._files():
             return Overlap(table.n, 0, 0, _named(by))
         key = self._key()
-        mine, count = np.unique(unit_marks(table.units, by, key), return_counts=True)
-        same = None if release is None else _seal(key, release)
+        content = None
+        if release is not None:
+            content = Content.of(release.frame, [str(name) for name in release.frame.columns])
+        return self.overlap_of_marks(unit_marks(table.units, by, key), by, content)
+
+    def overlap_of_marks(self, marks: np.ndarray, by: Sequence[str], content: Content | None) -> Overlap:
+        """The same of people whose marks are at hand.
+
+        Parameters
+        ----------
+        marks : numpy.ndarray, shape (n,), uint64
+            Made with :meth:`key`.
+        by : sequence of str
+            Columns that people are recognized by.
+        content : Content or None
+            Of the release's cells in their order.
+
+        Raises
+        ------
+        DataError
+            If what is kept cannot be read.
+        """
+        key = self._key()
+        mine, count = np.unique(marks, return_counts=True)
+        same = None if content is None else _seal(key, content)
         most = times = 0
-        for file in files:
-            marks, seal = self._read(file)
+        for file in self._files():
+            marks_then, seal = self._read(file)
             if seal == same:
                 continue
-            theirs, often = np.unique(marks, return_counts=True)
+            theirs, often = np.unique(marks_then, return_counts=True)
             _, at, where = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
             shared = int(np.minimum(count[at], often[where]).sum())
             times += shared > 0
             most = max(most, shared)
-        return Overlap(table.n, most, times, _named(by))
+        return Overlap(len(marks), most, times, _named(by))
 
     def keep(self, table: Table, release: Release) -> None:
         """Keep the marks of a release's people, once for the same release.
@@ -128,6 +150,17 @@ class Earlier:
         AnonflowError
             If the disk is full.
         """
+        content = Content.of(release.frame, [str(name) for name in release.frame.columns])
+        self.keep_marks(unit_marks(table.units, table.unit_columns, self.key()), content)
+
+    def key(self) -> str:
+        """The folder's key, with which marks are made; folder and key are made if they are not there.
+
+        Raises
+        ------
+        DataError
+            If the folder is a link or cannot be written to, or the key cannot be read.
+        """
         home = self.path / _FOLDER
         try:
             for folder in (self.path, home):
@@ -138,16 +171,35 @@ class Earlier:
                     folder.chmod(0o700)
         except OSError as error:
             raise DataError(f"{self.path}: the owner's folder cannot be made: {error.strerror}") from None
-        key = self._key()
-        seal = _seal(key, release)
+        return self._key()
+
+    def keep_marks(self, marks: np.ndarray, content: Content) -> None:
+        """Keep the marks of a release's people, once for the same release.
+
+        Parameters
+        ----------
+        marks : numpy.ndarray, shape (n,), uint64
+            Made with :meth:`key`.
+        content : Content
+            Of the release's cells in their order.
+
+        Raises
+        ------
+        DataError
+            If the folder cannot be written to, or what is kept cannot be read.
+        AnonflowError
+            If the disk is full.
+        """
+        home = self.path / _FOLDER
+        seal = _seal(self.key(), content)
         if any(self._read(file)[1] == seal for file in self._files()):
             return
         about = {"version": 1, "when": datetime.now(UTC).isoformat(timespec="seconds"), "seal": seal}
-        marks = np.sort(unit_marks(table.units, table.unit_columns, key))
+        units = np.sort(marks)
         name = home / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}.npz"
         write_whole(
             name,
-            streamed(lambda stream: np.savez(stream, about=np.array(json.dumps(about)), units=marks)),
+            streamed(lambda stream: np.savez(stream, about=np.array(json.dumps(about)), units=units)),
             OWNER_ONLY,
         )
 
@@ -195,9 +247,8 @@ class Earlier:
             ) from None
 
 
-def _seal(key: str, release: Release) -> str:
+def _seal(key: str, content: Content) -> str:
     """A keyed hash of a release's cells in their order."""
-    content = Content.of(release.frame, [str(name) for name in release.frame.columns])
     return hmac.new(key.encode(), content.to_bytes(), "sha256").hexdigest()
 
 

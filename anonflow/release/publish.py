@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
 from anonflow.release.draw import draw_assignment, draw_permutation, permute_classes
 from anonflow.release.earlier import Earlier
+from anonflow.release.published import Release, ReleaseWarning
 from anonflow.release.randomness import (
     DRAW_STEP,
     RandomWords,
@@ -34,16 +35,12 @@ if TYPE_CHECKING:
     from anonflow.generalization import Generalization
     from anonflow.table import Table
 
-__all__ = ["Publishable", "Release", "ReleaseWarning", "plain_values", "publish", "publish_once"]
+__all__ = ["Publishable", "plain_values", "publish", "publish_once"]
 
 _EXACT = 1 << 53
 
 # Which words the draws of an anonymization were made from: a second one is worth a warning.
 _drawn: WeakKeyDictionary[Any, set[bytes | None]] = WeakKeyDictionary()
-
-
-class ReleaseWarning(UserWarning):
-    """Something about a release that its owner must know before publishing it."""
 
 
 class Publishable(Protocol):
@@ -60,71 +57,6 @@ class Publishable(Protocol):
     @property
     def guarantee(self) -> str:
         """The criterion that the method promises."""
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """What is published, and the owner's proof.
-
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        The published table: plain text and numbers, rows in random order, a fresh RangeIndex.
-    certificate : Certificate or None
-        The owner's; None for a release read from a file.
-    truth : numpy.ndarray, shape (n,), int64, or None
-        For each published row the original whose other columns it carries: the owner's, in memory only, so that
-        attacks can be judged. It is in no file.
-
-    Notes
-    -----
-    A pickle has the frame only: whoever gets it gets neither the certificate nor the truth.
-    """
-
-    frame: pd.DataFrame
-    certificate: Certificate | None = None
-    truth: np.ndarray | None = field(default=None, repr=False)
-
-    def write(self, path: str | PathLike[str]) -> None:
-        """Write the published table (not the certificate) as CSV or Parquet, by the name's ending.
-
-        Raises
-        ------
-        ParameterError
-            If the name ends in neither.
-        DataError, AnonflowError
-            If the file cannot be written.
-
-        Warns
-        -----
-        ReleaseWarning
-            If cells of a CSV file begin like a formula, and have an apostrophe before them now.
-        """
-        from anonflow.release.tables import write_release
-        from anonflow.table.spreadsheets import formula_warning
-
-        write_release(self, path)
-        told = formula_warning(self.frame, path)
-        if told:
-            warnings.warn(told, ReleaseWarning, stacklevel=2)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"frame": self.frame, "certificate": None, "truth": None}
-
-    def __len__(self) -> int:
-        return len(self.frame)
-
-    def __repr__(self) -> str:
-        return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
-
-    def _repr_html_(self) -> str:
-        from anonflow.release.view import release_view
-
-        made = self.certificate
-        if made is None:
-            return release_view(self.frame, ())
-        proof = [("guarantee", made.criterion), ("k", made.k), ("method", made.algorithm)]
-        return release_view(self.frame, proof)
 
 
 def publish(

@@ -75,11 +75,6 @@ class RandomWords:
         if self._start is not None:
             self._start.update(_field(int(step).to_bytes(8, "big")))
 
-    @property
-    def seeded(self) -> bool:
-        """Whether the same seed makes these words again."""
-        return self._start is not None
-
     def lanes(self, purpose: str, key: int, count: int, had: np.ndarray | None = None) -> np.ndarray:
         """The first lanes of one stream.
 

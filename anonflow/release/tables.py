@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from anonflow.errors import DataError, ParameterError
-from anonflow.release.publish import Release
-from anonflow.table import Schema
+from anonflow.errors import ParameterError
 from anonflow.table.domain import number_text
-from anonflow.table.spreadsheets import changed_texts, guarded_text, read_published
+from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.whole_file import streamed, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["read_release", "write_parts", "write_release"]
+__all__ = ["write_parts", "write_table"]
 
 _CSV = ".csv"
 _PARQUET = (".parquet", ".pq")
@@ -31,13 +29,12 @@ _PARQUET = (".parquet", ".pq")
 _PLAINLY: dict[str, Any] = {"compression": "zstd", "write_statistics": False, "store_schema": False}
 
 
-def write_release(release: Release, path: str | PathLike[str]) -> None:
+def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     """Write a published table as CSV or Parquet, by the name's ending; the file appears whole.
 
     Parameters
     ----------
-    release : Release
-        Its certificate is not written: that is the owner's.
+    frame : pandas.DataFrame
     path : path
         ``.csv`` (UTF-8, commas, numbers in their shortest form, an apostrophe before texts that a spreadsheet would
         execute), ``.parquet`` or ``.pq`` (no pandas metadata, no statistics).
@@ -52,7 +49,6 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
         If the disk is full.
     """
     suffix = Path(path).suffix.lower()
-    frame = release.frame
     if suffix == _CSV:
         write_whole(path, streamed(lambda stream: _write_csv(frame, stream)), make_folders=True)
     elif suffix in _PARQUET:
@@ -64,7 +60,7 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
 
 
 def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
-    """Write a published table that is not in memory: its rows come part by part, as :func:`write_release` writes them.
+    """Write a published table that is not in memory: its rows come part by part, as :func:`write_table` writes them.
 
     Parameters
     ----------
@@ -75,7 +71,7 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
     Raises
     ------
     ParameterError, DataError, AnonflowError
-        As :func:`write_release`.
+        As :func:`write_table`.
     """
     import pyarrow.parquet as pq
 
@@ -151,44 +147,3 @@ def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:
     ]
     table = table.cast(pa.schema(plain)).replace_schema_metadata(None)
     pq.write_table(table, stream, **_PLAINLY)
-
-
-def read_release(
-    path: str | PathLike[str], schema: Schema | Mapping[str, Any] | str | PathLike[str]
-) -> Release:
-    """Read a published table back; every cell of a CSV file stays text, as it was before it was made safe.
-
-    Parameters
-    ----------
-    path : path
-        CSV (UTF-8, commas) or Parquet.
-    schema : Schema, mapping or path
-        The schema that the release was made with.
-
-    Returns
-    -------
-    Release
-        Without a certificate: load that from the owner's folder with :meth:`Certificate.load`.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, has no rows, or its columns are not those that the schema publishes.
-    SchemaError
-        If the schema has problems.
-    """
-    schema = Schema.of(schema)
-    frame = read_published(path)
-    published = [name for name, column in schema.columns.items() if column.role != "identifier"]
-    names = [str(name) for name in frame.columns]
-    problems = [f"column {name!r}: missing from the release" for name in published if name not in names]
-    for name in names:
-        if name not in schema:
-            problems.append(f"column {name!r}: is in the release, but not in the schema")
-        elif schema[name].role == "identifier":
-            problems.append(f"column {name!r}: is in the release, but the schema says identifier")
-    if problems:
-        raise DataError.collected(f"{fspath(path)}: does not go with the schema", problems)
-    if not len(frame):
-        raise DataError(f"{fspath(path)}: the release has no rows")
-    return Release(frame)

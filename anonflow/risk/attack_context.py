@@ -48,6 +48,8 @@ class AttackContext:
         Chooses samples of people.
     guarantee : str or None
         The criterion that the method promises, where that is known.
+    elsewhere : numpy.ndarray, shape (n,), int64, or None
+        Where all this is a part of a larger release: how many of the other rows cover each original.
     """
 
     table: Table
@@ -59,6 +61,7 @@ class AttackContext:
     anonymization: Any = None
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     guarantee: str | None = None
+    elsewhere: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -156,7 +159,8 @@ class AttackContext:
 
     def covering(self) -> np.ndarray:
         """How many rows cover each original, shape (n,), int64."""
-        return self.graph.degrees()[0][self.graph.originals.label]
+        found = self.graph.degrees()[0][self.graph.originals.label]
+        return found if self.elsewhere is None else found + self.elsewhere
 
     def candidates(self) -> np.ndarray:
         """Among how many rows each original is, for who knows everybody and the method, shape (n,), int64.

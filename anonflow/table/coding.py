@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +12,13 @@ import numpy as np
 from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import WHOLE, Domain, category_text, missing_cells, number_text
+from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import Column
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Coded", "code_column", "column_values", "numbers_of"]
-
-_LARGEST = 1 << 63
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
-_NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
+__all__ = ["Coded", "code_column", "column_values"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,76 +142,6 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
     return Coded([domain], [codes])
 
 
-def numbers_of(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
-    """Values as int64, float64 or datetime64 (of microseconds; of nanoseconds where some are), and of what sort dates are.
-
-    Parameters
-    ----------
-    cells : pandas.Series, n values
-        None missing. Text is read where all of it is numbers, or all of it ISO dates.
-    name : str
-        The column, for messages.
-
-    Returns
-    -------
-    values : numpy.ndarray, shape (n,)
-    dates : {None, "date", "time", "utc"}
-
-    Raises
-    ------
-    DataError
-        If some values are no numbers, infinite, of mixed types, or no existing dates.
-    """
-    import pandas as pd
-
-    if pd.api.types.is_bool_dtype(cells.dtype):
-        raise DataError(f"column {name!r}: truth values are not numeric; use kind categorical")
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        cells = cells.astype(cells.cat.categories.dtype)
-    if pd.api.types.is_datetime64_any_dtype(cells.dtype) or _is_arrow_date(cells):
-        return _dates(cells, name)
-    if not pd.api.types.is_numeric_dtype(cells.dtype):
-        return _read_numbers(cells, name)
-    if pd.api.types.is_complex_dtype(cells.dtype):
-        raise DataError(
-            f"column {name!r}: complex numbers have no order; leave it out of the quasi-identifiers"
-        )
-    if pd.api.types.is_integer_dtype(cells.dtype):
-        unsigned = pd.api.types.is_unsigned_integer_dtype(cells.dtype)
-        if unsigned and len(cells) and int(cells.max()) > np.iinfo(np.int64).max:
-            raise DataError(f"column {name!r}: integers beyond 64 bits; use kind suppression")
-        return cells.to_numpy(dtype=np.int64), None
-    values = cells.to_numpy(dtype=np.float64)
-    infinite = int(np.isinf(values).sum())
-    if infinite:
-        raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
-    return values + 0.0, None  # -0.0 becomes 0.0
-
-
-def _is_arrow_date(cells: pd.Series) -> bool:
-    return str(cells.dtype).startswith(("date32", "date64", "timestamp"))
-
-
-def _dates(cells: pd.Series, name: str) -> tuple[np.ndarray, str]:
-    import pandas as pd
-
-    sort = "time"
-    try:
-        stamps = pd.DatetimeIndex(pd.to_datetime(cells))
-        if stamps.tz is not None:
-            stamps, sort = stamps.tz_convert("UTC").tz_localize(None), "utc"
-        # microseconds reach from year 1 to 9999 and beyond, nanoseconds from 1677 to 2262
-        coarse = stamps.as_unit("us")
-    except (ValueError, TypeError):
-        raise DataError(
-            f"column {name!r}: some dates cannot be computed with, or have a time zone where others have none; "
-            "write them all in one way"
-        ) from None
-    values = (coarse if (coarse == stamps).all() else stamps).to_numpy()
-    midnight = (values == values.astype("datetime64[D]")).all()
-    return values, "date" if midnight and sort == "time" else sort
-
-
 def _date_texts(values: np.ndarray, dates: str) -> tuple[str, ...]:
     whole = (values == values.astype("datetime64[s]")).all()
     unit: Any = "D" if dates == "date" else "s" if whole else _unit(values)
@@ -228,58 +152,6 @@ def _date_texts(values: np.ndarray, dates: str) -> tuple[str, ...]:
 def _unit(dates: np.ndarray) -> Any:
     """The unit of a datetime64 array."""
     return np.datetime_data(dates.dtype)[0]
-
-
-def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
-    """Numbers or ISO dates from text, or from a column of Python objects; distinct values are read once."""
-    import pandas as pd
-
-    try:
-        at, distinct = pd.factorize(cells)
-    except TypeError:
-        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
-    values = list(distinct)
-    if values and all(isinstance(value, datetime.date) for value in values):
-        return _dates(cells, name)
-    texts = [value if isinstance(value, str) else None for value in values]
-    if texts and all(text is not None and _DATE.fullmatch(text) for text in texts):
-        zoned = sum(bool(re.search(r"(?:Z|[+-]\d\d:?\d\d)$", text[10:])) for text in texts if text)
-        if zoned not in (0, len(texts)):
-            raise DataError(f"column {name!r}: dates with and without a time zone; write them all in one way")
-        try:
-            stamps = pd.to_datetime(pd.Series(texts), format="ISO8601", utc=bool(zoned))
-        except ValueError:
-            raise DataError(f"column {name!r}: some dates do not exist; correct them") from None
-        read, dates = _dates(stamps, name)
-        return read[at], dates
-    numbers: list[int | float] = []
-    bad = 0
-    for value in values:
-        if isinstance(value, str) and _NUMBER.fullmatch(value):
-            numbers.append(int(value) if re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value) else float(value))
-        elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(
-            value, bool | np.bool_
-        ):
-            numbers.append(value.item() if isinstance(value, np.generic) else value)
-        elif isinstance(value, Decimal) and value.is_finite():
-            numbers.append(int(value) if value == value.to_integral_value() else float(value))
-        else:
-            numbers.append(0)
-            bad += int((at == len(numbers) - 1).sum())
-    if bad:
-        raise DataError(
-            f"column {name!r}: {bad} values are not numbers; use kind categorical, or name them under 'missing' of the source"
-        )
-    types = {type(value) for value in values if not isinstance(value, str)}
-    if types and any(isinstance(value, str) for value in values):
-        raise DataError(f"column {name!r}: mixes text and numbers; make the values of one type")
-    if any(isinstance(number, int) and not -_LARGEST <= number < _LARGEST for number in numbers):
-        raise DataError(f"column {name!r}: integers beyond 64 bits; use kind suppression")
-    array = np.array(numbers, np.int64 if all(isinstance(number, int) for number in numbers) else np.float64)
-    infinite = 0 if array.dtype == np.int64 else int(np.isinf(array)[at].sum())
-    if infinite:
-        raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
-    return array[at] + 0, None
 
 
 def _texts(cells: pd.Series, missing: np.ndarray, name: str) -> tuple[list[str | None], np.ndarray]:

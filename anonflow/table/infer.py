@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
+from anonflow.table.numbers import numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,9 +83,6 @@ def _guess(name: str, cells: pd.Series) -> dict[str, Any]:
 def _is_numeric(values: pd.Series) -> bool:
     """Numbers, dates, or text that is one of them throughout."""
     import pandas as pd
-
-    from anonflow.errors import DataError
-    from anonflow.table.coding import numbers_of
 
     if pd.api.types.is_bool_dtype(values.dtype):
         return False

@@ -63,8 +63,12 @@ def formula_cells(frame: pd.DataFrame) -> int:
 
 def formula_warning(frame: pd.DataFrame, path: str | PathLike[str]) -> str | None:
     """What to say of a frame that is written to a CSV file; None of other files, and where no cell is changed."""
-    count = formula_cells(frame) if Path(path).suffix.lower() == _CSV else 0
-    if not count:
+    return formula_sentence(formula_cells(frame), path) if Path(path).suffix.lower() == _CSV else None
+
+
+def formula_sentence(count: int, path: str | PathLike[str]) -> str | None:
+    """The same where the cells that begin like a formula have been counted."""
+    if not count or Path(path).suffix.lower() != _CSV:
         return None
     return (
         f"{count:,} cells begin like a formula (=, +, -, @, tab or return); in the CSV file an apostrophe stands before "

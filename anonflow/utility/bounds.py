@@ -25,7 +25,15 @@ from anonflow.kernels.state import Plan as CostPlan
 from anonflow.loss import LOSSES, measure_named, plan
 from anonflow.table import Records
 
-__all__ = ["cover_costs", "covers_at_least", "lower_bound", "pair_costs", "record_bounds", "relaxed_costs"]
+__all__ = [
+    "cover_costs",
+    "covers_at_least",
+    "least_total",
+    "lower_bound",
+    "pair_costs",
+    "record_bounds",
+    "relaxed_costs",
+]
 
 PAIRS = 2e10
 """Cells of pairs of records that are priced at most: about ten seconds on two cores."""
@@ -76,6 +84,30 @@ def lower_bound(records: Records, k: int, measure: str = "ncp", effort: float = 
         return None
     # the kernels' costs may be a little above the loss, half a grid step for each QI
     return max(0.0, float(record_bounds(records, k, own, effort).mean()) - records.q * GRID)
+
+
+def least_total(records: Records, k: int, measure: str, effort: float) -> float:
+    """What the records of one partition lose at least in all: the sum of :func:`record_bounds`.
+
+    Parameters
+    ----------
+    records : Records
+    k : int
+    measure : str
+        A loss that never falls when more is covered.
+    effort : float
+        As :func:`record_bounds` takes it; with 0, :func:`pair_costs` alone where that is affordable: O(n^2 q).
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As there.
+    """
+    if effort or float(records.n) ** 2 * max(records.q, 1) > PAIRS:
+        found = record_bounds(records, k, measure, effort)
+    else:
+        found = pair_costs(records, k, measure)
+    return max(0.0, float(found.sum()) - records.n * records.q * GRID)
 
 
 def covers_at_least(records: Records, generalization: Generalization, k: int) -> bool:

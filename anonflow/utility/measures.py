@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow import loss
+from anonflow import loss as losses
 from anonflow.criteria.graph import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -55,7 +55,10 @@ class Measure:
     better : {"lower", "higher", ""}
         Which of two numbers is better; neither where it judges nothing by itself.
     adds_up : bool
-        Whether a partition's chunk is a number or two, wherever its rows are.
+        Whether a partition's chunk is a few numbers, wherever its rows are.
+    rows : callable or None
+        ``rows(domains, n, **options)``: the positions of the few originals that it looks at beforehand. Then
+        ``prepare(records, k, n, **options)`` is given these only.
     """
 
     prepare: Callable[..., Any]
@@ -64,6 +67,7 @@ class Measure:
     sentence: str
     better: Literal["lower", "higher", ""] = "lower"
     adds_up: bool = False
+    rows: Callable[..., np.ndarray] | None = None
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -75,6 +79,7 @@ class Measure:
 class _ClassMeasure(Measure):
     """A measure of classes.
 
+    Of results without classes it may be another number, which only ``finish`` gives (discernibility).
     ``sums(prepared, chunks)`` is what some classes add, if each of them is in these chunks with all its parts;
     ``of_sums`` makes the number of the sums of all classes.
     """
@@ -170,6 +175,10 @@ def measure(
     ``lower-bound``
         What no release of the table with this k can have as its GCP
         (:func:`anonflow.utility.bounds.lower_bound`). Options ``loss`` (``ncp``; not entropy) and ``effort`` (1).
+    ``partition-lower-bound``
+        The same for this partitioning only: the mean over records of what their partition alone can lose least; a
+        record in no partition is suppressed. Of an anonymization, whose partitions are known. The same options;
+        without effort (0, the usual), records are compared in pairs only.
     ``suppressed``, ``stars``
         Suppressed records; cells published as ``*``, hidden positions of a code one by one.
     ``violations``
@@ -190,6 +199,9 @@ def asked(
     records: Records,
     measures: str | Sequence[str | Mapping[str, Any]] | Mapping[str, Any],
     k: int | None = None,
+    *,
+    n: int | None = None,
+    take: Callable[[np.ndarray], Records] | None = None,
     **options: Any,
 ) -> MeasureRequest:
     """Look at the whole table once, for measures of its partitions.
@@ -197,9 +209,13 @@ def asked(
     Parameters
     ----------
     records : Records
-        All n originals.
+        All n originals; or, of a table in pieces, a few that have every value.
     measures, k, options
         As :func:`measure` takes them.
+    n : int, optional
+        Originals, where they are not all at hand.
+    take : callable, optional
+        Positions -> the originals there, likewise.
 
     Raises
     ------
@@ -220,11 +236,19 @@ def asked(
                     f"measure {name!r}: unknown option {option!r}{did_you_mean(option, tuple(one.options) or ('none',))}"
                 )
         shared = {option: value for option, value in options.items() if option in one.options}
-        prepared[name] = one.prepare(records, k, **{**shared, **own})
+        mine = {**shared, **own}
+        if one.rows is None:
+            prepared[name] = one.prepare(records, k, **mine)
+        else:
+            many = records.n if n is None else n
+            few = (take or records.take)(one.rows(records.domains, many, **mine))
+            prepared[name] = one.prepare(few, k, many, **mine)
     return MeasureRequest(prepared)
 
 
-def partial(ready: MeasureRequest, records: Records, subject: Any) -> dict[str, list[Any]]:
+def partial(
+    ready: MeasureRequest, records: Records, subject: Any, partitions: Sequence[np.ndarray] | None = None
+) -> dict[str, list[Any]]:
     """What a partition adds to each measure.
 
     Parameters
@@ -234,6 +258,8 @@ def partial(ready: MeasureRequest, records: Records, subject: Any) -> dict[str, 
         The partition's P originals.
     subject : Outcome or the like
         As in :func:`measure`; matches are positions in the partition.
+    partitions : sequence of numpy.ndarray, optional
+        Which of them each partition has, where they are several.
 
     Returns
     -------
@@ -245,7 +271,8 @@ def partial(ready: MeasureRequest, records: Records, subject: Any) -> dict[str, 
     ParameterError, DataError
         As :func:`measure`.
     """
-    return _chunks(ready, part_of(records, subject))
+    part = part_of(records, subject)
+    return _chunks(ready, part if partitions is None else replace(part, partitions=partitions))
 
 
 def combine(ready: MeasureRequest, parts: Sequence[dict[str, list[Any]]]) -> dict[str, list[Any]]:
@@ -328,19 +355,20 @@ def _nothing(records: Records, k: int | None) -> None:
 
 def _loss(name: str) -> Measure:
     def chunk(prepared: None, part: Part) -> tuple[float, int]:
-        costs = loss.record_costs(part.generalization, name)
+        costs = losses.record_costs(part.generalization, name)
         return float(costs.sum()), len(costs)
 
-    def finish(prepared: None, chunks: list[tuple[float, int]]) -> float:
-        n = sum(count for _, count in chunks)
-        return sum(total for total, _ in chunks) / n if n else 0.0
+    own = losses.LOSSES[losses.measure_named(name)]
+    return Measure(_nothing, chunk, _mean_of_totals, f"Information loss: {own.label}.", adds_up=True)
 
-    own = loss.LOSSES[loss.measure_named(name)]
-    return Measure(_nothing, chunk, finish, f"Information loss: {own.label}.", adds_up=True)
+
+def _mean_of_totals(prepared: Any, chunks: list[tuple[float, int]]) -> float:
+    n = sum(count for _, count in chunks)
+    return sum(total for total, _ in chunks) / n if n else 0.0
 
 
 def _stars(prepared: None, part: Part) -> int:
-    return loss.suppressed_cells(part.generalization)
+    return losses.suppressed_cells(part.generalization)
 
 
 def _suppressed(prepared: None, part: Part) -> int:
@@ -429,8 +457,13 @@ def _c_avg(k: int, counted: list[tuple[float, ...]]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Discernible:
-    records: Records
+    """The originals, which tasks need not: they stay here where this travels."""
+
+    records: Records | None
     k: int | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Discernible, (None, self.k)
 
 
 def _discernibility_chunk(prepared: _Discernible, part: Part) -> tuple[Any, ...]:
@@ -438,12 +471,22 @@ def _discernibility_chunk(prepared: _Discernible, part: Part) -> tuple[Any, ...]
     return part.keys, part.sizes, part.homogeneous, part.generalization.take(first)
 
 
+def _discernible_sums(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> tuple[int, int, int]:
+    """Of classes: the sum of size squared of those of at least k; records of smaller ones; all records."""
+    sizes = _merged([(chunk[0], chunk[1]) for chunk in chunks])
+    small = sizes < _needed_k("discernibility", prepared.k)
+    return int((sizes[~small] ** 2).sum()), int(sizes[small].sum()), int(sizes.sum())
+
+
+def _discernible(prepared: _Discernible, sums: list[tuple[float, ...]]) -> int:
+    squares, small, n = (sum(int(one[at]) for one in sums) for at in range(3))
+    return squares + n * small
+
+
 def _discernibility(prepared: _Discernible, chunks: list[tuple[Any, ...]]) -> int:
     if all(homogeneous for _, _, homogeneous, _ in chunks):
-        k = _needed_k("discernibility", prepared.k)
-        sizes = _merged([(keys, sizes) for keys, sizes, _, _ in chunks])
-        small = sizes < k
-        return int((sizes[~small] ** 2).sum() + sizes.sum() * sizes[small].sum())
+        return _discernible(prepared, [_discernible_sums(prepared, chunks)])
+    assert prepared.records is not None
     return sum(_covered(prepared.records, made, sizes) for _, sizes, _, made in chunks)
 
 
@@ -488,15 +531,56 @@ def _bound_prepare(
 def _queries_prepare(
     records: Records,
     k: int | None,
+    n: int,
     *,
     queries: Annotated[int, Option("Number of queries", least=1)] = 200,
     seed: Annotated[int, Option("Seed of the queries", least=0)] = 0,
 ) -> tuple[counting.Query, ...]:
-    return counting.draw_queries(records, queries, seed)
+    return counting.prepared(records, n, queries, seed)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """What :func:`anonflow.utility.bounds.lower_bound` is asked for, partition by partition."""
+
+    k: int
+    loss: str
+    effort: float
+
+
+def _partition_bound_prepare(
+    records: Records,
+    k: int | None,
+    *,
+    loss: Annotated[str, Option("Information loss")] = "ncp",
+    effort: Annotated[float, Option("Effort", least=0)] = 0.0,
+) -> _Bound:
+    if not losses.LOSSES[losses.measure_named(loss)].monotone:
+        raise ParameterError(
+            "measure 'partition-lower-bound': no bound is known for entropy, which may fall when more is covered"
+        )
+    return _Bound(_needed_k("partition-lower-bound", k), losses.measure_named(loss), effort)
+
+
+def _partition_bound(prepared: _Bound, part: Part) -> tuple[float, int]:
+    if part.partitions is None:
+        raise ParameterError(
+            "measure 'partition-lower-bound' needs the partitions; give the anonymization, not its release"
+        )
+    total, beyond = 0.0, np.ones(part.records.n, bool)
+    for at in part.partitions:
+        beyond[at] = False
+        total += bounds.least_total(part.records.take(at), prepared.k, prepared.loss, prepared.effort)
+    # who lies in no partition is suppressed
+    hidden = part.generalization.take(np.flatnonzero(beyond)).with_suppressed(
+        np.ones(int(beyond.sum()), bool)
+    )
+    total += float(losses.record_costs(hidden, prepared.loss).sum())
+    return total, part.records.n
 
 
 MEASURES: dict[str, Measure] = {
-    **{name: _loss(name) for name in loss.names()},
+    **{name: _loss(name) for name in losses.names()},
     "usefulness": _by_class(
         _usefulness_prepare,
         usefulness.chunk,
@@ -515,17 +599,21 @@ MEASURES: dict[str, Measure] = {
         lambda prepared, counted: max(one[3] for one in counted), "Size of the largest class."
     ),
     "c-avg": _by_class(_c_avg_prepare, _sizes_of, _count, _c_avg, "Mean size of a class, divided by k."),
-    "discernibility": Measure(
+    "discernibility": _ClassMeasure(
         _Discernible,
         _discernibility_chunk,
         _discernibility,
         "Sum over the classes of their size squared; smaller ones than k count with all records.",
+        sums=_discernible_sums,
+        of_sums=_discernible,
     ),
     "query-error": Measure(
         _queries_prepare,
         counting.chunk,
         lambda prepared, chunks: counting.finalize(chunks),
         "Median relative error of random COUNT queries on one to three columns.",
+        adds_up=True,
+        rows=counting.anchors,
     ),
     "lower-bound": Measure(
         _bound_prepare,
@@ -533,6 +621,14 @@ MEASURES: dict[str, Measure] = {
         lambda prepared, chunks: prepared,
         "What no release of the table with this k can have as its GCP.",
         "",
+    ),
+    "partition-lower-bound": Measure(
+        _partition_bound_prepare,
+        _partition_bound,
+        _mean_of_totals,
+        "What no release with this k can have as its GCP if the table is cut into these partitions.",
+        "",
+        adds_up=True,
     ),
     "suppressed": Measure(_nothing, _suppressed, _sum, "Suppressed records.", adds_up=True),
     "stars": Measure(_nothing, _stars, _sum, "Cells published as *.", adds_up=True),

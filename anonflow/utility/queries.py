@@ -9,10 +9,20 @@ import numpy as np
 
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.table import Records
+from anonflow.table import Domain, Records
 from anonflow.utility.subject import Part
 
-__all__ = ["Condition", "Query", "chunk", "draw_queries", "estimates", "exact", "finalize"]
+__all__ = [
+    "Condition",
+    "Query",
+    "anchors",
+    "chunk",
+    "draw_queries",
+    "estimates",
+    "exact",
+    "finalize",
+    "prepared",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,19 +79,60 @@ def draw_queries(records: Records, queries: int = 200, seed: int = 0) -> tuple[Q
     ParameterError
         If `queries` is no positive or `seed` no non-negative whole number.
     """
+    return prepared(
+        records.take(anchors(records.domains, records.n, queries, seed)), records.n, queries, seed
+    )
+
+
+def anchors(domains: Sequence[Domain], n: int, queries: int = 200, seed: int = 0) -> np.ndarray:
+    """Positions of the originals that queries are drawn around, shape (queries,), int64.
+
+    Parameters
+    ----------
+    domains : sequence of Domain
+    n : int
+        Originals.
+    queries, seed : int
+        As :func:`draw_queries` takes them.
+
+    Raises
+    ------
+    ParameterError
+        As there.
+    """
     for name, number, least in (("queries", queries, 1), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
             raise ParameterError(f"query-error: {name} must be a whole number of at least {least}")
+    codes = np.zeros((queries, len(domains)), np.int32)  # which values they have changes no later position
     rng = np.random.default_rng(seed)
-    return tuple(_draw_query(records, rng) for _ in range(queries))
+    return np.array([_draw_query(domains, n, codes[at], rng)[0] for at in range(queries)], np.int64)
 
 
-def _draw_query(records: Records, rng: np.random.Generator) -> Query:
-    asked = rng.choice(records.q, size=int(rng.integers(1, min(3, records.q) + 1)), replace=False)
-    anchor = records.codes[rng.integers(records.n)]
+def prepared(records: Records, n: int, queries: int = 200, seed: int = 0) -> tuple[Query, ...]:
+    """The queries of :func:`draw_queries`, from the originals at :func:`anchors`.
+
+    Parameters
+    ----------
+    records : Records
+        One for each query.
+    n : int
+        All originals.
+    queries, seed : int
+    """
+    rng = np.random.default_rng(seed)
+    return tuple(_draw_query(records.domains, n, records.codes[at], rng)[1] for at in range(queries))
+
+
+def _draw_query(
+    domains: Sequence[Domain], n: int, anchor: np.ndarray, rng: np.random.Generator
+) -> tuple[int, Query]:
+    """The position of a random original, and a query around it, if it has these codes."""
+    q = len(domains)
+    asked = rng.choice(q, size=int(rng.integers(1, min(3, q) + 1)), replace=False)
+    position = int(rng.integers(n))
     conditions = []
     for qi in sorted(asked.tolist()):
-        domain = records.domains[qi]
+        domain = domains[qi]
         code = max(int(anchor[qi]), 0)
         inside = np.zeros(domain.size, bool)
         if domain.shape == "range":
@@ -91,7 +142,7 @@ def _draw_query(records: Records, rng: np.random.Generator) -> Query:
             inside[rng.choice(domain.size, size=int(rng.integers(domain.size)), replace=False)] = True
             inside[code] = True
         conditions.append(Condition(qi, inside))
-    return tuple(conditions)
+    return position, tuple(conditions)
 
 
 def exact(queries: Sequence[Query], records: Records) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ class Part:
         Whether row i is original i's, as in an anonymization; a release is shuffled.
     hidden : numpy.ndarray, shape (n,), bool, or None
         Which records are suppressed; None where nobody says.
+    partitions : sequence of numpy.ndarray, int64, or None
+        Positions of each partition's records; None where nobody says.
     """
 
     records: Records
@@ -50,6 +53,7 @@ class Part:
     suppressed: int
     own: bool = True
     hidden: np.ndarray | None = None
+    partitions: Sequence[np.ndarray] | None = None
 
     @cached_property
     def labels(self) -> np.ndarray:
@@ -111,14 +115,15 @@ def _anonymization(records: Records, generalization: Generalization, subject: An
     matches = getattr(subject, "matches", None)
     classes = getattr(subject, "classes", None)
     suppressed = getattr(subject, "suppressed", None)
+    partitions = getattr(subject, "partitions", None)
     count = int((generalization.suppressed_rows() if suppressed is None else suppressed).sum())
     if matches is not None:
         listed = _listed(matches, records.n)
-        return Part(records, generalization, *listed, False, count, hidden=suppressed)
+        return Part(records, generalization, *listed, False, count, hidden=suppressed, partitions=partitions)
     if classes is not None:
         own = np.arange(records.n)
-        return Part(records, generalization, own, own, True, count, hidden=suppressed)
-    return Part(records, generalization, None, None, False, count, hidden=suppressed)
+        return Part(records, generalization, own, own, True, count, hidden=suppressed, partitions=partitions)
+    return Part(records, generalization, None, None, False, count, hidden=suppressed, partitions=partitions)
 
 
 def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:

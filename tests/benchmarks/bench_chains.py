@@ -1,4 +1,5 @@
-"""Ejection chains beside every other method: seconds against loss, as figures and as a picture, ``out/chains.svg``.
+"""Ejection chains beside every other method: seconds against loss, as figures and as pictures, ``out/chains.svg``
+and, for the README's table, ``out/methods.svg``.
 
 What the defaults of :mod:`anonflow.algorithms.freeform.chains` were chosen by: Adult (30,162 complete rows, 8 QIs), k = 10,
 processor seconds on a machine that others used as well, of single runs. Chains alone, then with 3 rounds of kicks, from
@@ -36,6 +37,26 @@ from tests.benchmarks.bench_greedy import adult
 from tests.benchmarks.curves import Curve, drawing
 from tests.benchmarks.measuring import data_folder, row
 
+GLANCE: dict[str, dict[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
+    "freeform (k-regular)": {
+        "nh": (("nh", {}),),
+        "greedy": tuple(("greedy", {"partition_size": size}) for size in (100, 250, 1_000)),
+        "hungarian": tuple(("hungarian", {"partition_size": size}) for size in (100, 250, 1_000)),
+        "two-phase, reassign": (("two-phase", {"improve": "reassign"}),),
+        "two-phase, chains": tuple(("two-phase", {"kicks": kicks}) for kicks in (0, 2, 10)),
+    },
+    "classes (k-anonymity)": {
+        "mondrian": (("mondrian", {}),),
+        "agglomerative": (("agglomerative", {}),),
+        "k-member": (("k-member", {}),),
+        "k-member, chains": (
+            ("k-member", {"improve": "chains"}),
+            *(("k-member", {"improve": "chains", "rounds": 6, "kicks": kicks}) for kicks in (2, 5, 20)),
+        ),
+    },
+}
+"""Panel -> curve -> runs of the picture in the README, ``out/methods.svg``: the README's 5,000 records."""
+
 KICKS = (0, 2, 10, 40)
 """Of the curve of chains."""
 
@@ -61,7 +82,7 @@ GOALS = {
 
 def run(small: bool) -> list[dict[str, Any]]:
     """The figures, and the picture."""
-    rows: list[dict[str, Any]] = []
+    rows = glance(small)
     panels: list[tuple[str, dict[str, Curve]]] = []
     for name, table in tables(small):
         for k in (goal[1] for goal in GOALS if goal[0] == name):
@@ -92,6 +113,34 @@ def run(small: bool) -> list[dict[str, Any]]:
         picture = ROOT / "out" / ("chains-small.svg" if small else "chains.svg")
         picture.parent.mkdir(exist_ok=True)
         picture.write_text(drawing(panels, "seconds", logarithmic=True), encoding="utf-8")
+    return rows
+
+
+def glance(small: bool) -> list[dict[str, Any]]:
+    """Processor seconds against loss, for 5,000 census-like records, k = 10: the figures, and the picture."""
+    table = af.Table(
+        af.datasets.census_like(100 if small else 5_000, seed=1), af.datasets.schema("census_like")
+    )
+    few = af.Table(table.frame.iloc[:100], table.schema)
+    rows: list[dict[str, Any]] = []
+    panels: list[tuple[str, dict[str, Curve]]] = []
+    for title, lines in GLANCE.items():
+        curves: dict[str, Curve] = {}
+        for label, runs in lines.items():
+            curves[label] = {}
+            for algorithm, options in runs:
+                af.anonymize(few, algorithm, k=10, seed=1, **options)  # compiles
+                begin = time.process_time()
+                anon = af.anonymize(table, algorithm, k=10, seed=1, **options)
+                taken = max(time.process_time() - begin, 1e-3)
+                af.verify(table, anon).raise_if_failed()
+                curves[label][float(f"{taken:.2g}")] = anon.loss()
+                said = " ".join([algorithm, *(f"{name}={value}" for name, value in options.items())])
+                rows += figures(f"census-like 5,000, k = 10, processor: {said}", taken, anon.loss())
+        panels.append((f"{title}: GCP", curves))
+    picture = ROOT / "out" / ("methods-small.svg" if small else "methods.svg")
+    picture.parent.mkdir(exist_ok=True)
+    picture.write_text(drawing(panels, "processor seconds", logarithmic=True), encoding="utf-8")
     return rows
 
 

@@ -25,7 +25,7 @@ from anonflow.engine.execution import schedulers
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, summary_of, tallied
 from anonflow.engine.execution.plan import BoundaryClasses, plan_flow
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import Matched, Measured, Settings, measure, peak_memory
+from anonflow.engine.execution.tasks import Matched, Measured, TaskSettings, measure, peak_memory
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.storage.disk import OnDisk
 from anonflow.generalization import Generalization
@@ -91,13 +91,22 @@ class Simulated(OnDisk):
     def arrived(self, one: Any, batch: Batch, done: BatchDone | BatchFailed) -> None:
         self.batches += 1
 
+    def take(self, positions: np.ndarray) -> Records:
+        return self.table.records.take(positions % self.table.n)
+
+    def needs_workers(self, one: Any) -> bool:
+        return False
+
+    def diversified(self, executor: Any, one: Any, totals: Any, shared: Any) -> Any:
+        return totals
+
     def class_calls(self, one: Any, names: Sequence[str], ready: Any) -> list[Call]:
         return [Call(utility.class_sums, ({name: [self.last.classes[name][0]] for name in names},))]
 
     last: Any = None
 
 
-def simulated(shared: Shared, settings: Settings, batch: Batch, rows: Numbers, place: None) -> BatchDone:
+def simulated(shared: Shared, settings: TaskSettings, batch: Batch, rows: Numbers, place: None) -> BatchDone:
     """What a batch of that many rows tells the client."""
     table = _table()
     m = min(rows.count, table.n)

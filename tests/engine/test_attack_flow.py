@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import anonflow as af
 from anonflow import engine
 from anonflow.errors import DataError
 from tests.cases.flow_files import people, write_flow
@@ -38,14 +40,92 @@ def test_the_same_seed_attacks_the_same_people(tmp_path: Path) -> None:
     assert first.equals(again)
 
 
-def test_the_report_has_the_page_without_being_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_has_the_page_without_being_asked(tmp_path: Path) -> None:
     report = engine.run(write_flow(tmp_path))
     assert report.attacks is not None
     usual = {"prosecutor", "marketer", "linker", "linkable-columns", "homogeneity"}
     assert set(report.attacks["attacker"]) == usual
-    monkeypatch.setattr("anonflow.engine.report.attacks.MOST", 10)
-    assert engine.run(tmp_path / "flow.yaml").attacks is None
-    assert "What an attacker" not in (tmp_path / "out" / "report.html").read_text()
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment"])
+@pytest.mark.parametrize("pieces", ["false", "70"])
+def test_of_a_large_table_a_sample_is_attacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str, pieces: str
+) -> None:
+    """Whole partitions; who is covered by how many rows is counted in the whole release."""
+    for name in ("anonflow.engine.publish", "anonflow.engine.storage.release"):
+        monkeypatch.setattr(f"{name}.MOST", 150)
+    monkeypatch.setattr("anonflow.engine.report.attacks.SAMPLE", 90)
+    flow = write_flow(
+        tmp_path, n=300, anonymize=f"{{algorithm: {algorithm}, k: 4}}", partition="{size: 30}",
+        source=f"{{csv: people.csv, pieces: {pieces}}}", publish="{table: out/t.csv, report: out/report.html}",
+    )  # fmt: skip
+    attacks = engine.run(flow, seed=SEED).attacks
+    assert attacks is not None
+    by_name = attacks.set_index("attacker")
+    assert {"prosecutor", "marketer", "linker", "linkable-columns", "homogeneity"} == set(by_name.index)
+    assert by_name.loc["marketer", "targets"] == 90
+    assert by_name.loc["marketer", "sentence"].startswith("Of a sample of 90 people: ")
+    assert (
+        by_name.loc["marketer", "low"] < by_name.loc["marketer", "success"] < by_name.loc["marketer", "high"]
+    )
+    assert "What an attacker can do with it" in (tmp_path / "out" / "report.html").read_text()
+    loaded = engine.load_flow(flow)
+    table = af.Table.read(loaded.source_path, loaded.schema)
+    whole = af.attack(table, tmp_path / "out" / "t.csv", ["marketer"], k=4)
+    # naive: rows that cover a person, over everybody
+    assert by_name.loc["marketer", "success"] == pytest.approx(whole.loc[0, "success"], rel=0.5)
+    linker = by_name.loc["linker"]
+    if algorithm == "k-concealment":
+        assert linker["targets"] == 90
+    else:
+        assert linker["targets"] == 300
+        assert linker["low"] == linker["success"] == linker["high"] <= 0.25
+
+
+def test_a_sample_of_everybody_is_what_the_whole_table_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = "  - draw: {}\n  - attack: [prosecutor, marketer, linker, homogeneity, {insider: {c: 1}}]\n"
+    found = []
+    for name, most in (("whole", 1000), ("sample", 250)):
+        for module in ("anonflow.engine.publish", "anonflow.engine.storage.release"):
+            monkeypatch.setattr(f"{module}.MOST", most)
+        for pieces in ("false", "70"):
+            folder = tmp_path / f"{name}-{pieces}"
+            folder.mkdir()
+            source = f"{{csv: people.csv, pieces: {pieces}}}"
+            flow = write_flow(folder, n=260, steps=steps, source=source, partition="{size: 20}")
+            attacks = engine.run(flow, seed=SEED).attacks
+            assert attacks is not None
+            found.append(attacks[["attacker", "success", "worst", "at_risk"]])
+    for each in found[1:]:
+        pd.testing.assert_frame_equal(found[0].iloc[:4], each.iloc[:4])
+        assert each.loc[4, "success"] == pytest.approx(1 / 3, abs=0.25)
+
+
+def test_what_no_sample_can_be_taken_of_has_the_linker_at_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (
+        "anonflow.engine.publish",
+        "anonflow.engine.storage.release",
+        "anonflow.engine.report.attacks",
+    ):
+        monkeypatch.setattr(f"{name}.MOST", 40)
+    for pieces in ("false", "70"):
+        (tmp_path / pieces).mkdir()
+        flow = write_flow(
+            tmp_path / pieces, n=100, partition="{}", source=f"{{csv: people.csv, pieces: {pieces}}}"
+        )
+        attacks = engine.run(flow, seed=SEED).attacks
+        assert attacks is not None
+        assert list(attacks["attacker"]) == ["linker"]
+        # no report, and nobody asked: a large table is not attacked for nothing
+        text = flow.read_text(encoding="utf-8").replace(", report: out/report.html", "")
+        flow.write_text(text, encoding="utf-8")
+        assert engine.run(flow, seed=SEED).attacks is None
+        assert attacks.loc[0, "success"] == pytest.approx(1 / 3)
 
 
 def test_a_flow_without_a_release_is_not_attacked(tmp_path: Path) -> None:

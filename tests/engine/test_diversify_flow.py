@@ -38,6 +38,7 @@ def test_a_flow_publishes_a_diverse_table(algorithm: str, tmp_path: Path) -> Non
     assert check
 
 
+@pytest.mark.slow
 def test_threads_and_processes_agree(tmp_path: Path) -> None:
     frames = []
     for scheduler in ("threads", "processes"):

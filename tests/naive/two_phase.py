@@ -44,3 +44,15 @@ def best_trade(matches: np.ndarray, cost: Cost) -> float:
                     change -= sum(cost(matches[j].tolist()) for j in (a, b))
                     best = min(best, change)
     return best
+
+
+def least_distances(
+    rows: Sequence[Sequence[object]], costs: Sequence[float], count: int
+) -> list[list[float]]:
+    """For each row the `count` least sums of costs of the cells in which it differs from a row, itself among them."""
+    return [
+        sorted(sum(cost for cost, a, b in zip(costs, one, other, strict=True) if a != b) for other in rows)[
+            :count
+        ]
+        for one in rows
+    ]

@@ -15,7 +15,7 @@ import anonflow as af
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.release import SeedWarning
 
-TIMES = ("seconds", "minutes")
+TIMES = ("seconds", "minutes", "of NH's time")
 """Quantities that are never compared, nor shown where a workbook's output is checked."""
 
 

@@ -1,4 +1,4 @@
-"""A table that is drawn part by part, or shuffled shelf by shelf, gets what it gets as a whole."""
+"""A table that is drawn part by part, or shuffled bucket by bucket, gets what it gets as a whole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from anonflow.release import RandomWords, draw, draw_assignment, draw_permutation, permute_classes
-from anonflow.release.draw import deal, permute_shelves, shelf_count
+from anonflow.release.draw import bucket_count, deal, permute_buckets
 
 WORDS = RandomWords(2**127 + 5)
 
@@ -53,9 +53,9 @@ def test_classes_do_not_depend_on_how_the_table_is_cut() -> None:
         np.testing.assert_array_equal(some[permute_classes(labels[some], WORDS, some)], whole[some])
 
 
-def test_a_shuffle_over_shelves_is_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draw, "SHELF", 2)
-    assert shelf_count(4) == 2
+def test_a_shuffle_over_buckets_is_uniform(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draw, "BUCKET", 2)
+    assert bucket_count(4) == 2
     times = 12_000
     seen = Counter(tuple(draw_permutation(4, RandomWords(2**100 + i)).tolist()) for i in range(times))
     expected = times / math.factorial(4)
@@ -64,19 +64,19 @@ def test_a_shuffle_over_shelves_is_uniform(monkeypatch: pytest.MonkeyPatch) -> N
     assert chi < 49.7  # 23 degrees of freedom, 0.1 %
 
 
-def test_shelves_are_shuffled_alone_as_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(draw, "SHELF", 40)
+def test_buckets_are_shuffled_alone_as_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draw, "BUCKET", 40)
     n = 500
     whole = draw_permutation(n, WORDS)
     np.testing.assert_array_equal(np.sort(whole), np.arange(n))
     dealt = np.concatenate(list(deal(n, WORDS)))
     alone = []
-    for shelf in range(shelf_count(n)):
-        members = np.flatnonzero(dealt == shelf)
-        alone.append(permute_shelves(members, np.array([0, len(members)]), np.array([shelf]), WORDS))
+    for bucket in range(bucket_count(n)):
+        members = np.flatnonzero(dealt == bucket)
+        alone.append(permute_buckets(members, np.array([0, len(members)]), np.array([bucket]), WORDS))
     np.testing.assert_array_equal(np.concatenate(alone), whole)
 
 
 @pytest.mark.parametrize(("n", "count"), [(0, 1), (1, 1), (1 << 17, 1), ((1 << 17) + 1, 2), (10**7, 128)])
-def test_numbers_of_shelves(n: int, count: int) -> None:
-    assert shelf_count(n) == count
+def test_numbers_of_buckets(n: int, count: int) -> None:
+    assert bucket_count(n) == count

@@ -61,16 +61,8 @@ def agglomerative(
         Which two clusters are united next: by which of the four distances (`DISTANCES`).
     modified : bool, optional
         A ripe cluster gives back, one at a time, the records without which it costs least, until it has k.
-    improve : {"none", "chains"}, optional
-        Chains: records then move between the classes while that lowers the loss.
-
-        See :mod:`anonflow.algorithms.classes.class_chains`.
-    rounds : int, optional
-        Rounds of chains; in each, classes exchange records with others that are near.
-    kicks : int, optional
-        Kicks for each class: near classes are made anew at random; less is lost, slower.
-    threads : int, optional
-        Of the chains; as many as there are processors without it. The result is the same.
+    improve, rounds, kicks, threads : optional
+        As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from anonflow.algorithms.method import Outcome, Partition
+from anonflow.algorithms.method import Outcome, Partition, Progress
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
 from anonflow.kernels.class_chains import DRAWS, class_chain_scratch, improve_classes, improve_classes_jit
@@ -38,10 +38,37 @@ __all__ = [
     "outcome_of",
 ]
 
-Improve = Annotated[Literal["none", "chains"], Option("Afterwards")]
-Rounds = Annotated[int, Option("Rounds of chains", least=1)]
-Kicks = Annotated[int, Option("Kicks for each class", least=0)]
-Threads = Annotated[int | None, Option("Threads", least=1, in_form=False)]
+Improve = Annotated[
+    Literal["none", "chains"],
+    Option(
+        "Afterwards", sentence="Chains: records then move between the classes while that lowers the loss."
+    ),
+]
+Rounds = Annotated[
+    int,
+    Option(
+        "Rounds of chains",
+        least=1,
+        sentence="Rounds of chains; in each, classes exchange records with others that are near.",
+    ),
+]
+Kicks = Annotated[
+    int,
+    Option(
+        "Kicks for each class",
+        least=0,
+        sentence="Kicks for each class: near classes are made anew at random; less is lost, slower.",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    Option(
+        "Threads",
+        least=1,
+        in_form=False,
+        sentence="Of the chains; as many as there are processors without it. The result is the same.",
+    ),
+]
 
 ROUNDS = 1
 """Rounds without a word of the caller: with `KICKS`, the classes benchmark says what more of them give."""
@@ -177,6 +204,9 @@ def improve_labels(
         facts["kicks"] += kicks
         if seen is not None:
             seen(labels)
+        if part.watch is not None:
+            lost = float(np.bincount(labels) @ class_states(part, labels, compiled).cost)
+            part.watch(Progress(turn + 1, effort.rounds, lost))
     facts["found"] = int(labels.max()) + 1
     return labels, facts
 

@@ -62,16 +62,8 @@ def mondrian(
 
         Relaxed, those are the records of the median (numeric) or middle (set) value, and small neighbouring
         children of a node are merged.
-    improve : {"none", "chains"}, optional
-        Chains: records then move between the classes while that lowers the loss.
-
-        See :mod:`anonflow.algorithms.classes.class_chains`.
-    rounds : int, optional
-        Rounds of chains; in each, classes exchange records with others that are near.
-    kicks : int, optional
-        Kicks for each class: near classes are made anew at random; less is lost, slower.
-    threads : int, optional
-        Of the chains; as many as there are processors without it. The result is the same.
+    improve, rounds, kicks, threads : optional
+        As :mod:`anonflow.algorithms.classes.class_chains` declares them: classes are improved by chains, or not.
 
     Returns
     -------

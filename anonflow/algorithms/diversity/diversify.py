@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from anonflow.algorithms.diversity.within_partition import (
     Request,
     components,
     diverse_partition,
-    redrawn,
+    next_round,
 )
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.seeds import checked_seed, derived_seed
@@ -37,7 +38,16 @@ from anonflow.partition import boundary_classes, limited, unbounded
 from anonflow.table import Table
 from anonflow.utility.violations import beyond_cells
 
-__all__ = ["check_diversity", "diversify", "diversity_rng", "suppressed_with"]
+__all__ = [
+    "blind_rows",
+    "check_blind",
+    "check_diversity",
+    "diversify",
+    "diversity_rng",
+    "promise_in_words",
+    "refuse_beyond",
+    "suppressed_with",
+]
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
@@ -214,17 +224,114 @@ def suppressed_with(blocks: np.ndarray, hidden: np.ndarray, k: int, targets: Tar
     return chosen
 
 
+def blind_rows(targets: Targets, k: int, n: int, risk: float) -> int:
+    """How many rows list everybody in the blind way.
+
+    Raises
+    ------
+    ParameterError
+        If no risk is left.
+    InfeasibleError
+        If no number of rows would do.
+    """
+    if not risk:
+        raise ParameterError("diversify: the blind way leaves a risk; say one above 0")
+    rows = targets.rows_needed(k, n, risk)
+    if rows is None:
+        raise InfeasibleError(
+            "diversify: no number of rows makes this sure without looking at values; do without blind, "
+            "or ask for less diversity"
+        )
+    return rows
+
+
+def check_blind(refused: np.ndarray, risk: float, rows: int) -> None:
+    """Refuse the blind way where too many throwaway draws of the whole table fail.
+
+    Parameters
+    ----------
+    refused : numpy.ndarray, shape (draws,), bool
+    risk : float
+    rows : int
+        That list everybody.
+
+    Raises
+    ------
+    InfeasibleError
+        If so many were refused that the risk is higher.
+    """
+    if refusal_at_least(int(refused.sum()), len(refused)) <= risk:
+        return
+    raise InfeasibleError(
+        f"diversify: {int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
+        f"{rows:,} rows for everybody, since values follow the quasi-identifiers; "
+        "do without blind, or ask for less diversity"
+    )
+
+
+def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: float) -> str:
+    """What is promised of a result with classes or matches.
+
+    Parameters
+    ----------
+    request : Request
+    with_matches : bool
+        Whether rows list people.
+    moves : bool
+        Whether a draw changes what some rows show.
+    bound : float
+        Upper bound of the chance that a draw is refused.
+    """
+    if request.way == "blind":
+        rows = "the rows that list a person" if with_matches else "a person's class"
+        known = (
+            f"who runs the method again learns a person's value with the share that it has on {rows}, "
+            "as long as values may be exchanged between people; nothing looked at them"
+        )
+    else:
+        known = (
+            "who knows which rows list a person, but not why, learns its value with the share that it has on them; "
+            "what the reason adds is not bounded (minimality_excess enumerates it for small tables)"
+        )
+    if not moves:
+        return f"No draw changes what a person's rows show: {known}"
+    return (
+        f"At most {bound:.2%} of draws are refused (confidence {CONFIDENCE:.0%}, {request.draws:,} throwaway "
+        f"draws), so that a match is the true one with a probability of at most {1 / (request.k * (1 - bound)):.4f}: "
+        f"{known}"
+        if bound < 1
+        else f"Every draw is refused: {known}"
+    )
+
+
 def _check_limits(anon: Anonymization, made: Anonymization) -> None:
     """Closing knows boundaries, not ``max-width`` and ``max-set``: what breaks one of these is refused."""
     names = limited(anon.table.records)
     if not names or not anon.parameters.get("boundaries", True):
         return
     over = beyond_cells(anon.table.records, made.generalization, made.suppressed)[list(names)]
-    if over.any():
-        columns = ", ".join(repr(anon.table.domains[a].column) for a in names)
+    refuse_beyond(int(over.any(axis=0).sum()), [anon.table.domains[a].column for a in names])
+
+
+def refuse_beyond(records: int, columns: Sequence[str]) -> None:
+    """Refuse records that closing would generalize beyond ``max-width`` or ``max-set``.
+
+    Parameters
+    ----------
+    records : int
+        How many there are.
+    columns : sequence of str
+        Those with a limit.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is one.
+    """
+    if records:
         raise InfeasibleError(
-            f"diversify: {int(over.any(axis=0).sum())} records would be generalized beyond max-width or max-set "
-            f"of {columns}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead"
+            f"diversify: {records} records would be generalized beyond max-width or max-set "
+            f"of {', '.join(map(repr, columns))}; ask for less diversity, allow more, or give boundaries ({{width: w}}) instead"
         )
 
 
@@ -250,7 +357,9 @@ class _TableDiversification:
         self.targets, self.values = _targets(anon.table, asked)
         rows = anon.k
         if way == "blind":
-            rows = self._blind_rows(risk)
+            if anon.matches is None and anon.classes is None:
+                raise ParameterError("diversify: the blind way is for methods with matches or classes")
+            rows = blind_rows(self.targets, anon.k, anon.n, risk)
         options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
 
         def rematch(part: Partition, k: int) -> Outcome:
@@ -258,19 +367,6 @@ class _TableDiversification:
 
         apart = anon.algorithm.hides
         self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart)
-
-    def _blind_rows(self, risk: float) -> int:
-        if self.anon.matches is None and self.anon.classes is None:
-            raise ParameterError("diversify: the blind way is for methods with matches or classes")
-        if not risk:
-            raise ParameterError("diversify: the blind way leaves a risk; say one above 0")
-        rows = self.targets.rows_needed(self.anon.k, self.anon.n, risk)
-        if rows is None:
-            raise InfeasibleError(
-                "diversify: no number of rows makes this sure without looking at values; do without blind, "
-                "or ask for less diversity"
-            )
-        return rows
 
     def run(self) -> Anonymization:
         labels = self._labels()
@@ -292,14 +388,9 @@ class _TableDiversification:
             if self.way == "blind" or bound <= self.risk:
                 break
             for at, each in enumerate(made):
-                if each.open and (last or each.refused.any()):
-                    made[at] = diverse_partition(
-                        parts[at], outcomes[at], values[at], self.request, close=True
-                    )
-                else:
-                    made[at] = redrawn(parts[at], each, values[at], self.request)
+                made[at] = next_round(parts[at], outcomes[at], each, values[at], self.request, last)
         if self.way == "blind":
-            self._refuse_blind(made)
+            check_blind(np.logical_or.reduce([each.refused for each in made]), self.risk, self.request.rows)
         return self._assembled(index, made)
 
     def _index(self) -> Sequence[np.ndarray]:
@@ -343,16 +434,6 @@ class _TableDiversification:
             return 0.0
         refused = np.logical_or.reduce([each.refused for each in made])
         return refusal_at_most(int(refused.sum()), len(refused))
-
-    def _refuse_blind(self, made: Sequence[Diverse]) -> None:
-        refused = np.logical_or.reduce([each.refused for each in made])
-        if refusal_at_least(int(refused.sum()), len(refused)) <= self.risk:
-            return
-        raise InfeasibleError(
-            f"diversify: {int(refused.sum())} of {len(refused)} throwaway draws would be refused with "
-            f"{self.request.rows:,} rows for everybody, since values follow the quasi-identifiers; "
-            "do without blind, or ask for less diversity"
-        )
 
     # ------------------------------------------------------------------------------------ assembly
 
@@ -407,7 +488,9 @@ class _TableDiversification:
                     f"{told}; larger partitions have more",
                 ]
             )
-        done.facts["promise"] = self._promise(done, any(each.open for each in made))
+        done.facts["promise"] = promise_in_words(
+            self.request, anon.matches is not None, any(each.open for each in made), done.facts["refusal"]
+        )
         return done
 
     def _with_others(
@@ -427,29 +510,6 @@ class _TableDiversification:
             return suppressed
         chosen = suppressed_with(counts[1:], counts[0], self.anon.k, self.targets)
         return suppressed | np.concatenate([[False], chosen])[block]
-
-    def _promise(self, done: Anonymization, moves: bool) -> str:
-        k = self.anon.k
-        if self.way == "blind":
-            rows = "the rows that list a person" if self.anon.matches is not None else "a person's class"
-            known = (
-                f"who runs the method again learns a person's value with the share that it has on {rows}, "
-                "as long as values may be exchanged between people; nothing looked at them"
-            )
-        else:
-            known = (
-                "who knows which rows list a person, but not why, learns its value with the share that it has on them; "
-                "what the reason adds is not bounded (minimality_excess enumerates it for small tables)"
-            )
-        if not moves:
-            return f"No draw changes what a person's rows show: {known}"
-        bound = done.facts["refusal"]
-        return (
-            f"At most {bound:.2%} of draws are refused (confidence {CONFIDENCE:.0%}, {self.request.draws:,} throwaway "
-            f"draws), so that a match is the true one with a probability of at most {1 / (k * (1 - bound)):.4f}: {known}"
-            if bound < 1
-            else f"Every draw is refused: {known}"
-        )
 
     # -------------------------------------------------------------------------------------- covers
 
@@ -516,17 +576,14 @@ class _TableDiversification:
     ) -> Anonymization:
         anon = self.anon
         own = Generalization(anon.table.domains, generalization.lo, generalization.hi, generalization.bits)
-        return Anonymization(
-            anon.table,
-            anon.algorithm,
-            anon.k,
-            own.with_suppressed(suppressed),
+        return replace(
+            anon,
+            generalization=own.with_suppressed(suppressed),
             matches=matches,
             classes=classes,
             suppressed=suppressed,
             facts={**anon.facts, **facts},
-            parameters=anon.parameters,
-            partitions=anon.partitions,
+            parameters=dict(anon.parameters),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,13 +81,11 @@ def minimality_excess(
         return None
     cells = anon.table.frame[name]
     example = {int(code): cells.iloc[at] for at, code in enumerate(codes)}
-    fixed = True
 
     def publish(values: tuple[int, ...]) -> Published:
-        nonlocal fixed
         frame = anon.table.frame.assign(**{name: [example[code] for code in values]})
         frame[name] = frame[name].astype(cells.dtype)
-        other = _with_table(anon, Table(frame, anon.table.schema))
+        other = replace(anon, table=Table(frame, anon.table.schema))
         try:
             made = diversify(other, criterion, column=name, seed=seed, **parameters)
         except InfeasibleError:
@@ -95,8 +94,7 @@ def minimality_excess(
             return ("refused",), [[] for _ in values]
         listed = _lists(made)
         if listed is None:
-            fixed = False
-            return ("open",), [[i] for i in range(len(values))]
+            raise _DrawDecides
         rows = made.frame().astype(str).to_numpy().tolist()
         groups = {tuple(people): None for people in listed}
         file = sorted(
@@ -104,8 +102,14 @@ def minimality_excess(
         )
         return (tuple(file),), listed
 
-    excess = enumerated_excess(tuple(codes.tolist()), publish)
-    return excess if fixed else None
+    try:
+        return enumerated_excess(tuple(codes.tolist()), publish)
+    except _DrawDecides:
+        return None
+
+
+class _DrawDecides(Exception):
+    """A draw changes what rows show: files are not as likely as each other."""
 
 
 def enumerated_excess(values: tuple[int, ...], publish: Callable[[tuple[int, ...]], Published]) -> float:
@@ -172,18 +176,3 @@ def _lists(made: Anonymization) -> list[list[int]] | None:
     if len(groups.get(-1, ())) < made.k:
         groups[-1] = []
     return [groups[int(one)] for one in label]
-
-
-def _with_table(anon: Anonymization, table: Table) -> Anonymization:
-    return Anonymization(
-        table,
-        anon.algorithm,
-        anon.k,
-        anon.generalization,
-        matches=anon.matches,
-        classes=anon.classes,
-        suppressed=anon.suppressed,
-        facts=anon.facts,
-        parameters=anon.parameters,
-        partitions=anon.partitions,
-    )

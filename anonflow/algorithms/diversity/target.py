@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -23,9 +22,11 @@ __all__ = [
     "Target",
     "Targets",
     "check_parameters",
+    "places_of",
     "sensitive_codes",
     "sensitive_column",
     "target_of",
+    "target_of_counts",
 ]
 
 DIVERSITIES: dict[str, tuple[str, ...]] = {
@@ -375,12 +376,18 @@ def sensitive_codes(table: Table, column: str) -> tuple[np.ndarray, int, bool]:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(cells.cat.categories.dtype)
     codes, distinct = pd.factorize(cells, use_na_sentinel=False)
-    numbers = [_number(value) for value in distinct]
-    if all(number is not None for number in numbers):
-        rank = np.empty(len(numbers), np.int64)
-        rank[np.argsort(np.array(numbers, float), kind="stable")] = np.arange(len(numbers))
-        return rank[codes], len(distinct), True
-    return codes.astype(np.int64), len(distinct), False
+    places, numeric = places_of(tuple(distinct))
+    return places[codes], len(distinct), numeric
+
+
+def places_of(values: Sequence[Any]) -> tuple[np.ndarray, bool]:
+    """The code of each different value, shape (V,), int64: numbers in their order; and whether all are numbers."""
+    numbers = [_number(value) for value in values]
+    places = np.arange(len(numbers), dtype=np.int64)
+    if any(number is None for number in numbers):
+        return places, False
+    places[np.argsort(np.array(numbers, float), kind="stable")] = np.arange(len(numbers))
+    return places, True
 
 
 def _number(value: Any) -> float | None:
@@ -410,17 +417,10 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
             raise ParameterError(f"diversify: {criterion} takes {' and '.join(needed)}, not {name}")
     found = {}
     for name in needed:
+        option = CRITERIA[criterion].options[name]
         value = given.get(name)
-        least = 0 if name in ("t", "c") else 1
-        whole = name == "p" or (name == "l" and criterion.startswith("recursive"))
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float | np.integer | np.floating)
-            or not least <= value <= sys.float_info.max
-            or (whole and value != int(value))
-        ):
-            kind = "whole number" if whole else "number"
-            raise ParameterError(f"diversify: {criterion} needs {name}, a {kind} of at least {least}")
+        if value is None or option.problem(value):
+            raise ParameterError(f"diversify: {criterion} needs {name}, {option.value_words()}")
         found[name] = float(value)
     return found
 
@@ -445,7 +445,18 @@ def target_of(
     ParameterError
         As :func:`check_parameters`.
     """
-    counts = np.bincount(codes, minlength=values).astype(np.float64)
-    return Target(
-        criterion, check_parameters(criterion, parameters), counts / max(counts.sum(), 1.0), numeric
-    )
+    return target_of_counts(criterion, parameters, np.bincount(codes, minlength=values), numeric)
+
+
+def target_of_counts(
+    criterion: Any, parameters: Mapping[str, Any], counts: np.ndarray, numeric: bool
+) -> Target:
+    """The same from how often each code occurs in the whole table, shape (V,).
+
+    Raises
+    ------
+    ParameterError
+        As :func:`check_parameters`.
+    """
+    shares = counts.astype(np.float64) / max(float(counts.sum()), 1.0)
+    return Target(criterion, check_parameters(criterion, parameters), shares, numeric)

@@ -23,7 +23,7 @@ from anonflow.kernels.state import take
 from anonflow.loss import record_costs
 from anonflow.table.records import Records
 
-__all__ = ["WAYS", "Diverse", "Request", "components", "diverse_partition", "redrawn"]
+__all__ = ["WAYS", "Diverse", "Request", "components", "diverse_partition", "next_round", "redrawn"]
 
 WAYS = ("classes", "blind")
 """How a graph whose draw may fail is made diverse: parts of it become classes, or everybody gets more rows."""
@@ -164,6 +164,27 @@ def redrawn(part: Partition, made: Diverse, values: np.ndarray, request: Request
     if not made.open or made.outcome.matches is None:
         return made
     return replace(made, refused=_PartitionDiversification(part, made.outcome, values, request).fresh())
+
+
+def next_round(
+    part: Partition, outcome: Outcome, made: Diverse, values: np.ndarray, request: Request, last: bool
+) -> Diverse:
+    """What a partition becomes where too many throwaway draws of the whole table were refused.
+
+    Parameters
+    ----------
+    part : Partition
+    outcome : Outcome
+        As the method made it.
+    made : Diverse
+    values : numpy.ndarray, shape (P, c), int64
+    request : Request
+    last : bool
+        Whether all that a draw changes is closed; else where a draw failed.
+    """
+    if made.open and (last or made.refused.any()):
+        return diverse_partition(part, outcome, values, request, close=True)
+    return redrawn(part, made, values, request)
 
 
 def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

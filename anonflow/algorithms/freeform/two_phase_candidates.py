@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
+from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
 from anonflow.algorithms.method import Partition
 from anonflow.generalization import Generalization
 from anonflow.kernels.assignment import take_assignment, take_assignment_jit
@@ -15,7 +17,7 @@ from anonflow.kernels.cycles import cancel_cycles, cancel_cycles_jit
 from anonflow.kernels.rows import join_row, join_row_jit
 from anonflow.kernels.state import Plan, State, copy_state, take
 
-__all__ = ["cancel", "near_records", "nearness", "sparse_assignment", "sparse_matches"]
+__all__ = ["MatchedRecords", "cancel", "near_records", "nearness", "sparse_assignment", "sparse_matches"]
 
 SCALE = 2**20
 """Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63."""
@@ -144,7 +146,12 @@ def sparse_assignment(left: np.ndarray, right: np.ndarray, cost: np.ndarray, n: 
 
 
 def sparse_matches(
-    part: Partition, k: int, count: int, pool: ThreadPoolExecutor, compiled: bool = True
+    part: Partition,
+    k: int,
+    count: int,
+    pool: ThreadPoolExecutor,
+    compiled: bool = True,
+    pairs: str = "all",
 ) -> tuple[np.ndarray, int]:
     """A k-regular graph out of k - 1 assignments of least cost among candidate edges.
 
@@ -157,6 +164,8 @@ def sparse_matches(
         Candidates of each original that are not used yet, at least 1.
     pool : concurrent.futures.ThreadPoolExecutor
     compiled : bool, optional
+    pairs : {"all", "sorted"}, optional
+        Where candidates are sought; ``sorted`` for losses that :func:`costs_of_difference` knows.
 
     Returns
     -------
@@ -166,12 +175,14 @@ def sparse_matches(
 
     Notes
     -----
-    Murakami 2018, Steps 0 to 5 of the greedy algorithm. Where the paper chooses the candidates once, ours are sought
-    again for each assignment, from the generalized records as they have grown, and the next 2k - 1 records
+    Murakami 2018, Steps 0 to 5 of the greedy algorithm. The paper chooses the candidates once, by the distances of the
+    originals; so does ``sorted`` (:func:`~anonflow.algorithms.freeform.near_pairs.sorted_pairs`). With ``all`` they are sought
+    again for each assignment, from the generalized records as they have grown. The next 2k - 1 records
     join them: hand in the records in lexicographic order. Candidates that hold no
     assignment are doubled: in the end they are all edges not used so far, a regular graph, which has one.
 
-    O(k P^2 q) and k sparse assignments of P (count + 2k) edges; O(P (q + k (k + count))) memory unless widened.
+    O(k P^2 q), or the time of sorted pairs, and k sparse assignments of P (count + 2k) edges;
+    O(P (q + k (k + count))) memory unless widened.
     """
     n = part.n
     plan = part.plan
@@ -182,10 +193,16 @@ def sparse_matches(
     matches = np.empty((n, k), np.int32)
     given[:, 0] = matches[:, 0] = np.arange(n)
     widened = 0
+    costs = costs_of_difference(part.records, plan) if pairs == "sorted" else None
+    near = np.empty((n, 0), np.int32)
     for d in range(1, k):
         wide = min(count + d, n)
         while True:
-            near = near_records(plan, origin, joined, wide, pool, compiled)
+            if costs is None:
+                near = near_records(plan, origin, joined, wide, pool, compiled)
+            elif near.shape[1] < wide:
+                wide = min(max(wide, count + k), n)
+                near = sorted_pairs(part.records, plan, origin, costs, wide, pool, compiled)
             free = (near[:, :, None] != given[:, None, :d]).all(axis=2)
             # Edges to the next along the order, too: most records are somebody's candidate then.
             ring = (np.arange(n)[:, None] + np.arange(1, min(2 * k, n))) % n
@@ -207,11 +224,28 @@ def sparse_matches(
     return matches, widened
 
 
+class MatchedRecords(NamedTuple):
+    """A k-regular graph that is improved in place.
+
+    Attributes
+    ----------
+    plan : Plan
+    origin : State
+        n originals.
+    matches : numpy.ndarray, shape (n, k), int32
+        k-regular, before and after.
+    joined : State
+        The generalized records.
+    """
+
+    plan: Plan
+    origin: State
+    matches: np.ndarray
+    joined: State
+
+
 def cancel(
-    plan: Plan,
-    origin: State,
-    matches: np.ndarray,
-    joined: State,
+    graph: MatchedRecords,
     count: int,
     t: int,
     p: int,
@@ -223,13 +257,8 @@ def cancel(
 
     Parameters
     ----------
-    plan : Plan
-    origin : State
-        n originals.
-    matches : numpy.ndarray, shape (n, k), int32
-        k-regular, before and after.
-    joined : State
-        The generalized records; only their costs are renewed.
+    graph : MatchedRecords
+        Of the generalized records only the costs are renewed.
     count : int
         Candidate records of each original.
     t, p : int
@@ -244,6 +273,7 @@ def cancel(
     int
         Cycles that were reversed.
     """
+    plan, origin, matches, joined = graph
     n, k = matches.shape
     # those that hold an original already are no candidates, but grow least
     near = near_records(plan, origin, joined, min(count + k, n), pool, compiled)

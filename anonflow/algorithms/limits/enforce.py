@@ -110,6 +110,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     else:
         made = Generalization.gathered([outcome.generalization for outcome in outcomes], index, part.n)
     facts["beyond_limits"] = int(suppressed[left].sum())
+    method.check_complete(options, facts["beyond_limits"])
     return Outcome(
         made.with_suppressed(suppressed),
         matches=matches,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -30,6 +30,7 @@ __all__ = [
     "PATTERN_GUIDED",
     "check_company",
     "everything",
+    "follows_all",
     "joined",
     "pattern_guided",
     "place",
@@ -151,6 +152,11 @@ def pattern_guided(
             "more patterns, use pattern-guided-optimal, or let rows be suppressed with fallback none or all"
         )
     return publish_places(part.records, masks, labels, used, weights, k, hides_all, **facts)
+
+
+def follows_all(options: Mapping[str, Any]) -> bool:
+    """Whether every row must follow a pattern."""
+    return fallback_of(options.get("patterns", "all"), options.get("fallback")) == "strict"
 
 
 def everything(domains: Sequence[Domain]) -> np.uint64:
@@ -369,4 +375,5 @@ PATTERN_GUIDED = Algorithm(
     colour="#8a8a8a",
     shape="hex",
     hides=True,
+    complete=follows_all,
 )

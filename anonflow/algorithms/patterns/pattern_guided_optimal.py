@@ -18,6 +18,7 @@ from anonflow.algorithms.patterns.pattern_guided import (
     Weights,
     check_company,
     everything,
+    follows_all,
     joined,
     place,
     publish_places,
@@ -269,4 +270,5 @@ PATTERN_GUIDED_OPTIMAL = Algorithm(
     shape="star",
     small=True,
     hides=True,
+    complete=follows_all,
 )

@@ -11,9 +11,10 @@ from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.errors import AnonflowError, DataError, ParameterError
-from anonflow.table.coding import column_values, numbers_of
+from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
 from anonflow.table.infer import infer_columns
+from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 from anonflow.table.uniqueness import unique_as_added
 

@@ -76,8 +76,7 @@ class DiversityChoice(DraftForm):
             said["column"] = self.column
         for name in self.needed:
             value = getattr(self, name)
-            whole = name == "p" or float(value).is_integer()
-            said[name] = int(value) if whole else float(value)
+            said[name] = int(value) if float(value).is_integer() else float(value)
         if self.w != 0.15:
             said["w"] = float(self.w)
         if self.risk != 0.01:

@@ -213,13 +213,14 @@ class Protection(DraftForm):
         if self.cut == "auto" and {"cut", "seconds", "guarantee"} & names:
             self._write_auto()
         elif {"cut", "size", "seconds", "order"} & names:
-            if draft.get(("steps", "anonymize", "algorithm")) == AUTO:
-                workspace.set_algorithms(self.algorithms or [first_method(self.guarantee).name])
             said: dict[str, Any] = {"order": self.order}
             if self.cut == "size":
                 said["size"] = self.size
             elif self.cut == "time":
                 said |= {"size": "auto", "budget": self.seconds}
+            if draft.get(("steps", "anonymize", "algorithm")) == AUTO:
+                # the draft is read again after it: what is said here was taken down before
+                workspace.set_algorithms(self.algorithms or [first_method(self.guarantee).name])
             plain = said == {"order": "lexicographic"}
             draft.set(("partition",), None if plain else said)
 

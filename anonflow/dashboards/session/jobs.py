@@ -10,7 +10,7 @@ from typing import Any
 
 from anonflow import engine
 from anonflow.dashboards.session.fair_queue import Ticket
-from anonflow.engine.execution.events import PartitionDone
+from anonflow.engine.execution.events import PartitionDone, RoundDone, RunStarted
 from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
@@ -132,8 +132,11 @@ class Job:
             timer.daemon = True
             timer.start()
         try:
+            alone = False
             for event in handle.events:
-                if isinstance(event, PartitionDone):
+                if isinstance(event, RunStarted):
+                    alone = event.partitions == 1
+                elif (isinstance(event, RoundDone) and alone) or isinstance(event, PartitionDone):
                     self.share = event.done / event.of
                     progressed()
             result = handle.result().results[0]

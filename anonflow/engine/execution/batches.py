@@ -31,6 +31,7 @@ __all__ = [
     "Tally",
     "added",
     "batches_of",
+    "done_of",
     "joined",
     "solve_batch",
     "summary_of",
@@ -333,6 +334,47 @@ def solve_batch(
     kept = place_of_batch.keep(results)
     if failed:
         return BatchFailed(tuple(failed), kept, tasks.peak_memory())
+    return done_of(
+        shared, settings, batch, positions, records, results, place_of_batch, kept, found=len(found)
+    )
+
+
+def done_of(
+    shared: Shared,
+    settings: TaskSettings,
+    batch: Batch,
+    positions: np.ndarray,
+    records: Records,
+    results: Mapping[int, PartitionResult],
+    place: Results,
+    kept: Any,
+    *,
+    found: int = 0,
+) -> BatchDone:
+    """What is told of a batch whose partitions all have a result; what a release needs of it is put aside.
+
+    Parameters
+    ----------
+    shared : Shared
+    settings : TaskSettings
+    batch : Batch
+    positions : numpy.ndarray, shape (m,), int64
+        Of the batch's rows in the table.
+    records : Records
+        The batch's.
+    results : mapping
+        Partition -> its result, in order.
+    place : Results
+    kept : object
+        What finds the results again.
+    found : int, optional
+        How many of them an earlier run had left.
+
+    Raises
+    ------
+    OSError
+        If something cannot be put aside.
+    """
     outcomes = [result.matched.outcome for result in results.values()]
     whole, left = joined(batch, records, outcomes)
     measured = [result.measured for result in results.values()]
@@ -343,7 +385,7 @@ def solve_batch(
         own = tasks.measure(records.take(batch.left), Matched(left, 0.0))
         assert isinstance(own, Measured)
         measured.append(own)
-    summary = summary_of(shared.measures[settings.run], records, whole)
+    summary = summary_of(shared.measures[settings.run], records, whole, batch.parts)
     steps: dict[str, float] = {}
     for result in results.values():
         for step, seconds in result.seconds.items():
@@ -359,8 +401,8 @@ def solve_batch(
         _texts([outcome.facts for outcome in outcomes]),
         0 if left is None else left.generalization.n,
         kept,
-        place_of_batch.put(positions, whole, summary.classes),
-        len(found),
+        place.put(positions, whole, summary.classes),
+        found,
         tasks.peak_memory(),
     )
 
@@ -392,7 +434,9 @@ def joined(batch: Batch, records: Records, outcomes: Sequence[Outcome]) -> tuple
     return gathered(records.domains, own, index, records.n), left
 
 
-def summary_of(ready: MeasureRequest, records: Records, whole: Outcome) -> Summary:
+def summary_of(
+    ready: MeasureRequest, records: Records, whole: Outcome, partitions: Sequence[np.ndarray] | None = None
+) -> Summary:
     """What is said of records that were generalized.
 
     Parameters
@@ -403,8 +447,10 @@ def summary_of(ready: MeasureRequest, records: Records, whole: Outcome) -> Summa
         m originals.
     whole : Outcome
         Their m generalized records, or what has the same attributes.
+    partitions : sequence of numpy.ndarray, optional
+        Which of them each partition has.
     """
-    measures = utility.partial(ready, records, whole)
+    measures = utility.partial(ready, records, whole, partitions)
     by_class = {name: measures.pop(name) for name in utility.measures_by_class() if name in measures}
     percents = np.floor(100 * record_costs(whole.generalization, "ncp") + 1e-9).astype(np.int64)
     return Summary(

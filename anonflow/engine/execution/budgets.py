@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from anonflow.algorithms.anonymize import within
-from anonflow.algorithms.budget import AUTO
+from anonflow.algorithms.budget import AUTO, TimedTable
 from anonflow.algorithms.budget_choice import Choice, choose, choose_method, is_open
 from anonflow.algorithms.registry import REGISTRY
-from anonflow.engine.execution.plan import why_not
+from anonflow.engine.execution.plan import BoundaryClasses, Order, cuts_of
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.flows.spec import AnonymizeSpec
-from anonflow.errors import ParameterError
+from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
-from anonflow.table import Records
+from anonflow.table import Domain, Records
 
 __all__ = ["choices_in", "fit_flow", "is_fitted", "kept_choice", "opens"]
 
@@ -31,15 +33,25 @@ def is_fitted(flow: Flow) -> bool:
 
 
 def fit_flow(
-    flow: Flow, records: Records, workers: int | None, earlier: Mapping[int, Choice]
+    flow: Flow,
+    domains: tuple[Domain, ...],
+    n: int,
+    classes: BoundaryClasses,
+    order: Callable[[str, bool], Order],
+    workers: int | None,
+    earlier: Mapping[int, Choice],
 ) -> tuple[Flow, dict[int, Choice], dict[int, Choice]]:
     """The flow with a method, a number for every partition size, and all options.
 
     Parameters
     ----------
     flow : Flow
-    records : Records
-        All of the table.
+    domains : tuple of Domain
+    n : int
+        Records of the table.
+    classes : BoundaryClasses
+    order : callable
+        As :func:`anonflow.engine.execution.plan.plan_flow` takes it: a few partitions are read along it, and timed.
     workers : int, optional
     earlier : mapping
         Run -> what an earlier run chose: it is taken again, and nothing is timed.
@@ -65,24 +77,40 @@ def fit_flow(
             runs.append(_with_size(run, run.partition.size, budget=None))
             continue
         bounded = run if run.partition.size != AUTO else _with_size(run, None)
-        if why_not(bounded, records) is not None:
+        try:
+            cuts_of(bounded, n, classes)
+        except InfeasibleError:
             runs.append(bounded)  # has no result, whatever is chosen
             continue
         if run.number in earlier:
             choice = earlier[run.number]
         else:
-            choice = fitted[run.number] = _fit(run, records, workers)
+            within_classes = run.anonymize.boundaries and bool(classes.names)
+            along = order(run.partition.order, within_classes)
+            sizes = classes.sizes if within_classes else np.array([n], np.int64)
+            choice = fitted[run.number] = _fit(run, domains, sizes, classes.names, along, workers)
         choices[run.number] = choice
         runs.append(_chosen(run, choice))
     published = None if flow.published is None else runs[flow.runs.index(flow.published)]
     return replace(flow, runs=tuple(runs), published=published), choices, fitted
 
 
-def _fit(run: Run, records: Records, workers: int | None) -> Choice:
+def _fit(
+    run: Run,
+    domains: tuple[Domain, ...],
+    sizes: np.ndarray,
+    names: tuple[str, ...],
+    along: Order,
+    workers: int | None,
+) -> Choice:
     spec = run.anonymize
     budget = run.budget
     assert budget is not None, "the loader has seen to it"
-    seen = within(records, spec.method, spec.boundaries)
+
+    def rows(cut: slice) -> Records:
+        return within(along.rows(cut.start, cut.stop).load(domains)[1], spec.method, spec.boundaries)
+
+    seen = TimedTable(sizes, names, rows)
     loss, order = measure_named(spec.loss), run.partition.order
     if spec.algorithm == AUTO:
         return choose_method(str(spec.guarantee), seen, spec.k, budget, workers, order=order, loss=loss)

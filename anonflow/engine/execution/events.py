@@ -19,6 +19,7 @@ __all__ = [
     "FlowStarted",
     "Log",
     "PartitionDone",
+    "RoundDone",
     "RunDone",
     "RunStarted",
     "StepDone",
@@ -52,13 +53,14 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowStarted(Event):
-    """A flow begins: its name, the names of its runs, and what it runs on."""
+    """A flow begins: its name, the names of its runs, what it runs on, and the steps that it will take."""
 
     kind: ClassVar[str] = "flow-started"
     flow: str
     runs: tuple[str, ...]
     scheduler: str
     workers: int
+    plan: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +108,18 @@ class PartitionDone(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RoundDone(Event):
+    """A method has improved a partition for `done` of at most `of` rounds; `loss` is the mean that it lowers."""
+
+    kind: ClassVar[str] = "round-done"
+    run: int
+    partition: int
+    done: int
+    of: int
+    loss: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunDone(Event):
     """A run is done: its row of the table of runs, and whether it did what was asked."""
 
@@ -140,7 +154,8 @@ PAST = 20_000
 class EventStream:
     """The events of one run of a flow, for any number of listeners; safe between threads.
 
-    A listener is called in the thread that runs the flow, in order, so it must be quick. Iterating gives
+    A listener is called in the thread that runs the flow, or one of a partition's, with one event at a time, so it must
+    be quick. Iterating gives
     every event from the first on, waits for the next, and ends after :class:`FlowDone`. Of very many partitions
     that are done, who begins to listen late hears the last ones only: what is held does not grow with their number.
 
@@ -154,6 +169,7 @@ class EventStream:
         self.publishing = False
         self._start = time.perf_counter()
         self._lock = threading.Lock()
+        self._telling = threading.RLock()
         self._past: list[Event] = []
         self._partitions = 0
         self._listeners: list[Callable[[Event], None]] = []
@@ -177,8 +193,9 @@ class EventStream:
             listeners, queues = list(self._listeners), list(self._queues)
             for line in queues:
                 line.put(event)
-        for listener in listeners:
-            listener(event)
+        with self._telling:
+            for listener in listeners:
+                listener(event)
 
     def _forget(self) -> None:
         """Keep the last partitions; O(1) for each event, over all of them."""

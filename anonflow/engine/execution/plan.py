@@ -24,6 +24,7 @@ __all__ = [
     "FlowPlan",
     "Order",
     "RunPlan",
+    "cuts_of",
     "first_of_each_method",
     "plan_flow",
     "refuse_early",
@@ -134,7 +135,7 @@ def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str
     runs, problems = [], {}
     for run in flow.runs:
         try:
-            cuts = _cuts(run, n, classes)
+            cuts = cuts_of(run, n, classes)
         except InfeasibleError as error:
             if len(flow.runs) == 1:
                 raise
@@ -156,17 +157,35 @@ def why_not(run: Run, records: Records) -> str | None:
         If the partition size is smaller than k.
     """
     try:
-        _cuts(run, records.n, BoundaryClasses.of(records))
+        cuts_of(run, records.n, BoundaryClasses.of(records))
     except InfeasibleError as error:
         return error.message
     return None
 
 
-def _cuts(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
+def cuts_of(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
+    """The partitions of a run.
+
+    Parameters
+    ----------
+    run : Run
+    n : int
+        Records of the table.
+    classes : BoundaryClasses
+
+    Raises
+    ------
+    ParameterError
+        If the partition size is smaller than k.
+    InfeasibleError
+        If no partition can be cut.
+    """
     k = check_k(run.anonymize.k, n)
     size = run.anonymize.method.partition_size(run.partition.cut, k, run.anonymize.options)
     if run.anonymize.boundaries:
-        return partitions.cut_classes(classes.sizes, classes.names, size, k)
+        cuts = partitions.cut_classes(classes.sizes, classes.names, size, k)
+        run.anonymize.method.check_complete(run.anonymize.options, n - int(cuts.counts.sum()))
+        return cuts
     return partitions.cut_classes(np.array([n], np.int64), (), size, k)
 
 

@@ -67,6 +67,8 @@ class RunResult:
         What the matrix set.
     problem : str or None
         Why there is no result.
+    said : tuple of str
+        What making it diverse costs and promises.
     anonymization : Anonymization or None
         The owner's.
     """
@@ -86,6 +88,7 @@ class RunResult:
     spread: tuple[tuple[int, int], ...] = ()
     values: dict[str, Any] = field(default_factory=dict)
     problem: str | None = None
+    said: tuple[str, ...] = ()
     anonymization: Anonymization | None = field(default=None, repr=False)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import queue
 import re
 import secrets
@@ -123,6 +124,26 @@ class _Group:
         begin = time.perf_counter()
         results = [call(*shared) for call in self.calls]
         return time.perf_counter() - begin, results
+
+
+class _Packed:
+    """Something as bytes, made here: what cannot be sent is found before Dask has it, which would wait for ever."""
+
+    def __init__(self, value: Any, what: str) -> None:
+        try:
+            self._data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            raise AnonflowError(
+                f"{what} cannot be sent to other processes ({type(error).__name__}); use the scheduler threads"
+            ) from None
+
+    def __repr__(self) -> str:
+        return "_Packed()"
+
+    def __call__(self, *shared: Any) -> Any:
+        """What was packed; a group of calls is done."""
+        value = pickle.loads(self._data)
+        return value(*shared) if isinstance(value, _Group) else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,7 +437,9 @@ class Executor:
         """
         # the task that hands it on has it: it is made again where it was lost with its worker
         shared = [
-            client.submit(_Held(one), key=f"shared-{number}-{secrets.token_hex(4)}")
+            client.submit(
+                _Packed(one, f"a {type(one).__name__}"), key=f"shared-{number}-{secrets.token_hex(4)}"
+            )
             for number, one in enumerate(job.shared)
         ]
         given_up = 0
@@ -465,7 +488,11 @@ class Executor:
                     exhausted = True
                     break
                 left = None if left is None else left - len(group)
-                sent.send(group)
+                try:
+                    sent.send(group)
+                except AnonflowError as error:
+                    for call in group:
+                        self._put(call, Failed(error, error.message))
             if exhausted and not len(sent):
                 return
             if not sent.has_ready():
@@ -502,10 +529,17 @@ class _Sent:
         return len(self._futures)
 
     def send(self, group: tuple[Call, ...]) -> None:
-        """Send calls as one task. Its name is one that no other flow on the cluster has, and its label the steps."""
+        """Send calls as one task. Its name is one that no other flow on the cluster has, and its label the steps.
+
+        Raises
+        ------
+        AnonflowError
+            If they cannot be sent.
+        """
         key = f"{group[0].label}-{secrets.randbits(64)}"
         sent = _Group(group)
-        future = self._client.submit(sent, *self._shared, key=key, pure=False, fifo_timeout=TOGETHER)
+        packed = _Packed(sent, f"what {group[0].function.__name__.replace('_', ' ')} needs")
+        future = self._client.submit(packed, *self._shared, key=key, pure=False, fifo_timeout=TOGETHER)
         self._futures[key] = future, sent
         self._waiting.add(future)
 
@@ -531,16 +565,6 @@ class _Sent:
     def cancel(self) -> None:
         """Ask for nothing more."""
         self._client.cancel([future for future, _ in self._futures.values()], force=True)
-
-
-class _Held:
-    """Something that is handed on as it is: a value as a task, which can be done again where it was lost."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __call__(self) -> Any:
-        return self._value
 
 
 def raised(failed: Failed, where: str) -> AnonflowError:

@@ -8,13 +8,14 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from anonflow import loss
 from anonflow.algorithms.anonymize import partition_rng, solve, within
-from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.method import Outcome, Progress
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
@@ -60,6 +61,9 @@ class TaskSettings:
         The run's seed; a secret.
     boundaries : bool
         Whether the method works inside the schema's boundaries.
+    watch : callable, optional
+        Called between the rounds of a method with the run, the partition, how many records it has, and how far it is. Only
+        where tasks are threads of this process. What it raises ends the partition.
     """
 
     run: int
@@ -70,6 +74,7 @@ class TaskSettings:
     criteria: tuple[Any, ...]
     entropy: int = field(repr=False)
     boundaries: bool = True
+    watch: Callable[[int, int, int, Progress], None] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,7 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
             loss.measure_named(settings.loss),
             partition_rng(settings.entropy, partition),
             settings.options,
+            None if settings.watch is None else partial(settings.watch, settings.run, partition, records.n),
         )
     except AnonflowError as error:
         return Failed(error, error.message)

@@ -58,6 +58,12 @@ class Totals:
             self._add(*self._waiting.pop(self._next))
             self._next += 1
 
+    def follow(self, before: Totals) -> None:
+        """These are of results that were made of those: what was said of them goes on, and took its seconds."""
+        self._texts = dict(before._texts)
+        self.steps = dict(before.steps)
+        self.found = before.found
+
     def _add(self, batch: Batch, done: BatchDone) -> None:
         self.rows += batch.stop - batch.start
         self.partitions += len(batch.bounds)

@@ -110,6 +110,7 @@ class Flow:
         options: Mapping[str, Mapping[str, Any]] | None = None,
         verify: Sequence[Any] = ("covers", "guarantee"),
         measure: Sequence[str] = ("gcp", "usefulness"),
+        pieces: bool | int | None = None,
         name: str = "comparison",
     ) -> Flow:
         """A flow over a table in memory, with a run for every method and k; it publishes nothing.
@@ -134,6 +135,8 @@ class Flow:
             Algorithm -> its own options.
         verify, measure : sequence, optional
             As the steps of a flow name them.
+        pieces : bool or int, optional
+            As a flow's source says it: True to work in pieces on disk, or the rows of a piece.
         name : str, optional
 
         Returns
@@ -180,7 +183,7 @@ class Flow:
         spec = FlowSpec(
             flow=name,
             version=VERSION,
-            table=TableSpec(source=SourceSpec(), columns=roles),
+            table=TableSpec(source=SourceSpec(pieces=pieces), columns=roles),
             partition=runs[0].partition,
             steps=StepsSpec(anonymize=runs[0].anonymize, verify=tuple(verify), measure=tuple(measure)),
         )
@@ -216,6 +219,12 @@ class Flow:
         asked: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
         more = self.spec.steps.diversify
         return asked if more is None else (*asked, more.asked)
+
+    def _repr_html_(self) -> str:
+        from anonflow.drawing import grid, view
+        from anonflow.engine.flows.outline import outline
+
+        return view(f"Flow {self.name}", grid(["step", "what it does"], outline(self)))
 
     def draws(self, run: Run) -> bool:
         """Whether an assignment is drawn for a run: only for the one that is published or handed back."""

@@ -123,12 +123,12 @@ class Sections:
         about = {
             "csv": {"csv", "delimiter", "encoding", "missing", "pieces"},
             "parquet": {"parquet", "pieces"},
-            "dataset": {"dataset", "part", "complete", "n", "q", "sd", "seed"},
+            "dataset": {"dataset", "part", "complete", "n", "q", "sd", "seed", "pieces"},
         }[form]
         for key in source.model_fields_set - about:
             self.problems.add((*path, key), f"'{key}' does not go with a {form} source")
         if form == "dataset":
-            options = source.model_fields_set & about - {"dataset"}
+            options = source.model_fields_set & about - {"dataset", "pieces"}
             for key, text in dataset_problems(str(source.dataset), sorted(options)):
                 self.problems.add((*path, key), text, value=True)
             return

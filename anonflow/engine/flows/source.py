@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from anonflow import datasets
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
@@ -9,7 +11,10 @@ from anonflow.errors import DataError
 from anonflow.table import Table
 from anonflow.table.read import read_csv, read_parquet
 
-__all__ = ["read"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["frame_of", "read"]
 
 
 def read(flow: Flow, fingerprint: Fingerprint) -> Table:
@@ -28,11 +33,9 @@ def read(flow: Flow, fingerprint: Fingerprint) -> Table:
     """
     if flow.table is not None:
         return flow.table
+    frame = frame_of(flow)
     source = flow.spec.table.source
-    if source.dataset is not None:
-        given = source.model_dump(include=source.model_fields_set - {"dataset"})
-        frame = datasets.load(source.dataset, **given)
-    elif source.csv is not None:
+    if frame is None and source.csv is not None:
         frame = read_csv(
             flow.folder / source.csv,
             delimiter=source.delimiter,
@@ -40,9 +43,26 @@ def read(flow: Flow, fingerprint: Fingerprint) -> Table:
             missing=source.missing,
             opener=fingerprint.open,
         )
-    elif source.parquet is not None:
+    elif frame is None and source.parquet is not None:
         frame = read_parquet(flow.folder / source.parquet, opener=fingerprint.open)
-    else:
+    elif frame is None:
         raise DataError("the flow names no source")
     with fingerprint.others_read():
         return Table(frame, flow.schema)
+
+
+def frame_of(flow: Flow) -> pd.DataFrame | None:
+    """The rows of a table that lies in no file: one that somebody has in memory, or a data set; else None.
+
+    Raises
+    ------
+    DataError
+        If the data set cannot be had.
+    """
+    if flow.table is not None:
+        return flow.table.frame
+    source = flow.spec.table.source
+    if source.dataset is None:
+        return None
+    given = source.model_dump(include=source.model_fields_set - {"dataset", "pieces"})
+    return datasets.load(source.dataset, **given)

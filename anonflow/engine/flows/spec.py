@@ -93,8 +93,7 @@ class SourceSpec(_Spec):
     """Of a generated data set: what it is generated from (no secret: nothing of a person is in it)."""
 
     pieces: Annotated[bool | int | None, PlainValidator(_pieces)] = None
-    """Of a file: true to work on it in pieces on disk, or how many rows a piece has; false never to. Without
-    it, a table that would take more memory than there is, is worked on in pieces."""
+    """True to work on the table in pieces on disk, or how many rows a piece has; false never to. Without it, a file that would take more memory than there is, is worked on in pieces."""
 
 
 class TableSpec(_Spec):

@@ -45,6 +45,7 @@ def of_run(
     fingerprint: Fingerprint,
     report: RunReport,
     published: list[Path],
+    *,
     began: float,
     seconds: float,
     steps: dict[str, float],

@@ -2,25 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from anonflow import risk
 from anonflow.algorithms.seeds import derived_seed
+from anonflow.criteria.graph import covering
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, ParameterError
-from anonflow.release import Release
+from anonflow.release import Certificate, Release
+from anonflow.risk.attack import COLUMNS, row_of
+from anonflow.risk.attacker import percent
 from anonflow.table import Table
 from anonflow.table.read import read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MOST", "attacked", "publishable"]
+    from anonflow.algorithms.anonymize import Anonymization
+
+__all__ = [
+    "MOST",
+    "SAMPLE",
+    "AttackedPart",
+    "attacked",
+    "attacked_part",
+    "is_attacked",
+    "part_of_release",
+    "publishable",
+    "sampled",
+]
 
 MOST = 50_000
-"""A larger table is attacked only if the flow says so."""
+"""Of a larger table a sample is attacked: whole partitions, so that nobody's matches are left out."""
+
+SAMPLE = 5_000
+"""Records of the sample, about."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedPart:
+    """Some people of a release, with all rows that are listed for them.
+
+    Attributes
+    ----------
+    table : Table
+        m originals, none of them suppressed.
+    release : Release
+        Their m rows, with the truth.
+    elsewhere : numpy.ndarray, shape (m,), int64
+        How many other rows of the whole release cover each of them.
+    """
+
+    table: Table
+    release: Release
+    elsewhere: np.ndarray
 
 
 def attacked(
@@ -42,7 +82,7 @@ def attacked(
     Returns
     -------
     pandas.DataFrame or None
-        As :func:`anonflow.attack` gives it; None where nobody was asked to attack, and it would take long.
+        As :func:`anonflow.attack` gives it; None where nobody was asked to attack, and nobody can.
 
     Raises
     ------
@@ -50,18 +90,161 @@ def attacked(
         If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
     own = derived_seed(seed, "attackers")
-    asked = flow.spec.steps.attack
-    if asked:
-        with fingerprint.others_read():
-            chosen = [_with_register(flow, one) for one in asked]
-        return risk.attack(table, release, chosen, k=k, seed=own)
-    if table.n > MOST:
-        return None
+    if flow.spec.steps.attack:
+        return risk.attack(table, release, _chosen(flow, fingerprint), k=k, seed=own)
     try:
         context = risk.AttackContext.of(table, release, k, seed=own)
         return risk.attack(table, release, risk.usual(context, publishable=True), k=k, seed=own)
     except (DataError, ParameterError):
         return None
+
+
+def is_attacked(flow: Flow, n: int) -> bool:
+    """Whether a release of n records is attacked: a large one for a report, or where the flow says so."""
+    return n <= MOST or bool(flow.spec.steps.attack) or flow.report_path is not None
+
+
+def attacked_part(
+    flow: Flow,
+    fingerprint: Fingerprint,
+    part: AttackedPart | None,
+    guarantee: str,
+    sizes: Sequence[tuple[int, int]],
+    k: int,
+    seed: int,
+) -> pd.DataFrame | None:
+    """Try a release of many people against its attackers, by a sample of them.
+
+    Parameters
+    ----------
+    flow : Flow
+    fingerprint : Fingerprint
+    part : AttackedPart or None
+        None where no small part is closed: every row is linked with every other one by matches.
+    guarantee : str
+    sizes : sequence of (int, int)
+        Of rows that list people, and how many people are listed by so many: the linker is exact.
+    k : int
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame or None
+        As :func:`attacked` gives it. Intervals are of the sample; of the linker, whose matches are all known, there is
+        nothing to estimate. Several of a partition are alike, so that intervals are somewhat too narrow.
+
+    Raises
+    ------
+    ParameterError, DataError
+        If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
+    """
+    import pandas as pd
+
+    own = derived_seed(seed, "attackers")
+    rows = []
+    asked = bool(flow.spec.steps.attack)
+    linker = _linker(sizes, k)
+    if part is not None:
+        context = replace(
+            risk.AttackContext.of(part.table, part.release, k, seed=own),
+            elsewhere=part.elsewhere,
+            guarantee=guarantee,
+        )
+        chosen = (
+            risk.attackers_of(_chosen(flow, fingerprint)) if asked else risk.usual(context, publishable=True)
+        )
+        for one in chosen:
+            if one.name == risk.Linker.name and linker is not None:
+                rows.append(linker)
+                continue
+            try:
+                row = row_of(one, one.attack(context))
+            except (DataError, ParameterError):
+                if asked:
+                    raise
+                continue
+            row["sentence"] = f"Of a sample of {context.n:,} people: {row['sentence']}"
+            rows.append(row)
+    elif linker is not None:
+        rows.append(linker)
+    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
+
+
+def _linker(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any] | None:
+    """The linker who knows all matches: right once in as many times as rows list a person."""
+    if not sizes:
+        return None
+    rows, people = np.array(sizes, np.int64).T
+    mean, worst = float((people / rows).sum() / people.sum()), float(1 / rows.min())
+    success = risk.Success(
+        int(people.sum()), mean, worst, int(people[rows < k].sum()), 1 / k,
+        f"Who rules out every row that no complete matching allows has at least {rows.min()} rows left "
+        f"for each person and is right for {percent(mean)} of the people.",
+    )  # fmt: skip
+    return {**row_of(risk.Linker(), success), "low": mean, "high": mean}
+
+
+def sampled(partitions: int, n: int, seed: int) -> np.ndarray:
+    """The numbers of the partitions that are attacked, ascending, int64: about `SAMPLE` records.
+
+    Parameters
+    ----------
+    partitions, n : int
+        Of the run, and records of the table.
+    seed : int
+        The flow's.
+    """
+    rng = np.random.default_rng(derived_seed(seed, "attacked partitions"))
+    many = min(partitions, max(1, round(SAMPLE * partitions / max(n, 1))))
+    return np.sort(rng.choice(partitions, many, replace=False))
+
+
+def part_of_release(anonymization: Anonymization, release: Release, seed: int) -> AttackedPart | None:
+    """A sample of a release in memory; None where no small part of it is closed.
+
+    Parameters
+    ----------
+    anonymization : Anonymization
+    release : Release
+        With the truth.
+    seed : int
+        The flow's.
+    """
+    table, suppressed, truth = anonymization.table, anonymization.suppressed, release.truth
+    partitions = anonymization.partitions or (np.arange(table.n),)
+    assert truth is not None
+    picked = [partitions[p] for p in sampled(len(partitions), table.n, seed).tolist()]
+    at = np.sort(np.concatenate(picked))
+    at = at[~suppressed[at]]
+    if len(at) > MOST and anonymization.classes is not None:
+        kinds, label = np.unique(anonymization.classes[at], return_inverse=True)
+        at = at[np.isin(label, sampled(len(kinds), len(at), seed))]
+    if not 0 < len(at) <= MOST:
+        return None
+    rank = np.full(table.n, -1, np.int64)
+    rank[at] = np.arange(len(at))
+    rows = np.flatnonzero(rank[truth] >= 0)
+    proof = release.certificate
+    if proof is not None and proof.complete:
+        kinds, row_list = np.unique(proof.row_list[rows], return_inverse=True)
+        lists = [
+            np.sort(rank[proof.list_originals[proof.list_offsets[t] : proof.list_offsets[t + 1]]])
+            for t in kinds.tolist()
+        ]
+        offsets = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
+        originals = np.concatenate(lists).astype(np.int32)
+        proof = Certificate(
+            proof.k, proof.criterion, proof.algorithm, row_list.astype(np.int32), offsets, originals
+        )
+    else:
+        proof = None
+    few = table.take(at)
+    others = anonymization.generalization.take(np.flatnonzero(rank < 0))
+    return AttackedPart(
+        few,
+        Release(release.frame.iloc[rows].reset_index(drop=True), proof, rank[truth[rows]]),
+        covering(few.records, others),
+    )
 
 
 def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
@@ -74,6 +257,12 @@ def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
         for row in attacks.to_dict("records")
         if row["attacker"] in known and not known[row["attacker"]].needs_truth
     ]
+
+
+def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:
+    """The attackers that the flow names."""
+    with fingerprint.others_read():
+        return [_with_register(flow, one) for one in flow.spec.steps.attack]
 
 
 def _with_register(flow: Flow, asked: Any) -> Any:

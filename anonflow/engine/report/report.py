@@ -195,9 +195,7 @@ def page(
 
 def _of_diversity(results: Sequence[RunResult]) -> list[str]:
     """What diversified runs promise and cost, a sentence each."""
-    made = [result.anonymization for result in results if result.anonymization is not None]
-    told = [str(each.facts[name]) for each in made for name in ("compared", "promise") if name in each.facts]
-    return [f"{sentence}." for sentence in dict.fromkeys(told)]
+    return [f"{sentence}." for sentence in dict.fromkeys(each for result in results for each in result.said)]
 
 
 def _lead(results: tuple[RunResult, ...], first: RunResult | None, records: int) -> str:

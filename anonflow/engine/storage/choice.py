@@ -8,11 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anonflow import utility
-from anonflow.criteria.request import read_criteria
+from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.engine.context import Session
-from anonflow.engine.execution.budgets import opens
-from anonflow.engine.execution.tasks import OF_THE_WHOLE
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.storage.disk import OnDisk
 from anonflow.engine.storage.memory import InMemory
@@ -24,12 +21,6 @@ __all__ = ["ROWS", "pieces_of", "storage_of"]
 
 ROWS = 1 << 18
 """Rows of a piece, where the flow does not say."""
-
-_ADVICE = {
-    "diversify": "run it with pieces: false where there is memory for it",
-    "attack": "attack the release of a flow over some of the rows",
-}
-"""Steps that look at the whole table, and what to do."""
 
 _CELL = 100
 """Bytes that a cell takes, from the file to the release, where a table is in memory."""
@@ -64,14 +55,14 @@ def pieces_of(flow: Flow) -> int | None:
         If the source cannot be read.
     """
     source = flow.spec.table.source
-    if source.pieces is False or source.dataset is not None or flow.table is not None:
+    if source.pieces is False:
         return None
     problems = _problems(flow)
     if source.pieces is not None:
         if problems:
             raise FlowError.collected(f"{flow.path or flow.name}: cannot be run in pieces", problems)
         return ROWS if source.pieces is True else source.pieces
-    if problems or flow.source_path is None:
+    if problems or flow.source_path is None or flow.table is not None:
         return None
     allowed = flow.spec.run.memory_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
@@ -92,24 +83,21 @@ def _need(path: Path, text: bool) -> int:
 
 
 def _problems(flow: Flow) -> list[str]:
-    problems = []
-    if flow.path is None:
-        problems.append(
-            "a flow that is no file has no owner's folder to put pieces aside in; write it to a file"
-        )
-    for step, advice in _ADVICE.items():
-        if getattr(flow.spec.steps, step):
-            problems.append(f"the step {step} needs the whole table; leave it out, or {advice}")
-    known = (*utility.measures_by_record(), *utility.measures_by_class())
-    for name in flow.spec.steps.measure:
-        if name not in known:
-            problems.append(f"the measure {name!r} needs the whole table; without it: {', '.join(known)}")
-    for one in read_criteria(flow.criteria, "covers"):
-        if one.name in OF_THE_WHOLE:
-            problems.append(f"the criterion {one.name!r} needs the whole table; leave it out")
-    for run in flow.runs:
-        if run.partition.order == "random":
-            problems.append("partitions in random order need the whole table; use lexicographic or input")
-        if opens(run):
-            problems.append("a budget needs the whole table; name method, partition size and options instead")
-    return list(dict.fromkeys(problems))
+    """All that a table in pieces does not have: what is in no partition, and not in a sum over them."""
+    asked = read_criteria(flow.criteria, "covers")
+    methods = [run.anonymize.method for run in flow.runs]
+    of_diversity = [one for one in asked if one.name in DIVERSITY]
+    covers = any(method.guarantee == "k-concealment" for method in methods)
+    by_class = any(one.parameters.get("per") == "class" for one in of_diversity)
+    freeform = any("k-anonymity" not in method.guarantee for method in methods)
+    refused = {
+        "the measure lower-bound compares all rows with all others; take partition-lower-bound": (
+            "lower-bound" in flow.spec.steps.measure
+        ),
+        "the criterion linkable-columns looks for links in all rows; leave it out": (
+            any(one.name == "linkable-columns" for one in asked)
+        ),
+        "the diversity of rows that only read alike (k-concealment, or per: class of matches) needs all rows; "
+        "take another method, or leave it out": bool(of_diversity) and (covers or (by_class and freeform)),
+    }
+    return [sentence for sentence, wanted in refused.items() if wanted]

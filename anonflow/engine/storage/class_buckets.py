@@ -46,7 +46,7 @@ def deal_classes(chunks: Mapping[str, list[Any]], into: str, buckets: int) -> No
             cells = chunk["keys"]
             columns |= _found(chunk)
         else:
-            cells, sizes = chunk
+            cells, sizes = chunk[:2]
             columns[_SIZE] = pa.array(sizes)
     columns |= {f"{_CELL}{r}": pa.array(row) for r, row in enumerate(cells)}
     deal(pa.table(columns), _bucket(cells, buckets), buckets, into)

@@ -9,148 +9,49 @@ is gone afterwards.
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from anonflow.algorithms.method import Outcome
+from anonflow.algorithms.anonymize import partition_rng
+from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed
-from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, batches_of
+from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
+from anonflow.engine.execution.tasks import OF_THE_WHOLE
 from anonflow.engine.execution.totals import Totals
+from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
-from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
 from anonflow.engine.storage import external_sort, pieces, scan
-from anonflow.engine.storage.class_buckets import add_classes, deal_classes
+from anonflow.engine.storage.batch_files import InFiles
+from anonflow.engine.storage.class_buckets import add_classes
+from anonflow.engine.storage.diversified import context_of, diversified, target_of_table
 from anonflow.engine.storage.external_sort import Ordered
-from anonflow.engine.storage.release import Buckets, draw
-from anonflow.engine.storage.spill import Spill, save
+from anonflow.engine.storage.outline import Outline
+from anonflow.engine.storage.release import Buckets, check_made, draw, pairs_of_batch
+from anonflow.engine.storage.spill import Spill
 from anonflow.errors import DataError
-from anonflow.partition import bounded
-from anonflow.release.draw import shelf_count
-from anonflow.table import Domain, Records, Schema
+from anonflow.partition import bounded, random_key
+from anonflow.release import Earlier
+from anonflow.release.draw import bucket_count
+from anonflow.table import Records, Schema
 from anonflow.table.frame import check_columns
+from anonflow.table.row_marks import unit_marks
 from anonflow.utility.measures import MeasureRequest
 
-__all__ = ["OnDisk", "Outline"]
+__all__ = ["OnDisk"]
 
-
-@dataclass(frozen=True, eq=False)
-class Outline:
-    """A table without its records: what a report says of it.
-
-    Attributes
-    ----------
-    n, dropped : int
-        Records, and those left out for a missing value.
-    columns : tuple of str
-        The published ones, in the table's order.
-    unnamed : tuple of str
-        Columns of the source that the schema does not name.
-    schema : Schema
-    domains : tuple of Domain
-    """
-
-    n: int
-    dropped: int
-    columns: tuple[str, ...]
-    unnamed: tuple[str, ...]
-    schema: Schema
-    domains: tuple[Domain, ...]
-
-    @cached_property
-    def frame(self) -> pd.DataFrame:
-        """The columns, and no rows."""
-        return pd.DataFrame(columns=pd.Index(self.columns, dtype="str"))
-
-
-@dataclass(frozen=True)
-class InFiles:
-    """Where the results of a run are kept, and by which secret they are named.
-
-    Attributes
-    ----------
-    folder : str
-        A file for each batch.
-    key : bytes
-    fresh : bool
-        Whether what is there is not used.
-    spill : str
-        Beginning of the names of files that are gone with the run.
-    buckets : int
-        That classes are dealt to, where they are measured.
-    """
-
-    folder: str
-    key: bytes = field(repr=False)
-    fresh: bool
-    spill: str
-    buckets: int
-
-    def open(
-        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
-    ) -> BatchFiles:
-        """The results of a batch."""
-        store = Checkpoints(Path(self.folder), self.key)
-        names = store.names(settings, domains_digest(domains), parts, batch.first)
-        file = Path(self.folder) / f"{hashlib.sha256(''.join(names).encode()).hexdigest()}.npz"
-        there = {} if self.fresh else store.read(file, dict.fromkeys(names, domains))
-        found = {p: there[name] for p, name in enumerate(names, batch.first) if name in there}
-        return BatchFiles(self, store, batch, names, file, found)
-
-
-@dataclass(frozen=True, eq=False)
-class BatchFiles:
-    """The results of a batch in their file.
-
-    Attributes
-    ----------
-    place : InFiles
-    store : Checkpoints
-    batch : Batch
-    names : sequence of str
-        Of each partition's result.
-    file : pathlib.Path
-    found : mapping
-        Partition -> what an earlier run left of it.
-    """
-
-    place: InFiles
-    store: Checkpoints
-    batch: Batch
-    names: Sequence[str]
-    file: Path
-    found: Mapping[int, PartitionResult]
-
-    def keep(self, results: Mapping[int, PartitionResult]) -> None:
-        """Write the results, if there are new ones."""
-        if results.keys() - self.found.keys():
-            self.store.write(
-                self.file, {self.names[p - self.batch.first]: each for p, each in results.items()}
-            )
-
-    def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> bool:
-        """Write the positions of suppressed records, and the classes; whether there are such records."""
-        hidden = bool(whole.suppressed.any())
-        if hidden:
-            file = f"{self.place.spill}hidden-{self.batch.number}.npz"
-            save(file, positions=np.sort(positions[whole.suppressed]))
-        if classes:
-            deal_classes(classes, f"{self.place.spill}classes-{self.batch.number}.arrow", self.place.buckets)
-        return hidden
+REMEMBERED = 20_000_000
+"""People whose marks the client holds at the end of a run, 8 bytes each; of more, none are kept."""
 
 
 class OnDisk:
@@ -166,15 +67,22 @@ class OnDisk:
     outline: Outline
 
     def __init__(self, session: Session, rows: int) -> None:
-        assert session.owner is not None
-        session.owner.make()
+        self._own: TemporaryDirectory[str] | None = None
+        if session.owner is None:  # a flow that is no file
+            self._own = TemporaryDirectory(prefix="anonflow-")
+            home = Path(self._own.name)
+        else:
+            session.owner.make()
+            home = session.owner.path
         self._session = session
         self._flow = session.flow
         self._rows = rows
-        self._spill = Spill(session.owner.path)
+        self._spill = Spill(home)
         self._executor: Executor
         self._batches: dict[int, int] = {}
         self._hidden: dict[int, list[int]] = {}
+        self._said: dict[int, tuple[str, ...]] = {}
+        self._diverse: dict[int, InFiles] = {}
         self._orders: dict[tuple[str, bool], tuple[Ordered, np.ndarray]] = {}
 
     def __enter__(self) -> OnDisk:
@@ -185,6 +93,8 @@ class OnDisk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._spill.__exit__(kind, error, trace)
+        if self._own is not None:
+            self._own.cleanup()
 
     # ------------------------------------------------------------------------------- load and sort
 
@@ -199,15 +109,29 @@ class OnDisk:
         self._executor = executor
         flow = self._flow
         schema, path = flow.schema, flow.source_path
-        assert path is not None
         fingerprint = self._session.fingerprint
-        fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open)
+        frame = source.frame_of(flow)
+        held = None if frame is None else pieces.held_table(frame)
+        if held is not None:
+            fields = held.schema
+        elif path is not None:
+            fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open)
+        else:
+            raise DataError("the flow names no source")
         check_columns(fields.names, schema)
         columns = tuple(name for name in fields.names if name in schema and schema[name].role != "identifier")
+        # identifiers are read to recognize people in a later release; they are never published
+        self._read = tuple(name for name in fields.names if name in schema)
         self._fields = {name: fields.field(name).type for name in columns}
-        self._pieces = self._cut_source(path, columns)
+        if held is not None:
+            self._pieces = pieces.put_aside(held.select(self._read), self._rows, self._spill.file("source-"))
+        else:
+            assert path is not None
+            self._pieces = self._cut_source(path, self._read)
+        sensitive = self._diverse_columns(schema, columns)
         looks = executor.all(
-            [Call(scan.scan, (piece, schema, columns), "scan") for piece in self._pieces], fingerprint
+            [Call(scan.scan, (piece, schema, columns, sensitive), "scan") for piece in self._pieces],
+            fingerprint,
         )
         if not looks:
             raise DataError("the table has no rows")
@@ -226,17 +150,20 @@ class OnDisk:
         with fingerprint.others_read():
             self._coders, domains = scan.coders(whole, schema)
         unnamed = tuple(name for name in fields.names if name not in schema)
-        self.outline = Outline(whole.kept, whole.rows - whole.kept, columns, unnamed, schema, domains)
+        dropped = whole.rows - whole.kept
+        if flow.table is not None:  # it has said what it left out
+            unnamed, dropped = tuple(flow.table.unnamed), dropped + flow.table.dropped
+        self.outline = Outline(whole.kept, dropped, columns, unnamed, schema, domains)
         return self.outline
 
     def _cut_source(self, path: Path, columns: tuple[str, ...]) -> list[pieces.Piece]:
-        source = self._flow.spec.table.source
+        given = self._flow.spec.table.source
         opener = self._session.fingerprint.open
-        found = None if source.parquet is None else pieces.parquet_pieces(path, self._rows, opener)
+        found = None if given.parquet is None else pieces.parquet_pieces(path, self._rows, opener)
         if found is None:
             into = self._spill.file("source-")
-            given = (str(path), source, columns, self._rows, into, opener)
-            (found,) = self._executor.all([Call(pieces.rewrite, given, "rewrite")])
+            arguments = (str(path), given, columns, self._rows, into, opener)
+            (found,) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
         assert found is not None
         return found
 
@@ -244,8 +171,47 @@ class OnDisk:
         """A few records that have every value that the table has, column by column."""
         return scan.stand_in(self._coders, self.outline.domains, self._found)
 
+    def take(self, positions: np.ndarray) -> Records:
+        """The records at some positions: the pieces that have them are read once more."""
+        table = self.outline
+        piece = np.searchsorted(self._starts, positions, "right") - 1
+        wanted = [np.flatnonzero(piece == p) for p in np.unique(piece).tolist()]
+        calls = [
+            Call(
+                scan.codes_at,
+                (self._pieces[p], table.schema, table.columns, positions[at] - self._starts[p]),
+                "look",
+            )
+            for p, at in zip(np.unique(piece).tolist(), wanted, strict=True)
+        ]
+        codes = np.empty((len(positions), len(table.domains)), np.int32)
+        answers = self._executor.all(calls, self._coders, self._session.fingerprint)
+        for at, few in zip(wanted, answers, strict=True):
+            codes[at] = few
+        return Records(table.domains, codes)
+
+    def _diverse_columns(self, schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns whose diversity is asked for; those that are not published are named later."""
+        flow = self._flow
+        others = [name for name in columns if schema[name].role != "quasi-identifier"]
+        sensitive = [name for name in others if schema[name].role == "sensitive"]
+        wanted: list[str] = []
+        for one in read_criteria(flow.criteria, "covers"):
+            if one.name in DIVERSITY:
+                given = one.parameters.get("column")
+                wanted += sensitive if given is None else [str(given)]
+        if flow.spec.steps.diversify is not None:
+            given = flow.spec.steps.diversify.column
+            wanted += sensitive if given is None else [given]
+        return tuple(name for name in dict.fromkeys(wanted) if name in others)
+
     def refuse_early(self) -> None:
-        """What needs the whole table was refused when this storage was chosen."""
+        """Refuse a diversity that not even the whole table has."""
+        more = self._flow.spec.steps.diversify
+        if more is not None:
+            schema = self.outline.schema
+            others = [name for name in self.outline.columns if schema[name].role != "quasi-identifier"]
+            self._target = target_of_table(more, schema, others, self._found.sensitive)
 
     def boundary_classes(self) -> BoundaryClasses:
         """Who may be generalized together: counted in an order that the first run with boundaries needs."""
@@ -265,6 +231,7 @@ class OnDisk:
         if (name, bounded) in self._orders:
             return self._orders[name, bounded]
         table, executor, spill = self.outline, self._executor, self._spill
+        key = random_key(partition_rng(self._session.seed, -1)) if name == "random" else None
         compared = external_sort.order_columns(name, table.domains, bounded)
         begin = f"{name}-bounded" if bounded else name
         files = [spill.file(f"{begin}-piece-{p}.arrow") for p in range(len(self._pieces))]
@@ -272,7 +239,7 @@ class OnDisk:
             [
                 Call(
                     external_sort.sort_piece,
-                    (piece, start, table.schema, table.columns, compared, file),
+                    (piece, start, table.schema, table.columns, compared, file, key),
                     "sort",
                 )
                 for piece, start, file in zip(self._pieces, self._starts, files, strict=True)
@@ -316,13 +283,35 @@ class OnDisk:
 
     def _place(self, run: Run) -> InFiles:
         folder, key, fresh = self._kept
-        return InFiles(folder, key, fresh, self._spill.file(f"{run.number}-"), shelf_count(self.outline.n))
+        return InFiles(folder, key, fresh, self._spill.file(f"{run.number}-"), bucket_count(self.outline.n))
 
     def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """Count the batch, and note whether it has suppressed records."""
         self._batches[one.run.number] += 1
         if isinstance(done, BatchDone) and done.put:
             self._hidden[one.run.number].append(batch.number)
+
+    def needs_workers(self, one: RunPlan) -> bool:
+        """Whether putting a run together takes tasks."""
+        return self._flow.spec.steps.diversify is not None or bucket_count(self.outline.n) > 1
+
+    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+        """The run's results made diverse, where the flow says so, in files of their own."""
+        more = self._flow.spec.steps.diversify
+        if more is None:
+            return totals
+        source = self._place(one.run)
+        made = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"), fresh=False)
+        context = context_of(
+            more, self._target, self._found.sensitive[self._target[0]], self.outline.domains, self.outline.n,
+            one.run.anonymize.k, replace(source, fresh=False), made,
+        )  # fmt: skip
+        number = one.run.number
+        again, self._hidden[number], self._said[number] = self._session.step(
+            "diversify", lambda: diversified(self._session, executor, one, totals, shared, context), number
+        )
+        self._diverse[number] = made
+        return again
 
     def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """A call for each bucket that classes were dealt to."""
@@ -334,8 +323,46 @@ class OnDisk:
         ]
 
     def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
-        """The result as it is: what needs all rows at hand was refused."""
-        return result
+        """The result with what its diversity costs and promises, and with criteria of more than its partitions."""
+        flow = self._flow
+        findings = result.findings
+        if result.problem is None and not flow.draws(one.run):
+            later = flow.spec.steps.diversify is not None and totals.kind == "matches"
+            asked = [
+                each
+                for each in read_criteria(flow.criteria, totals.guarantee)
+                # what a k-regular result shows is known after the draw only
+                if each.name in OF_THE_WHOLE and not (later and each.name in DIVERSITY)
+            ]
+            if asked:
+                findings += check_made(
+                    self._session, self._executor, one, totals, self.outline, self._results(one.run),
+                    self._found, asked,
+                )  # fmt: skip
+        measures = dict(result.measures)
+        if "discernibility" in measures and totals.kind != "classes":
+            measures["discernibility"] = self._pairs(one)
+        return replace(result, findings=findings, measures=measures, said=self._said.get(result.number, ()))
+
+    def _pairs(self, one: RunPlan) -> int:
+        """How many originals the generalized records of a run cover, added up."""
+        assert isinstance(one.order, Ordered)
+        settings = settings_of(self._flow, one.run, self._session.seed)
+        place, files = self._results(one.run), one.order.files
+        calls = (
+            Call(
+                pairs_of_batch,
+                (settings, batch, one.order.rows(batch.start, batch.stop), place, files),
+                "measure",
+                batch.number,
+            )
+            for batch in batches_of(one.cuts, self.outline.n)
+        )
+        return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
+
+    def _results(self, run: Run) -> InFiles:
+        """Where a run's results are, diverse if they were made so."""
+        return self._diverse.get(run.number, replace(self._place(run), fresh=False))
 
     def draw(
         self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult
@@ -343,7 +370,38 @@ class OnDisk:
         """Draw and verify batch by batch, deal the rows to buckets, and shuffle these."""
         (one,) = (one for one in plan.runs if one.run.number == result.number)
         hidden = sorted(self._hidden[result.number])
-        return draw(
+        findings, buckets = draw(
             self._session, executor, one, totals, result, self.outline,
-            replace(self._place(one.run), fresh=False), hidden, self._fields, self._found,
+            place=self._results(one.run), hidden=hidden, fields=self._fields, found=self._found,
         )  # fmt: skip
+        session = self._session
+        if session.owner is not None and not session.replayed and all(each.holds for each in findings):
+            buckets = self._remembered(Earlier(session.owner.path.parent), buckets)
+        return findings, buckets
+
+    def _remembered(self, earlier: Earlier, buckets: Buckets) -> Buckets:
+        """The release, which will be remembered when it is published; warn if people were in an earlier one."""
+        table = self.outline
+        if table.n > REMEMBERED:
+            self._session.warn(
+                f"whom this release is about is not remembered: it has more than {REMEMBERED:,} people; see to it "
+                "yourself that they are in no other one"
+            )
+            return buckets
+        key = earlier.key()
+        held = self._flow.table
+        if held is not None:
+            by, marks = held.unit_columns, unit_marks(held.units, held.unit_columns, key)
+        else:
+            by = tuple(name for name in self._read if table.schema[name].role == "identifier") or tuple(
+                name for name in table.columns if table.schema[name].role == "quasi-identifier"
+            )
+            calls = [
+                Call(scan.marks_of, (piece, table.schema, self._read, by, key), "look")
+                for piece in self._pieces
+            ]
+            marks = np.concatenate(self._executor.all(calls, self._session.fingerprint))
+        overlap = earlier.overlap_of_marks(marks, by, buckets.content)
+        if overlap:
+            self._session.warn(overlap.sentence())
+        return replace(buckets, keep=lambda: earlier.keep_marks(marks, buckets.content))

@@ -17,7 +17,7 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.storage.pieces import Piece, kept_rows, read_piece
 from anonflow.engine.storage.scan import Coder
 from anonflow.engine.storage.spill import as_numpy, read_batch, write_batches
-from anonflow.partition import first_to_last
+from anonflow.partition import first_to_last, random_places
 from anonflow.table import Domain, Records, Schema
 
 __all__ = [
@@ -37,6 +37,7 @@ SAMPLE = 256
 """Rows of each piece that the cuts are chosen from."""
 
 POSITION = "position"
+_RANDOM = "random"
 _CODE = "code:"
 _BOUND = "bound:"
 OTHER = "other:"
@@ -45,7 +46,11 @@ OTHER = "other:"
 def order_columns(order: str, domains: Sequence[Domain], bounded: bool) -> tuple[str, ...]:
     """The columns that rows are compared by, the first first; those of boundary classes before all others."""
     ends = [a for a, domain in enumerate(domains) if bounded and domain.bound is not None]
-    compared = [f"{_CODE}{a}" for a in first_to_last(domains)] if order == "lexicographic" else []
+    compared = {
+        "lexicographic": [f"{_CODE}{a}" for a in first_to_last(domains)],
+        "random": [_RANDOM],
+        "input": [],
+    }[order]
     return (*(f"{_BOUND}{a}:{end}" for a in ends for end in (0, 1)), *compared, POSITION)
 
 
@@ -60,7 +65,7 @@ def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 def sort_piece(
     made: Sequence[Coder], fingerprint: Fingerprint, bounds: Mapping[int, np.ndarray], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
-    compared: Sequence[str], into: str,
+    compared: Sequence[str], into: str, key: int | None = None,
 ) -> np.ndarray:  # fmt: skip
     """Code a piece, sort it, and put it aside.
 
@@ -81,6 +86,8 @@ def sort_piece(
         As :func:`order_columns` gives them.
     into : str
         The file that is written.
+    key : int, optional
+        Of a random order.
 
     Returns
     -------
@@ -92,7 +99,7 @@ def sort_piece(
     DataError, OSError
         If it cannot be read or has changed, or the file cannot be written.
     """
-    table = read_piece(piece, columns, fingerprint.open)
+    table = read_piece(piece, columns, schema, fingerprint.open)
     qis = {coder.name for coder in made}
     frame = table.select(
         [name for name in columns if schema[name].missing == "drop" or name in qis]
@@ -107,6 +114,9 @@ def sort_piece(
             a, end = map(int, name.removeprefix(_BOUND).split(":"))
             own, bound = rows[f"{_CODE}{a}"], bounds[a]
             rows[name] = np.where(own < 0, -1, bound[own, end]).astype(np.int64)
+    if _RANDOM in compared:
+        assert key is not None
+        rows[_RANDOM] = random_places(key, start, len(codes))
     rows[POSITION] = np.arange(start, start + len(codes), dtype=np.int64)
     keys = [rows[name] for name in compared[:-1]]
     order = np.lexsort(keys[::-1]) if keys else np.arange(len(codes))

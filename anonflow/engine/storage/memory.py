@@ -22,7 +22,7 @@ from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine import publish
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, summary_of
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, summary_of
 from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, refuse_early, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -38,7 +38,7 @@ from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
 from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named
-from anonflow.release import Release, write_release
+from anonflow.release import Earlier, Release, write_release
 from anonflow.table import Domain, Records, Table
 from anonflow.utility.measures import MeasureRequest
 
@@ -161,6 +161,10 @@ class InMemory:
         """All records."""
         return self.table.records
 
+    def take(self, positions: np.ndarray) -> Records:
+        """The records at some positions."""
+        return self.table.records.take(positions)
+
     def refuse_early(self) -> None:
         """Refuse a diversity that not even the whole table has."""
         refuse_early(self._session.flow, self.table)
@@ -208,6 +212,14 @@ class InMemory:
             for p, result in done.kept.items():
                 self._session.resume_store.add(self._names[number, p], result, self._session.seed)
 
+    def needs_workers(self, one: RunPlan) -> bool:
+        """Putting a run together takes no tasks: all is at hand."""
+        return False
+
+    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+        """The same: the whole run is made diverse when it is completed."""
+        return totals
+
     def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """One call: all classes are at hand."""
         chunks = self._classes.pop(one.run.number)
@@ -225,8 +237,11 @@ class InMemory:
             more = flow.spec.steps.diversify
             if more is not None:
                 begin = perf_counter()
-                anonymization = diversify(
-                    anonymization, more.criterion, **more.settings, seed=self._session.seed
+                whole_run = anonymization
+                anonymization = self._session.step(
+                    "diversify",
+                    lambda: diversify(whole_run, more.criterion, **more.settings, seed=self._session.seed),
+                    run.number,
                 )
                 result = _said_again(
                     replace(result, seconds=result.seconds + perf_counter() - begin),
@@ -247,13 +262,20 @@ class InMemory:
             if whole:
                 findings += verify(table, anonymization, whole, run.anonymize.k).findings
         names = list(dict.fromkeys(("gcp", *flow.spec.steps.measure, "usefulness")))
-        others = [name for name in names if name not in result.measures]
+        # without classes it counts who is covered, anywhere in the table
+        again = {"discernibility"} if anonymization.classes is None else set()
+        others = [name for name in names if name not in result.measures or name in again]
         found = result.measures | (utility.measure(table, anonymization, others) if others else {})
         return replace(
             result,
             guarantee=anonymization.guarantee,
             findings=findings,
             measures={name: found[name] for name in names},
+            said=tuple(
+                str(anonymization.facts[name])
+                for name in ("compared", "promise")
+                if more is not None and name in anonymization.facts
+            ),
             anonymization=anonymization,
         )
 
@@ -303,6 +325,11 @@ class HeldRelease:
         """How often attackers win against it."""
         return publish.attack(self.session, self.table, self.release, self.result)
 
+    def remember(self) -> None:
+        """Keep in the owner's folder whom the release is about."""
+        assert self.session.owner is not None
+        Earlier(self.session.owner.path.parent).keep(self.table, self.release)
+
     def write_release(self, path: Path) -> None:
         """Write the published table."""
         write_release(self.release, path)
@@ -324,6 +351,6 @@ def _said_again(result: RunResult, made: Anonymization, ready: MeasureRequest) -
     whole = Outcome(made.generalization, made.matches, made.classes, made.suppressed)
     measured = measure(made.table.records, Matched(whole, 0.0))
     assert isinstance(measured, Measured)
-    summary = summary_of(ready, made.table.records, whole)
+    summary = summary_of(ready, made.table.records, whole, made.partitions)
     sums = [utility.class_sums(ready, summary.classes)]
     return said_of(result, ready, made.table.domains, summary, measured, sums)

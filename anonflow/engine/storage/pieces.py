@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from anonflow.engine.flows.spec import SourceSpec
@@ -18,7 +19,16 @@ from anonflow.table.domain import missing_cells
 from anonflow.table.read import Opener, csv_batches, parquet_fields, parquet_files
 from anonflow.table.schema import Schema
 
-__all__ = ["Piece", "fields_of", "kept_rows", "parquet_pieces", "read_piece", "rewrite"]
+__all__ = [
+    "Piece",
+    "fields_of",
+    "held_table",
+    "kept_rows",
+    "parquet_pieces",
+    "put_aside",
+    "read_piece",
+    "rewrite",
+]
 
 
 @dataclass(frozen=True)
@@ -149,6 +159,43 @@ def rewrite(
     return pieces
 
 
+def held_table(frame: pd.DataFrame) -> pa.Table:
+    """A table in memory as an Arrow table of plain columns.
+
+    Raises
+    ------
+    DataError
+        If a column has values of several kinds, which no file could hold.
+    """
+    columns = {}
+    for name in frame.columns:
+        try:
+            columns[str(name)] = pa.array(frame[name], from_pandas=True)
+        except (pa.ArrowException, UnicodeError):
+            raise DataError(
+                f"column {str(name)!r}: has values of several kinds, which cannot be put aside in pieces; make them "
+                "of one kind, or set source.pieces to false"
+            ) from None
+    return _plain(pa.table(columns))
+
+
+def put_aside(table: pa.Table, rows: int, into: str) -> list[Piece]:
+    """Write a table in memory as Arrow files, as :func:`rewrite` writes a source.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written.
+    """
+    pieces = []
+    for number, start in enumerate(range(0, table.num_rows, rows)):
+        part = table.slice(start, rows).combine_chunks()
+        name = f"{into}{number}.arrow"
+        write_batches(name, part.to_batches())
+        pieces.append(Piece(name, None, part.num_rows))
+    return pieces
+
+
 def _batches(
     path: str, source: SourceSpec, columns: Sequence[str], rows: int, opener: Opener | None
 ) -> Iterator[pa.RecordBatch]:
@@ -167,13 +214,17 @@ def _batches(
         yield batch.select(list(columns))
 
 
-def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = None) -> pa.Table:
+def read_piece(
+    piece: Piece, columns: Sequence[str], schema: Schema, opener: Opener | None = None
+) -> pa.Table:
     """The rows of a piece.
 
     Parameters
     ----------
     piece : Piece
     columns : sequence of str
+    schema : Schema
+        What the columns are.
     opener : callable, optional
         Opens the file of a source; what the run itself put aside needs none.
 
@@ -183,13 +234,26 @@ def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = Non
         If the file cannot be read.
     """
     if piece.groups is None:
-        return pa.Table.from_batches([read_batch(piece.path)])
+        return pa.Table.from_batches([read_batch(piece.path)]).select(list(columns))
     try:
         with pq.ParquetFile(opener(Path(piece.path)) if opener else piece.path) as file:
             table = file.read_row_groups(list(piece.groups), columns=list(columns))
-        return _plain(table.select(list(columns)))
+        return _without_empty_texts(_plain(table.select(list(columns))), schema)
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise DataError(f"{piece.path}: cannot be read ({type(error).__name__})") from None
+
+
+def _without_empty_texts(table: pa.Table, schema: Schema) -> pa.Table:
+    """The same as :class:`anonflow.table.Table` has it: what no CSV file can tell from a missing value is one."""
+    for at, field in enumerate(table.schema):
+        if (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and schema[
+            field.name
+        ].empty_is_missing:
+            cells = table.column(at)
+            empty = pc.fill_null(pc.equal(cells, ""), False)
+            if pc.any(empty).as_py():
+                table = table.set_column(at, field, pc.if_else(empty, pa.scalar(None, field.type), cells))
+    return table
 
 
 def _plain(table: pa.Table) -> pa.Table:

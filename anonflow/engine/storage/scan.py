@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,27 @@ from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
-from anonflow.table.row_marks import Content
+from anonflow.table.row_marks import Content, cell_text, unit_marks
 
-__all__ = ["Coder", "Found", "Sketch", "coders", "published_kind", "scan", "sketched", "stand_in"]
+__all__ = [
+    "Coder",
+    "Found",
+    "Sketch",
+    "ValueCounts",
+    "coders",
+    "codes_at",
+    "marks_of",
+    "published_kind",
+    "scan",
+    "sketched",
+    "stand_in",
+]
 
 MOST = 1_000_000
 """Distinct values of a quasi-identifier: every worker holds them all."""
+
+JOINT = 8_192
+"""Combinations of several other columns' values that are counted; of more, a share."""
 
 SKETCH = 100_000
 """Distinct values of another column that are counted; of more, a share."""
@@ -41,6 +57,8 @@ class Sketch:
     counts, runs : numpy.ndarray, shape (v,), int64
     first, last : int or None
         The hashes of the first and of the last cell that is not missing.
+    joint : bool
+        Whether it is of combinations of several columns, of which fewer are kept.
     """
 
     level: int
@@ -49,25 +67,37 @@ class Sketch:
     runs: np.ndarray
     first: int | None
     last: int | None
+    joint: bool = False
 
     @classmethod
     def of(cls, cells: pd.Series) -> Sketch:
         """The sketch of consecutive cells."""
-        at, distinct = pd.factorize(cells)
-        given = at[at >= 0]
-        if pd.api.types.is_numeric_dtype(distinct.dtype):
-            # whole numbers are read as floats where some are missing
-            hashes = pd.util.hash_array(np.asarray(distinct, np.float64))
-        else:
-            hashes = pd.util.hash_array(
-                np.array([str(value) for value in distinct], object), categorize=False
-            )
+        at, hashes = _hashed(cells)
+        distinct, given = hashes, at[at >= 0]
         counts = np.bincount(given, minlength=len(distinct))
         starts = np.concatenate([given[:1], given[1:][given[1:] != given[:-1]]])
         runs = np.bincount(starts, minlength=len(distinct))
         first, last = (int(hashes[given[0]]), int(hashes[given[-1]])) if len(given) else (None, None)
         order = np.argsort(hashes)
         return cls(0, hashes[order], counts[order], runs[order], first, last)._thinned()
+
+    @classmethod
+    def of_rows(cls, columns: Sequence[pd.Series]) -> list[Sketch]:
+        """Sketches of what rows have in the first of some columns, in the first two, and so on; without runs."""
+        rows = np.zeros(len(columns[0]), np.uint64)
+        found = []
+        for cells in columns:
+            at, hashes = _hashed(cells)
+            rows = (rows + np.append(hashes, np.uint64(1))[at]) * np.uint64(0x9E3779B97F4A7C15)
+            rows ^= rows >> np.uint64(29)
+            values, counts = np.unique(rows, return_counts=True)
+            found.append(cls(0, values, counts, np.zeros_like(counts), None, None, True)._thinned(JOINT))
+        return found
+
+    @property
+    def alone(self) -> int:
+        """About how many cells have a value that no other has; so many where the level is 0."""
+        return int((self.counts == 1).sum()) << self.level
 
     def then(self, other: Sketch) -> Sketch:
         """This one's cells and those that follow."""
@@ -80,7 +110,8 @@ class Sketch:
             runs[values == np.uint64(self.last)] -= 1  # one run goes across
         first = other.first if self.first is None else self.first
         last = self.last if other.last is None else other.last
-        return Sketch(level, values, counts, runs, first, last)._thinned()
+        most = JOINT if self.joint else None
+        return Sketch(level, values, counts, runs, first, last, self.joint)._thinned(most)
 
     def _at(self, level: int) -> Sketch:
         if level == self.level:
@@ -90,15 +121,75 @@ class Sketch:
             self, level=level, values=self.values[kept], counts=self.counts[kept], runs=self.runs[kept]
         )
 
-    def _thinned(self) -> Sketch:
+    def _thinned(self, most: int | None = None) -> Sketch:
         sketch = self
-        while len(sketch.values) > SKETCH:
+        while len(sketch.values) > (SKETCH if most is None else most):
             sketch = sketch._at(sketch.level + 1)
         return sketch
 
     def told(self, name: str) -> str | None:
         """What the column tells of who is who; None if nothing."""
         return telling(name, self.counts, int(self.runs.sum()) - len(self.counts), 1 << self.level)
+
+
+def _hashed(cells: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Which different value each cell has, -1 where it is missing, and the values' hashes, uint64."""
+    at, distinct = pd.factorize(cells)
+    if pd.api.types.is_numeric_dtype(distinct.dtype) and not pd.api.types.is_bool_dtype(distinct.dtype):
+        # where some are missing, whole numbers are read as floats, and truth values as objects
+        return at, pd.util.hash_array(np.asarray(distinct, np.float64))
+    return at, pd.util.hash_array(np.array([str(value) for value in distinct], object), categorize=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """The values of a column whose diversity is asked for, in the order in which the table first has them.
+
+    Attributes
+    ----------
+    values : tuple
+        Plain values; None is a missing one. Never to be printed.
+    counts : numpy.ndarray, shape (V,), int64
+    """
+
+    values: tuple[Any, ...]
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, cells: pd.Series) -> ValueCounts:
+        """Those of consecutive cells."""
+        at, distinct = pd.factorize(cells, use_na_sentinel=False)
+        values = tuple(_plain(value) for value in distinct)
+        return cls(values, np.bincount(at, minlength=len(values)).astype(np.int64))
+
+    def then(self, name: str, other: ValueCounts) -> ValueCounts:
+        """This one's cells and those that follow.
+
+        Raises
+        ------
+        DataError
+            If they are too many.
+        """
+        values = tuple(dict.fromkeys((*self.values, *other.values)))
+        _check_distinct(name, len(values))
+        place = {value: at for at, value in enumerate(values)}
+        counts = np.zeros(len(values), np.int64)
+        for one in (self, other):
+            counts[[place[value] for value in one.values]] += one.counts
+        return ValueCounts(values, counts)
+
+    def codes(self, cells: pd.Series) -> np.ndarray:
+        """Which of the values each cell has, shape (m,), int64."""
+        at, distinct = pd.factorize(cells, use_na_sentinel=False)
+        place = {value: number for number, value in enumerate(self.values)}
+        found: np.ndarray = np.array([place[_plain(value)] for value in distinct], np.int64)[at]
+        return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if pd.isna(value) else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +210,8 @@ class Found:
         Other columns with whole numbers that 64 bits with a sign cannot hold.
     content : Content
         Of the rows that are kept, for the words of the draw.
+    sensitive : dict of ValueCounts
+        Columns whose diversity is asked for.
     """
 
     rows: int
@@ -128,6 +221,7 @@ class Found:
     sketches: dict[str, Sketch]
     beyond: frozenset[str] = frozenset()
     content: Content = field(default_factory=lambda: Content(0, 0))
+    sensitive: dict[str, ValueCounts] = field(default_factory=dict)
 
     def then(self, other: Found) -> Found:
         """This one's rows and those that follow.
@@ -150,10 +244,27 @@ class Found:
             {name: sketch.then(other.sketches[name]) for name, sketch in self.sketches.items()},
             self.beyond | other.beyond,
             self.content.then(other.content),
+            {name: one.then(name, other.sensitive[name]) for name, one in self.sensitive.items()},
         )
 
+    def texts(self) -> dict[str, dict[str, int]]:
+        """Column whose diversity is asked for -> how often each text occurs, as the verifier reads cells."""
+        found: dict[str, dict[str, int]] = {}
+        for name, one in self.sensitive.items():
+            own = found[name] = {}
+            for value, count in zip(one.values, one.counts.tolist(), strict=True):
+                text = cell_text(value, False)
+                own[text] = own.get(text, 0) + count
+        return found
 
-def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequence[str]) -> Found:
+
+def scan(
+    fingerprint: Fingerprint,
+    piece: Piece,
+    schema: Schema,
+    columns: Sequence[str],
+    sensitive: Sequence[str] = (),
+) -> Found:
     """Look at a piece.
 
     Parameters
@@ -164,6 +275,8 @@ def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequen
     schema : Schema
     columns : sequence of str
         Those that are published.
+    sensitive : sequence of str
+        Those of them whose diversity is asked for.
 
     Returns
     -------
@@ -174,7 +287,7 @@ def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequen
     DataError
         If it cannot be read or has changed, or a quasi-identifier has too many distinct values.
     """
-    frame = read_piece(piece, columns, fingerprint.open).to_pandas()
+    frame = read_piece(piece, columns, schema, fingerprint.open).to_pandas()
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame = frame[kept]
@@ -191,7 +304,8 @@ def scan(fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequen
         values[name] = cells.value_counts(sort=False, dropna=True)
         _check_distinct(name, len(values[name]))
     content = Content.of(frame, columns)
-    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond), content)
+    counted = {name: ValueCounts.of(frame[name]) for name in sensitive}
+    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond), content, counted)
 
 
 def _check_distinct(name: str, count: int) -> None:
@@ -281,10 +395,92 @@ def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple
     return Coder(name, counted.index, codes), domains
 
 
-def sketched(found: Found) -> list[str]:
-    """What is to be said of the other columns before they are published."""
-    told = (sketch.told(name) for name, sketch in found.sketches.items())
-    return [one for one in told if one]
+def codes_at(
+    made: Sequence[Coder],
+    fingerprint: Fingerprint,
+    piece: Piece,
+    schema: Schema,
+    columns: Sequence[str],
+    at: np.ndarray,
+) -> np.ndarray:
+    """The codes of some rows of a piece.
+
+    Parameters
+    ----------
+    made : sequence of Coder
+    fingerprint : Fingerprint
+        Of the source.
+    piece : Piece
+    schema : Schema
+    columns : sequence of str
+        Those that are published.
+    at : numpy.ndarray, shape (m,), int64
+        Among the rows that are kept.
+
+    Returns
+    -------
+    numpy.ndarray, shape (m, q), int32
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or has changed.
+    """
+    qis = {coder.name for coder in made}
+    needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
+    frame = read_piece(piece, needed, schema, fingerprint.open).to_pandas()
+    rows = frame.iloc[np.flatnonzero(kept_rows(frame, schema))[at]]
+    return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in made], axis=1))
+
+
+def marks_of(
+    fingerprint: Fingerprint,
+    piece: Piece,
+    schema: Schema,
+    columns: Sequence[str],
+    by: Sequence[str],
+    key: str,
+) -> np.ndarray:
+    """The marks of a piece's people, as the owner's folder keeps them: shape (m,), uint64.
+
+    Parameters
+    ----------
+    fingerprint : Fingerprint
+        Of the source.
+    piece : Piece
+    schema : Schema
+    columns : sequence of str
+        All that the source has of the schema.
+    by : sequence of str
+        What people are recognized by.
+    key : str
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or has changed.
+    """
+    needed = [name for name in columns if schema[name].missing == "drop" or name in by]
+    frame = read_piece(piece, needed, schema, fingerprint.open).to_pandas()
+    return unit_marks(frame[kept_rows(frame, schema)], by, key)
+
+
+def sketched(found: Found) -> tuple[list[str], list[str]]:
+    """What is to be said of the other columns before they are published, and the others by their number of values.
+
+    Returns
+    -------
+    said : list of str
+    quiet : list of str
+        Columns of which nothing is said, those with the most values first.
+    """
+    told = {name: sketch.told(name) for name, sketch in found.sketches.items()}
+    values = {
+        name: (len(sketch.values) << sketch.level) + (found.missing[name] > 0)
+        for name, sketch in found.sketches.items()
+    }
+    quiet = sorted((name for name, one in told.items() if not one), key=lambda name: -values[name])
+    return [one for one in told.values() if one], quiet
 
 
 def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) -> str:

@@ -7,8 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from anonflow.criteria.verification import Finding
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Place, Shared
 from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, Order, RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
@@ -34,6 +36,15 @@ class DrawnRelease(Protocol):
 
     def attack(self) -> pd.DataFrame | None:
         """How often attackers win against it; None where nobody was asked to attack."""
+
+    def remember(self) -> None:
+        """Keep in the owner's folder whom the release is about.
+
+        Raises
+        ------
+        DataError, AnonflowError
+            If the folder cannot be read or written to.
+        """
 
     def write_release(self, path: Path) -> None:
         """Write the published table.
@@ -80,6 +91,15 @@ class Storage(Protocol):
     def sample(self) -> Records:
         """Records with every value of the table: what measures and budgets look at beforehand."""
 
+    def take(self, positions: np.ndarray) -> Records:
+        """The records at some positions of the table, as many as fit in memory.
+
+        Raises
+        ------
+        DataError
+            If the source cannot be read, or has changed.
+        """
+
     def refuse_early(self) -> None:
         """Refuse what not even the whole table has.
 
@@ -109,6 +129,20 @@ class Storage(Protocol):
 
     def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """A task put them there."""
+
+    def needs_workers(self, one: RunPlan) -> bool:
+        """Whether putting a run together takes tasks, and so waits until the workers have no other ones."""
+
+    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+        """What a run adds up to once its results are diverse, where that takes tasks.
+
+        Raises
+        ------
+        InfeasibleError
+            If they cannot be.
+        AnonflowError
+            If results are gone, or cannot be put aside.
+        """
 
     def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """Calls that each give what some classes add to measures, as :func:`anonflow.utility.class_sums` does."""

@@ -21,6 +21,7 @@ from anonflow.algorithms.freeform.two_phase import (
     stretches,
     two_phase_matches,
 )
+from anonflow.algorithms.freeform.two_phase_candidates import MatchedRecords
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
@@ -98,7 +99,7 @@ def test_a_pass_never_raises_the_loss_and_keeps_the_degrees() -> None:
     costs = [joined.cost.sum()]
     with ThreadPoolExecutor(2) as pool:
         for _ in range(4):
-            improve(part.plan, origin, matches, joined, np.arange(300), 16, part.rng, pool)
+            improve(MatchedRecords(part.plan, origin, matches, joined), np.arange(300), 16, part.rng, pool)
             assert_regular(matches)
             costs.append(joined.cost.sum())
     assert costs == sorted(costs, reverse=True)

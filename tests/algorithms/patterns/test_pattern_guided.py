@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import anonflow as af
 from anonflow import datasets
 from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.algorithms.patterns.pattern_guided import place
-from anonflow.errors import ParameterError
+from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
 from tests.cases.patterns import (
     ADULT_NUMBERS,
@@ -230,3 +232,33 @@ def test_bad_orders(orders: Any) -> None:
     made = table(pd.DataFrame({"a": ["x", "x"]}))
     with pytest.raises(ParameterError, match="orders must be a whole number of at least 1 and at most 1000"):
         af.anonymize(made, "pattern-guided", k=2, orders=orders)
+
+
+@pytest.mark.parametrize("method", ["pattern-guided", "pattern-guided-optimal"])
+def test_under_strict_no_row_is_suppressed_beside_the_method(method: str, tmp_path: Path) -> None:
+    """Rows that boundaries leave without a place follow no pattern: infeasible, in flows as well."""
+    frame = pd.DataFrame({"a": [1, 1, 1, 2, 2, 2, 50], "b": list("aabbaab")})
+    columns = {
+        "a": {"role": "quasi-identifier", "kind": "numeric", "boundary": {"width": 5}},
+        "b": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    table, patterns = af.Table(frame, columns), [[], ["b"]]
+    anon = af.anonymize(table, method, 2, patterns=patterns, fallback="none")
+    assert anon.suppressed[6]
+    for asked in (
+        {"patterns": patterns, "fallback": "strict"},
+        {"patterns": {"at-most": 1, "fallback": "strict"}},
+    ):
+        with pytest.raises(InfeasibleError, match="so not every row can follow"):
+            af.anonymize(table, method, 2, **asked)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    flow = {
+        "flow": "strict",
+        "version": 1,
+        "table": {"source": {"csv": "t.csv"}, "columns": columns},
+        "steps": [{"anonymize": {"algorithm": method, "k": 2, "patterns": patterns, "fallback": "strict"}}],
+    }
+    path = tmp_path / "strict.yaml"
+    path.write_text(json.dumps(flow), encoding="utf-8")  # JSON is YAML
+    with pytest.raises(InfeasibleError, match="so not every row can follow"):
+        af.run(path, scheduler="threads")

@@ -125,6 +125,33 @@ def test_small_calls_are_sent_together_and_long_ones_alone(monkeypatch: pytest.M
     assert set(sent) == {1}
 
 
+def test_what_cannot_be_sent_is_said_before_dask_has_it() -> None:
+    with pytest.raises(
+        AnonflowError, match=r"^a lock cannot be sent to other processes \(TypeError\)"
+    ) as caught:
+        schedulers._Packed(threading.Lock(), "a lock")
+    assert caught.value.exit_status == 3
+    assert schedulers._Packed([1, 2], "a list")() == [1, 2]
+    assert schedulers._Packed(schedulers._Group((Call(added, (1,)),)), "calls")(0.5)[1] == [1.5]
+    assert "1.5" not in repr(schedulers._Packed(1.5, "a number"))
+
+
+@pytest.mark.slow
+def test_an_argument_that_cannot_be_sent_hangs_nothing() -> None:
+    """Dask would wait for it for ever: the run ends in one line, and the workers can go on."""
+    with Executor("processes", 1, EventStream()) as executor:
+        calls = [Call(added, (1,), key=0), Call(added, (threading.Lock(),), key=1)]
+        found = {call.key: result for call, result in executor.stream(calls)}
+        assert found[0] == 1
+        assert isinstance(found[1], tasks.Failed)
+        assert found[1].message == (
+            "what added needs cannot be sent to other processes (TypeError); use the scheduler threads"
+        )
+        assert executor.all([Call(added, (2,))]) == [2]
+        with pytest.raises(AnonflowError, match="a lock cannot be sent"):
+            executor.all([Call(added, (2,))], threading.Lock())
+
+
 def test_the_steps_are_the_label_of_a_task() -> None:
     """What Dask's own dashboard shows of a task's name, which is its own on a cluster that others use, too."""
     from dask.utils import key_split

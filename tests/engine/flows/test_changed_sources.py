@@ -45,7 +45,7 @@ STORAGES = ("memory", "pieces")
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Units of a few partitions, several shelves, and every result worth a file."""
+    """Units of a few partitions, several buckets, and every result worth a file."""
     monkeypatch.setattr(batches, "ROWS", 60)
     monkeypatch.setattr(batches, "SHARE", 1.0)
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)

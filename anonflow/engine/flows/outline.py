@@ -1,0 +1,81 @@
+"""What a flow will do, step by step, before it does anything: for the shell, a notebook, and who follows its events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from anonflow.algorithms.budget import AUTO
+
+if TYPE_CHECKING:
+    from anonflow.engine.flows.flow import Flow
+
+__all__ = ["outline"]
+
+_MOST = 6
+"""Runs that are named; of more, how many there are."""
+
+
+def outline(flow: Flow) -> list[tuple[str, str]]:
+    """The steps of a flow in their order, each with what it does; nothing is read.
+
+    Parameters
+    ----------
+    flow : Flow
+
+    Returns
+    -------
+    list of (str, str)
+        Names of steps, as events, the seconds of each step and Dask's labels have them, and a few words: names and
+        numbers of the flow.
+    """
+    spec = flow.spec
+    source, steps = spec.table.source, spec.steps
+    name = source.dataset or source.csv or source.parquet or "a table in memory"
+    where = {None: "", False: ", in memory", True: ", in pieces"}
+    pieces = source.pieces
+    told = where[pieces] if pieces is None or isinstance(pieces, bool) else f", in pieces of {pieces:,} rows"
+    rows = [("load", f"{name}{told}")]
+    if any(run.partition.size == AUTO or run.budget is not None for run in flow.runs):
+        rows.append(("fit", "what the budget leaves open is timed on some partitions"))
+    cuts = dict.fromkeys((run.partition.order, run.partition.size) for run in flow.runs)
+    rows.append(("cut", "; ".join(_cut(order, size) for order, size in cuts)))
+    named = [run.name for run in flow.runs]
+    more = f" and {len(named) - _MOST} more" if len(named) > _MOST else ""
+    rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
+    asked = ", ".join(_named(one) for one in steps.verify or ("covers", "guarantee"))
+    rows.append(("verify", f"each partition: {asked}"))
+    rows.append(
+        ("measure", f"each partition: {', '.join(dict.fromkeys(('gcp', *steps.measure, 'usefulness')))}")
+    )
+    if steps.diversify is not None:
+        rows.append(("diversify", f"each partition: {_named(steps.diversify.asked)}"))
+    picked = flow.published
+    if picked is not None and flow.draws(picked):
+        rows.append(("draw", f"an assignment of {picked.name}, and a shuffle"))
+        rows.append(("verify", "the release, before anything is written"))
+        if steps.attack:
+            rows.append(("attack", ", ".join(_named(one) for one in steps.attack)))
+    written = [str(given) for given in (spec.publish.table, spec.publish.report) if given is not None]
+    if written:
+        rows.append(("publish", ", ".join(written)))
+    return rows
+
+
+def _cut(order: str, size: Any) -> str:
+    what = (
+        "the whole table" if size is None else f"partitions of {size if size == AUTO else format(size, ',')}"
+    )
+    return f"{order} order, {what}"
+
+
+def _named(asked: Any) -> str:
+    """A criterion or an attacker in a few words."""
+    if not isinstance(asked, Mapping):
+        return str(asked)
+    return ", ".join(
+        f"{name}({', '.join(f'{key}={value}' for key, value in given.items())})"
+        if isinstance(given, Mapping)
+        else f"{name}({given})"
+        for name, given in asked.items()
+    )

@@ -1,0 +1,97 @@
+"""The results of a run of a table in pieces: a file for each batch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anonflow.algorithms.method import Outcome
+from anonflow.engine.execution.batches import Batch
+from anonflow.engine.execution.tasks import PartitionResult, TaskSettings
+from anonflow.engine.owner.checkpoints import Checkpoints, domains_digest
+from anonflow.engine.storage.class_buckets import deal_classes
+from anonflow.engine.storage.spill import save
+from anonflow.table import Domain, Records
+
+__all__ = ["BatchFiles", "InFiles"]
+
+
+@dataclass(frozen=True)
+class InFiles:
+    """Where the results of a run are kept, and by which secret they are named.
+
+    Attributes
+    ----------
+    folder : str
+        A file for each batch.
+    key : bytes
+    fresh : bool
+        Whether what is there is not used.
+    spill : str
+        Beginning of the names of files that are gone with the run.
+    buckets : int
+        That classes are dealt to, where they are measured.
+    """
+
+    folder: str
+    key: bytes = field(repr=False)
+    fresh: bool
+    spill: str
+    buckets: int
+
+    def open(
+        self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
+    ) -> BatchFiles:
+        """The results of a batch."""
+        store = Checkpoints(Path(self.folder), self.key)
+        names = store.names(settings, domains_digest(domains), parts, batch.first)
+        file = Path(self.folder) / f"{hashlib.sha256(''.join(names).encode()).hexdigest()}.npz"
+        there = {} if self.fresh else store.read(file, dict.fromkeys(names, domains))
+        found = {p: there[name] for p, name in enumerate(names, batch.first) if name in there}
+        return BatchFiles(self, store, batch, names, file, found)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchFiles:
+    """The results of a batch in their file.
+
+    Attributes
+    ----------
+    place : InFiles
+    store : Checkpoints
+    batch : Batch
+    names : sequence of str
+        Of each partition's result.
+    file : pathlib.Path
+    found : mapping
+        Partition -> what an earlier run left of it.
+    """
+
+    place: InFiles
+    store: Checkpoints
+    batch: Batch
+    names: Sequence[str]
+    file: Path
+    found: Mapping[int, PartitionResult]
+
+    def keep(self, results: Mapping[int, PartitionResult]) -> None:
+        """Write the results, if there are new ones."""
+        if results.keys() - self.found.keys():
+            self.store.write(
+                self.file, {self.names[p - self.batch.first]: each for p, each in results.items()}
+            )
+
+    def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> bool:
+        """Write the positions of suppressed records, and the classes; whether there are such records."""
+        hidden = bool(whole.suppressed.any())
+        if hidden:
+            file = f"{self.place.spill}hidden-{self.batch.number}.npz"
+            save(file, positions=np.sort(positions[whole.suppressed]))
+        if classes:
+            deal_classes(classes, f"{self.place.spill}classes-{self.batch.number}.arrow", self.place.buckets)
+        return hidden

@@ -1,0 +1,595 @@
+"""The step diversify of a table in pieces: batch by batch, in rounds, with the bits that it has in memory.
+
+What is said of the whole table is added up between the rounds: which throwaway draws were refused, and which values the
+suppressed records have. :func:`diversified` is the client's part; the functions before it are what its tasks do.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.algorithms.anonymize import solve
+from anonflow.algorithms.diversity.diversify import (
+    blind_rows,
+    check_blind,
+    diversity_rng,
+    promise_in_words,
+    refuse_beyond,
+    suppressed_with,
+)
+from anonflow.algorithms.diversity.refusal import refusal_at_most
+from anonflow.algorithms.diversity.target import Targets, places_of, sensitive_column, target_of_counts
+from anonflow.algorithms.diversity.within_partition import (
+    Diverse,
+    Request,
+    components,
+    diverse_partition,
+    next_round,
+)
+from anonflow.algorithms.method import Outcome, Partition
+from anonflow.algorithms.registry import algorithm_named
+from anonflow.engine.context import Session
+from anonflow.engine.execution import tasks
+from anonflow.engine.execution.batches import Batch, BatchDone, Shared, batches_of, done_of
+from anonflow.engine.execution.plan import RunPlan, settings_of
+from anonflow.engine.execution.schedulers import Call, Executor, raised
+from anonflow.engine.execution.tasks import Failed, Matched, PartitionResult, TaskSettings
+from anonflow.engine.execution.totals import Totals
+from anonflow.engine.storage.external_sort import OTHER, StoredRows, codes_of
+from anonflow.engine.storage.scan import ValueCounts
+from anonflow.engine.storage.spill import save
+from anonflow.errors import AnonflowError, InfeasibleError
+from anonflow.generalization import Generalization
+from anonflow.loss import measure_named
+from anonflow.partition import limited, unbounded
+from anonflow.table import Domain, Records, Schema
+from anonflow.utility.violations import beyond_cells
+
+if TYPE_CHECKING:
+    from anonflow.engine.flows.spec import DiversifySpec
+    from anonflow.engine.storage.batch_files import InFiles
+
+__all__ = [
+    "DiversityContext",
+    "RoundDone",
+    "context_of",
+    "count_blocks",
+    "diverse_batch",
+    "diversified",
+    "finish_batch",
+    "target_of_table",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class DiversityContext:
+    """What every task of the step needs to know.
+
+    Attributes
+    ----------
+    domains : tuple of Domain
+    column : str
+    values : ValueCounts
+        Of the column.
+    places : numpy.ndarray, shape (V,), int64
+        The code of each value.
+    targets : Targets
+    n, k, rows : int
+        Records; what the method promises; of the blind way, how many rows list everybody.
+    w, risk : float
+    way : str
+    source, made : InFiles
+        Where the method's results are, and where the diverse ones are put.
+    spill : str
+        Beginning of the names of files that are gone with the run.
+    """
+
+    domains: tuple[Domain, ...]
+    column: str
+    values: ValueCounts
+    places: np.ndarray
+    targets: Targets
+    n: int
+    k: int
+    rows: int
+    w: float
+    risk: float
+    way: str
+    source: InFiles
+    made: InFiles
+    spill: str
+
+    def request(self, settings: TaskSettings) -> Request:
+        """What is asked of every partition."""
+        method = algorithm_named(settings.algorithm)
+        options = {name: value for name, value in settings.options.items() if name in method.options}
+        loss = measure_named(settings.loss)
+
+        def rematch(part: Partition, k: int) -> Outcome:
+            return solve(method, part.records, k, loss, part.rng, options)
+
+        return Request(
+            self.targets, self.n, self.k, self.w, self.risk, self.way, self.rows, rematch, method.hides
+        )
+
+    def state(self, batch: Batch) -> str:
+        """The file with what a round leaves to the next one, besides the outcomes."""
+        return f"{self.spill}diverse-{batch.number}.npz"
+
+
+@dataclass(frozen=True, eq=False)
+class RoundDone:
+    """What the client is told of a batch after a round.
+
+    Attributes
+    ----------
+    refused : numpy.ndarray, shape (draws,), bool
+        Throwaway draws in which somebody's values are not diverse.
+    open : bool
+        Whether a draw changes what somebody's rows show.
+    hidden : numpy.ndarray, shape (V,), int64
+        How often the suppressed records have each value.
+    steps, lost, lost_in : int
+        Classes united or records that became classes; records suppressed for want of diversity, and their partitions.
+    k_member : float
+        What diverse `k-member` loses: the sum of its records' NCP.
+    memory : int
+        The most bytes that the worker has used so far.
+    """
+
+    refused: np.ndarray
+    open: bool
+    hidden: np.ndarray
+    steps: int
+    lost: int
+    lost_in: int
+    k_member: float
+    memory: int
+
+
+class _Parts:
+    """A batch's partitions, with their records and values."""
+
+    def __init__(
+        self, context: DiversityContext, settings: TaskSettings, batch: Batch, rows: StoredRows
+    ) -> None:
+        table = rows.table()
+        self.context, self.settings, self.batch = context, settings, batch
+        self.positions = table["position"].to_numpy()
+        self.whole = Records(context.domains, codes_of(table))
+        cells = table[f"{OTHER}{context.column}"].to_pandas()
+        self.values = context.places[context.values.codes(cells)][:, None]
+        self.records = [self.whole.take(at) for at in batch.parts]
+        self.source = context.source.open(settings, batch, context.domains, self.records)
+        self.made = context.made.open(settings, batch, context.domains, self.records)
+
+    def partition(self, number: int, rng: np.random.Generator) -> Partition:
+        """One of them, as the step sees it."""
+        own = self.records[number - self.batch.first]
+        free = own if self.settings.boundaries else unbounded(own)
+        return Partition(free, measure_named(self.settings.loss), rng)
+
+    def results(self, made: bool) -> dict[int, PartitionResult]:
+        """The results of all partitions, diverse or as the method left them."""
+        there = (self.made if made else self.source).found
+        if len(there) < len(self.records):
+            raise AnonflowError("results of this run are gone or damaged; run the flow again")
+        return {p: there[p] for p in sorted(there)}
+
+    def outcome(self, part: Partition, given: Outcome) -> Outcome:
+        """What the method made of a partition, as the step takes it."""
+        plain = Generalization(
+            part.records.domains, given.generalization.lo, given.generalization.hi, given.generalization.bits
+        ).with_suppressed(given.suppressed)
+        if given.matches is None:
+            return Outcome(plain, classes=given.classes, suppressed=given.suppressed)
+        width = max(1, int((given.matches >= 0).sum(axis=1).max(initial=1)))
+        return Outcome(plain, matches=given.matches[:, :width].astype(np.int32), suppressed=given.suppressed)
+
+    def put(self, results: Mapping[int, PartitionResult]) -> None:
+        """Keep diverse results, instead of those of an earlier round."""
+        self.made.store.write(
+            self.made.file, {self.made.names[p - self.batch.first]: each for p, each in results.items()}
+        )
+
+
+def diverse_batch(
+    context: DiversityContext,
+    shared: Shared,
+    settings: TaskSettings,
+    batch: Batch,
+    rows: StoredRows,
+    last: bool | None,
+) -> RoundDone:
+    """A round of the step over a batch's partitions.
+
+    Parameters
+    ----------
+    context : DiversityContext
+    shared : Shared
+    settings : TaskSettings
+    batch : Batch
+    rows : StoredRows
+    last : bool or None
+        As :func:`anonflow.algorithms.diversity.within_partition.next_round` takes it; None in the first round.
+
+    Raises
+    ------
+    InfeasibleError
+        If the blind way needs more rows than a partition has records.
+    AnonflowError, OSError
+        If files are gone, or cannot be written.
+    """
+    parts = _Parts(context, settings, batch, rows)
+    request = context.request(settings)
+    before = _read_state(context.state(batch)) if last is not None else {}
+    earlier = parts.results(True) if last is not None else {}
+    made: dict[int, Diverse] = {}
+    generators, results = [], {}
+    for number, result in parts.results(False).items():
+        begin = time.perf_counter()
+        p = number - batch.first
+        rng = diversity_rng(settings.entropy, number)
+        if before:
+            rng.bit_generator.state = before["generators"][p]
+        part = parts.partition(number, rng)
+        values = parts.values[batch.parts[p]]
+        outcome = parts.outcome(part, result.matched.outcome)
+        if last is None:
+            made[number] = diverse_partition(part, outcome, values, request)
+        else:
+            old = earlier[number].matched.outcome
+            known = Diverse(parts.outcome(part, old), *(before[name][p] for name in _OF_A_PARTITION))
+            made[number] = next_round(part, outcome, known, values, request, last)
+        seconds = time.perf_counter() - begin + (earlier or {number: result})[number].matched.seconds
+        generators.append(part.rng.bit_generator.state)
+        measured = tasks.measure(parts.records[p], Matched(made[number].outcome, seconds))
+        if isinstance(measured, Failed):
+            raise measured.error or AnonflowError(measured.message)
+        results[number] = PartitionResult(Matched(made[number].outcome, seconds), (), measured)
+    parts.put(results)
+    each = list(made.values())
+    save(
+        context.state(batch),
+        generators=np.array(json.dumps(generators)),
+        **{name: np.array([getattr(one, name) for one in each]) for name in _OF_A_PARTITION},
+    )
+    hidden = np.bincount(
+        parts.values[_suppressed(batch, each)].ravel(), minlength=context.targets.size
+    ).astype(np.int64)
+    return RoundDone(
+        np.logical_or.reduce([one.refused for one in each]),
+        any(one.open for one in each),
+        hidden,
+        sum(one.steps for one in each),
+        sum(one.lost for one in each),
+        sum(one.lost > 0 for one in each),
+        sum(one.k_member for one in each) + len(batch.left),
+        tasks.peak_memory(),
+    )
+
+
+_OF_A_PARTITION = ("refused", "open", "steps", "k_member", "lost")
+
+
+def _read_state(path: str) -> dict[str, Any]:
+    with np.load(path) as file:
+        state: dict[str, Any] = {name: file[name] for name in _OF_A_PARTITION}
+        state["generators"] = json.loads(str(file["generators"]))
+    return state
+
+
+def _suppressed(batch: Batch, made: Sequence[Diverse]) -> np.ndarray:
+    """Which of the batch's rows are suppressed."""
+    suppressed = np.zeros(batch.stop - batch.start, bool)
+    for at, one in zip(batch.parts, made, strict=True):
+        suppressed[at] = one.outcome.suppressed
+    suppressed[batch.left] = True
+    return suppressed
+
+
+def _blocks(outcome: Outcome) -> np.ndarray:
+    """The class or component of each record of a partition, 0.., -1 where it is suppressed."""
+    label = components(outcome.matches)[0] if outcome.matches is not None else outcome.classes
+    assert label is not None
+    block = np.full(len(label), -1, np.int64)
+    kept = ~outcome.suppressed
+    block[kept] = np.unique(label[kept], return_inverse=True)[1]
+    return block
+
+
+def count_blocks(
+    context: DiversityContext, shared: Shared, settings: TaskSettings, batch: Batch, rows: StoredRows
+) -> tuple[np.ndarray, np.ndarray]:
+    """The values of each class or component of a batch.
+
+    Returns
+    -------
+    about : numpy.ndarray, shape (b, 3), int64
+        Partition, class or component of it, and the first position that it has in the table.
+    counts : numpy.ndarray, shape (b, V), int64
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    parts = _Parts(context, settings, batch, rows)
+    about, counts = [np.zeros((0, 3), np.int64)], [np.zeros((0, context.targets.size), np.int64)]
+    for number, result in parts.results(True).items():
+        at = batch.parts[number - batch.first]
+        block = _blocks(result.matched.outcome)
+        many = int(block.max(initial=-1)) + 1
+        kept = block >= 0
+        first = np.full(many, context.n, np.int64)
+        np.minimum.at(first, block[kept], parts.positions[at][kept])
+        own = np.zeros((many, context.targets.size), np.int64)
+        np.add.at(own, (block[kept][:, None], parts.values[at][kept]), 1)
+        about.append(np.column_stack([np.full(many, number), np.arange(many), first]).astype(np.int64))
+        counts.append(own)
+    return np.concatenate(about), np.concatenate(counts)
+
+
+def finish_batch(
+    context: DiversityContext,
+    shared: Shared,
+    settings: TaskSettings,
+    batch: Batch,
+    rows: StoredRows,
+    chosen: np.ndarray,
+) -> tuple[BatchDone, int]:
+    """Suppress what has to be, and say of a batch what :func:`anonflow.engine.execution.batches.solve_batch` says.
+
+    Parameters
+    ----------
+    context : DiversityContext
+    shared : Shared
+    settings : TaskSettings
+    batch : Batch
+    rows : StoredRows
+    chosen : numpy.ndarray, shape (b, 2), int64
+        Partitions of the batch, and classes or components of them that are suppressed, too.
+
+    Returns
+    -------
+    done : BatchDone
+    beyond : int
+        Records that are generalized beyond ``max-width`` or ``max-set``.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone, or cannot be written.
+    """
+    parts = _Parts(context, settings, batch, rows)
+    names = limited(parts.whole) if settings.boundaries else ()
+    results: dict[int, PartitionResult] = {}
+    beyond = 0
+    for number, result in parts.results(True).items():
+        outcome, own = result.matched.outcome, parts.records[number - batch.first]
+        labels = chosen[chosen[:, 0] == number, 1]
+        if len(labels):
+            outcome = _without(outcome, np.isin(_blocks(outcome), labels))
+        matched = replace(result.matched, outcome=outcome)
+        if names:
+            over = beyond_cells(own, outcome.generalization, outcome.suppressed)[list(names)]
+            beyond += int(over.any(axis=0).sum())
+        findings, measured = tasks.check(settings, own, matched), tasks.measure(own, matched)
+        for each in (findings, measured):
+            if isinstance(each, Failed):
+                raise each.error or AnonflowError(each.message)
+        results[number] = PartitionResult(matched, findings, measured)  # type: ignore[arg-type]
+    parts.put(results)
+    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, parts.made, None)
+    return done, beyond
+
+
+def _without(outcome: Outcome, leaving: np.ndarray) -> Outcome:
+    """An outcome with more records suppressed; they leave with all whom they match."""
+    suppressed = outcome.suppressed | leaving
+    matches = outcome.matches
+    if matches is not None:
+        matches = matches.copy()
+        matches[suppressed] = -1
+        matches[suppressed, 0] = np.flatnonzero(suppressed)
+    return replace(
+        outcome,
+        generalization=outcome.generalization.with_suppressed(suppressed),
+        matches=matches,
+        suppressed=suppressed,
+    )
+
+
+def target_of_table(
+    spec: DiversifySpec, schema: Schema, others: Sequence[str], values: Mapping[str, ValueCounts]
+) -> tuple[str, np.ndarray, Targets]:
+    """What is asked for, against the whole table's values.
+
+    Parameters
+    ----------
+    spec : DiversifySpec
+    schema : Schema
+    others : sequence of str
+        The published columns that are no quasi-identifiers.
+    values : mapping
+        Of the columns whose diversity is asked for.
+
+    Returns
+    -------
+    column : str
+    places : numpy.ndarray, shape (V,), int64
+        The code of each value.
+    targets : Targets
+
+    Raises
+    ------
+    ParameterError
+        If the column cannot be used.
+    InfeasibleError
+        If the whole table has less diversity; with the largest feasible value.
+    """
+    sensitive = tuple(name for name in others if schema[name].role == "sensitive")
+    column = sensitive_column(spec.column, sensitive, tuple(others))
+    places, numeric = places_of(values[column].values)
+    counts = np.zeros(len(places), np.int64)
+    counts[places] = values[column].counts
+    target = target_of_counts(spec.criterion, spec.needed, counts, numeric)
+    target.refuse(counts, column)
+    return column, places, Targets((target,))
+
+
+def diversified(
+    session: Session,
+    executor: Executor,
+    one: RunPlan,
+    totals: Totals,
+    shared: Shared,
+    context: DiversityContext,
+) -> tuple[Totals, list[int], tuple[str, ...]]:
+    """Make a run's results diverse.
+
+    Parameters
+    ----------
+    session : Session
+    executor : Executor
+    one : RunPlan
+    totals : Totals
+        Of the method's results.
+    shared : Shared
+    context : DiversityContext
+
+    Returns
+    -------
+    totals : Totals
+        Of the diverse results.
+    hidden : list of int
+        Batches with suppressed records.
+    said : tuple of str
+        What it costs and what it promises.
+
+    Raises
+    ------
+    InfeasibleError
+        If everything would be suppressed, limits would be broken, or the blind way refuses too many draws.
+    AnonflowError
+        If results are gone, or cannot be put aside.
+    """
+    settings = settings_of(session.flow, one.run, session.seed)
+    request = context.request(settings)
+
+    def each_batch(function: Any, more: Callable[[Batch], tuple[Any, ...]]) -> Iterator[tuple[Batch, Any]]:
+        calls = (
+            Call(
+                function,
+                (settings, batch, one.order.rows(batch.start, batch.stop), *more(batch)),
+                f"diversify-{one.run.number}-{batch.number}",
+                batch,
+            )
+            for batch in batches_of(one.cuts, context.n)
+        )
+        for call, result in executor.stream(calls, context, shared):
+            if isinstance(result, Failed):
+                raise raised(result, f"diversify, {call.key} of run {one.run.name!r}")
+            yield call.key, result
+
+    def in_order(function: Any, *more: Any) -> list[Any]:
+        found = {batch.number: result for batch, result in each_batch(function, lambda batch: more)}
+        return [found[number] for number in sorted(found)]
+
+    def go(last: bool | None) -> tuple[list[RoundDone], np.ndarray, float]:
+        done = in_order(diverse_batch, last)
+        for each in done:
+            session.used(each.memory)
+        refused = np.logical_or.reduce([each.refused for each in done])
+        moves = any(each.open for each in done) or bool(refused.any())
+        return done, refused, refusal_at_most(int(refused.sum()), len(refused)) if moves else 0.0
+
+    done, refused, bound = go(None)
+    for last in (False, True):
+        if context.way == "blind" or bound <= context.risk:
+            break
+        done, refused, bound = go(last)
+    if context.way == "blind":
+        check_blind(refused, context.risk, context.rows)
+    hidden = np.sum([each.hidden for each in done], axis=0)
+    before = int(hidden.sum())
+    chosen = np.zeros((0, 2), np.int64)
+    if before >= context.k and context.targets.gaps(hidden[None, :])[0] > 0:
+        blocks = in_order(count_blocks)
+        about, counts = (np.concatenate([each[at] for each in blocks]) for at in (0, 1))
+        if totals.kind == "matches":
+            order = np.argsort(about[:, 2])
+            about, counts = about[order], counts[order]
+        also = suppressed_with(counts, hidden, context.k, context.targets)
+        chosen = about[also, :2]
+        hidden = hidden + counts[also].sum(axis=0)
+    suppressed = int(hidden.sum())
+    if suppressed == context.n:
+        raise InfeasibleError(
+            "diversify: every record would have to be suppressed; ask for less diversity, use larger partitions, "
+            "or allow wider generalizations"
+        )
+    again = Totals(one.run, totals.ready)
+    again.follow(totals)
+    beyond, having = 0, []
+
+    def leaving(batch: Batch) -> tuple[np.ndarray]:
+        own = (chosen[:, 0] >= batch.first) & (chosen[:, 0] < batch.first + len(batch.bounds))
+        return (chosen[own],)
+
+    for batch, (told, over) in each_batch(finish_batch, leaving):
+        again.add(batch, told)
+        session.used(told.memory)
+        beyond += over
+        if told.put:
+            having.append(batch.number)
+    nobody = Records(context.domains, np.empty((0, len(context.domains)), np.int32))
+    refuse_beyond(beyond, [context.domains[a].column for a in limited(nobody)])
+    said = []
+    if totals.kind == "matches":
+        other = sum(each.k_member for each in done) / context.n
+        other += (1 - other) * (suppressed - before) / max(context.n - before, 1)
+        weights = np.array([domain.weight for domain in context.domains])
+        own = float(again.measured.costs @ weights / weights.sum() / context.n)
+        advice = "; take classes: they lose less" if own > other else ""
+        said.append(f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}")
+    lost = sum(each.lost for each in done)
+    if lost:
+        said.append(
+            f"{lost:,} records of {sum(each.lost_in for each in done):,} partitions that have less diversity are "
+            "suppressed; larger partitions have more"
+        )
+    moves = any(each.open for each in done)
+    promise = promise_in_words(request, totals.kind == "matches", moves, bound)
+    return again, sorted(having), (*(["; ".join(said)] if said else []), promise)
+
+
+def context_of(
+    spec: DiversifySpec,
+    target: tuple[str, np.ndarray, Targets],
+    values: ValueCounts,
+    domains: tuple[Domain, ...],
+    n: int,
+    k: int,
+    source: InFiles,
+    made: InFiles,
+) -> DiversityContext:
+    """What the tasks of a run need to know.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        If the blind way cannot be gone.
+    """
+    column, places, targets = target
+    rows = blind_rows(targets, k, n, float(spec.risk)) if spec.way == "blind" else k
+    return DiversityContext(
+        domains, column, values, places, targets, n, k, rows, float(spec.w), float(spec.risk), spec.way,
+        source, made, source.spill,
+    )  # fmt: skip

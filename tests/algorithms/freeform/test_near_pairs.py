@@ -1,0 +1,130 @@
+"""Near records by multiple sorting, against all pairs."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.algorithms.freeform import near_pairs
+from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
+from anonflow.algorithms.freeform.two_phase_candidates import sparse_matches
+from anonflow.generalization import Generalization
+from anonflow.kernels.costs import load
+from tests.cases.freeform import assert_regular, part_of, total
+from tests.naive import two_phase as naive
+
+KINDS = ("suppression", "categorical")
+
+
+def normal(n: int) -> af.Table:
+    frame = af.datasets.random_normal(n, 4, seed=1)
+    return af.Table(frame, {str(name): {"role": "quasi-identifier", "kind": "suppression"} for name in frame})
+
+
+def table_of(rows: list[tuple[int, ...]], kinds: tuple[str, ...], weights: tuple[float, ...]) -> af.Table:
+    frame = pd.DataFrame(rows, columns=[f"q{a}" for a in range(len(kinds))]).astype(str)
+    return af.Table(
+        frame,
+        {
+            f"q{a}": {"role": "quasi-identifier", "kind": kind, "weight": weight}
+            for a, (kind, weight) in enumerate(zip(kinds, weights, strict=True))
+        },
+    )
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> af.Table:
+    q = draw(st.integers(1, 4))
+    rows = draw(st.lists(st.tuples(*q * [st.integers(0, 3)]), min_size=1, max_size=12))
+    kinds = tuple(draw(st.sampled_from(KINDS)) for _ in range(q))
+    return table_of(rows, kinds, tuple(draw(st.sampled_from((1.0, 2.0))) for _ in range(q)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    drawn(), st.data(), st.sampled_from(("ncp", "lm", "suppressions")), st.booleans(), st.sampled_from((0, 2))
+)
+def test_sorted_pairs_are_the_nearest_of_all(
+    table: af.Table, data: st.DataObject, measure: str, large: bool, few: int
+) -> None:
+    part, n = part_of(table, measure), table.n
+    own = Generalization.of(part.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    costs = costs_of_difference(part.records, part.plan)
+    assert costs is not None
+    count = data.draw(st.integers(1, n))
+    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(near_pairs, "FEW", few)
+        if large:
+            # numbers that do not fit 64 bits: records are told apart column by column
+            patch.setattr(near_pairs, "_digits", lambda codes: None)
+        near, plain = (
+            sorted_pairs(part.records, part.plan, origin, costs, count, pool, c) for c in (True, False)
+        )
+    np.testing.assert_array_equal(near, plain)
+    rows = part.records.codes.tolist()
+    wanted = naive.least_distances(rows, costs.tolist(), count)
+    for i in range(n):
+        assert len(set(near[i].tolist())) == count
+        found = [
+            sum(c for c, a, b in zip(costs, rows[i], rows[j], strict=True) if a != b)
+            for j in near[i].tolist()
+        ]
+        assert sorted(found) == pytest.approx(wanted[i])
+
+
+def test_many_records_are_found_by_sorting_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few values: no record is left to be compared with all."""
+    part = part_of(normal(2_000))
+    own = Generalization.of(part.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    costs = costs_of_difference(part.records, part.plan)
+    left: list[int] = []
+    monkeypatch.setattr(near_pairs, "FEW", 0)
+    monkeypatch.setattr(near_pairs, "_among_all", lambda plan, origin, rows, *more: left.append(len(rows)))
+    assert costs is not None
+    with ThreadPoolExecutor(1) as pool:
+        near = sorted_pairs(part.records, part.plan, origin, costs, 5, pool)
+    assert left == [0]
+    shares = (part.records.codes[near] != part.records.codes[:, None]).mean(axis=2)
+    assert (np.diff(shares, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("column", "measure"),
+    [
+        ({"kind": "numeric"}, "ncp"),
+        ({"kind": "hierarchy", "hierarchy": {"nested": {"*": {"a": ["1", "2"], "b": ["3"]}}}}, "ncp"),
+        ({"kind": "categorical"}, "entropy"),
+    ],
+)
+def test_costs_that_depend_on_values_are_not_sorted(column: dict[str, object], measure: str) -> None:
+    cells = [1, 2, 3, 1, 2] if column["kind"] == "numeric" else ["1", "2", "3", "1", "2"]
+    table = af.Table(pd.DataFrame({"q": cells}), {"q": {"role": "quasi-identifier"} | column})
+    part = part_of(table, measure)
+    assert costs_of_difference(part.records, part.plan) is None
+    with ThreadPoolExecutor(1) as pool:
+        among_all, by_sorting = (
+            sparse_matches(part, 3, 2, pool, pairs=pairs)[0] for pairs in ("all", "sorted")
+        )
+    np.testing.assert_array_equal(among_all, by_sorting)
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_two_phase_starts_from_sorted_pairs(k: int) -> None:
+    table = normal(80)
+    with ThreadPoolExecutor(1) as pool:
+        matches, _ = sparse_matches(part_of(table), k, 1, pool, pairs="sorted")
+        assert_regular(matches)
+        # for k = 2 costs do not change between choosing and matching: over all edges both are optima
+        whole = [sparse_matches(part_of(table), 2, table.n, pool, pairs=p)[0] for p in ("all", "sorted")]
+    losses = [total(table, found, "ncp") for found in whole]
+    assert losses[0] == pytest.approx(losses[1])
+    anon = af.anonymize(table, "two-phase", k, start="sparse", pairs="sorted", seed=1)
+    assert af.verify(table, anon, ["covers", "k-regular"])

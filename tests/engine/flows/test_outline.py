@@ -1,0 +1,52 @@
+"""A flow's steps, told before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from anonflow import cli, engine
+from anonflow.engine.execution import events
+from tests.cases.flow_files import write_flow
+
+STEPS = (
+    "  - diversify: {criterion: l-diversity, l: 1.2}\n  - draw: {}\n  - verify: [covers, guarantee]\n"
+    "  - attack: [prosecutor, {insider: {c: 2}}]\n  - measure: [query-error]\n"
+)
+
+
+def test_the_plan_names_every_step_in_its_order(tmp_path: Path) -> None:
+    flow = engine.load_flow(write_flow(tmp_path, steps=STEPS, source="{csv: people.csv, pieces: 30}"))
+    page = flow._repr_html_()
+    told: list[events.Event] = []
+    report = engine.run(flow, on_event=told.append)
+    assert report.ok
+    first = told[0]
+    assert isinstance(first, events.FlowStarted)
+    assert [step for step, _ in first.plan] == [
+        "load", "cut", "match", "verify", "measure", "diversify", "draw", "verify", "attack", "publish",
+    ]  # fmt: skip
+    plan = dict(first.plan)
+    assert plan["load"] == "people.csv, in pieces of 30 rows"
+    assert plan["cut"] == "lexicographic order, partitions of 20"
+    assert plan["measure"] == "each partition: gcp, query-error, usefulness"
+    assert plan["diversify"] == "each partition: l-diversity(l=1.2)"
+    assert plan["attack"] == "prosecutor, insider(c=2)"
+    for step, what in first.plan:
+        assert step in page
+        assert what in page
+    # what was planned is what was done, and timed
+    done = {event.step for event in told if isinstance(event, events.StepDone)}
+    assert {"load", "cut", "diversify", "draw", "attack", "publish"} <= done
+
+
+def test_the_shell_prints_the_plan_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_flow(tmp_path, data=b"age,city,zip,income\nold,Volos,1,rich\n")
+    with pytest.raises(SystemExit):
+        cli.main(["run", str(path)])
+    said = capsys.readouterr().err
+    assert "  match     each partition: greedy k=3" in said
+    assert said.index("  publish   ") < said.index("not numbers" if "not numbers" in said else "column")
