@@ -181,12 +181,10 @@ def write_all(
         if release is not None and not session.replayed:
             release.remember()
     if flow.table_path is not None and release is not None:
-        flow.table_path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(flow.table_path, release.write_release)
+        write_whole(flow.table_path, release.write_release, make_folders=True)
         published.append(flow.table_path)
     if flow.report_path is not None and html is not None:
-        flow.report_path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"))
+        write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"), make_folders=True)
         published.append(flow.report_path)
     seconds = time.perf_counter() - session.clock
     if session.owner is not None:

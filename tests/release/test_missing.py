@@ -68,7 +68,7 @@ def test_pieces_have_the_same_rule(tmp_path: Path) -> None:
         for name, entry in COLUMNS.items()
     )
     releases = []
-    for pieces in ("false", "8"):
+    for pieces in ("false", "8", "3"):
         flow = tmp_path / f"flow-{pieces}.yaml"
         flow.write_text(
             f"flow: f{pieces}\nversion: 1\ntable:\n  source: {{parquet: people.parquet, pieces: {pieces}}}\n"
@@ -77,4 +77,4 @@ def test_pieces_have_the_same_rule(tmp_path: Path) -> None:
         )
         assert engine.run(flow, seed=0x1234567890ABCDEF1234567890ABCDEF).ok
         releases.append((tmp_path / "out" / f"{pieces}.csv").read_bytes())
-    assert releases[0] == releases[1]
+    assert releases[0] == releases[1] == releases[2]
