@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from anonflow.hierarchy import Hierarchy
     from anonflow.release import ranges, read_release, shares
     from anonflow.risk.attack import attack
+    from anonflow.risk.describe import describe
     from anonflow.table import Schema, Table
     from anonflow.utility import measure
     from anonflow.widgets.explorer import explorer
@@ -36,6 +37,7 @@ __all__ = [
     "compare",
     "dashboard",
     "datasets",
+    "describe",
     "diversify",
     "errors",
     "explorer",
@@ -63,6 +65,7 @@ _HOMES = {
     "compare": "anonflow.engine",
     "dashboard": "anonflow.dashboards.app",
     "datasets": None,
+    "describe": "anonflow.risk",
     "diversify": "anonflow.algorithms",
     "errors": None,
     "explorer": "anonflow.widgets",

@@ -16,6 +16,8 @@ from anonflow.table.records import Records, equal_columns
 if TYPE_CHECKING:
     import pandas as pd
 
+    from anonflow.table.notation import ColumnReader
+
 __all__ = ["Generalization", "Layout", "Records"]
 
 _ONE = np.uint64(1)
@@ -315,7 +317,12 @@ class Generalization:
 
     @classmethod
     def parse(
-        cls, frame: pd.DataFrame, domains: Sequence[Domain], *, canonical: bool = False
+        cls,
+        frame: pd.DataFrame,
+        domains: Sequence[Domain],
+        *,
+        canonical: bool = False,
+        readers: Sequence[ColumnReader] | None = None,
     ) -> Generalization:
         """Read published text back.
 
@@ -327,6 +334,8 @@ class Generalization:
         canonical : bool, optional
             Whether to refuse what is written in another way than it is published, as verifiers do: a second spelling
             of the same tells rows apart. Printed tables have ranges that go beyond what is observed.
+        readers : sequence of ColumnReader, optional
+            One for each domain, of a release that another tool wrote in its own notation.
 
         Returns
         -------
@@ -355,18 +364,22 @@ class Generalization:
                 continue
             texts, at = _distinct_texts(frame[domain.column])
             bad = np.zeros(len(texts), bool)
+            times = np.bincount(at, minlength=len(texts)).tolist()
             if domain.shape == "range":
                 runs = np.zeros((2, len(texts)), np.int32)
                 cells = [_cell(text, domain, width) for text in texts]
                 for u, cell in enumerate(cells):
-                    run = None if cell is None else domain.read_run(cell)
+                    if readers is not None:
+                        run = readers[a].run(texts[u], times[u])
+                    else:
+                        run = None if cell is None else domain.read_run(cell)
                     bad[u] = run is None
                     runs[:, u] = run or (domain.size, -1)
                 if canonical:
                     bad |= _odd_runs(domain, cells, runs)
                 lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
             else:
-                words, bad = domain.read_sets(texts)
+                words, bad = domain.read_sets(texts) if readers is None else readers[a].bits(texts, times)
                 if canonical:
                     read = np.flatnonzero(~bad)
                     plain = domain.set_texts(words[:, read])
@@ -377,6 +390,7 @@ class Generalization:
                 problems.append(
                     f"column {domain.column!r}: {count} cells are no generalization of its values; "
                     "use the schema and the original table that the release was made with"
+                    + (", or say that another tool made it" if canonical else "")
                 )
         if problems:
             raise DataError.collected("the published table cannot be read", problems)

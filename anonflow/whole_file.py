@@ -6,14 +6,15 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from anonflow.errors import AnonflowError, DataError
 
-__all__ = ["OWNER_ONLY", "streamed", "write_whole"]
+__all__ = ["OWNER_ONLY", "missing_folders", "remove_empty", "streamed", "write_whole"]
 
 OWNER_ONLY = 0o600
 """Permissions of what is the owner's."""
@@ -27,6 +28,7 @@ def write_whole(
     mode: int | None = None,
     *,
     make_folders: bool = False,
+    ready: Callable[[], Any] = lambda: None,
 ) -> None:
     """Write a file under another name beside its place, then rename it.
 
@@ -39,7 +41,9 @@ def write_whole(
     mode : int, optional
         Permission bits; without it those of a file that anybody may use, less the umask.
     make_folders : bool, optional
-        Whether folders that do not exist are made.
+        Whether folders that do not exist are made; where nothing is written, they are removed again.
+    ready : callable, optional
+        Called when all is written, before the file gets its name: what it raises leaves everything as it was.
 
     Raises
     ------
@@ -50,19 +54,35 @@ def write_whole(
     """
     target = Path(path)
     beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
+    missing = missing_folders(target.parent) if make_folders else []
     try:
-        if make_folders:
-            target.parent.mkdir(parents=True, exist_ok=True)
-        draft = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode)
-        # what the umask leaves, asked of the file: the umask itself can be read only by changing it, for all threads
-        allowed = stat.S_IMODE(os.fstat(draft).st_mode)
-        os.fchmod(draft, 0o600)
-        os.close(draft)
-        write(beside)
-        beside.chmod(allowed if mode is None else mode)
-        with beside.open("rb") as stream:
-            os.fsync(stream.fileno())
-        os.replace(beside, target)
+        with _failing_as(target, beside):
+            if make_folders:
+                target.parent.mkdir(parents=True, exist_ok=True)
+            draft = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode)
+            # what the umask leaves, asked of the file: the umask itself can be read only by changing it, for all threads
+            allowed = stat.S_IMODE(os.fstat(draft).st_mode)
+            os.fchmod(draft, 0o600)
+            os.close(draft)
+            write(beside)
+            beside.chmod(allowed if mode is None else mode)
+            with beside.open("rb") as stream:
+                os.fsync(stream.fileno())
+        ready()
+        with _failing_as(target, beside):
+            os.replace(beside, target)
+    finally:
+        if beside.parent.is_dir():
+            beside.unlink(missing_ok=True)
+        for folder in missing:
+            remove_empty(folder)
+
+
+@contextmanager
+def _failing_as(target: Path, beside: Path) -> Iterator[None]:
+    """Around what is done to a draft: an error says the target's name, the only one that people know."""
+    try:
+        yield
     except OSError as error:
         why = error.strerror or type(error).__name__
         if error.errno in _FULL:
@@ -71,11 +91,7 @@ def write_whole(
             ) from None
         raise DataError(f"{target}: cannot be written ({why}); name a folder that you may write to") from None
     except AnonflowError as error:
-        # the writer knows the draft's name only
         raise type(error)(error.message.replace(str(beside), str(target))) from None
-    finally:
-        if beside.parent.is_dir():
-            beside.unlink(missing_ok=True)
 
 
 def streamed(write: Callable[[BinaryIO], Any]) -> Callable[[Path], None]:
@@ -86,3 +102,20 @@ def streamed(write: Callable[[BinaryIO], Any]) -> Callable[[Path], None]:
             write(stream)
 
     return to
+
+
+def missing_folders(path: Path) -> list[Path]:
+    """The folders of a path that do not exist, the innermost first."""
+    missing = []
+    while not path.exists() and path != path.parent:
+        missing.append(path)
+        path = path.parent
+    return missing
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder in which nothing is, if it is there and may be removed."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return

@@ -158,7 +158,8 @@ def anonymize(
     method.check_complete(options, len(left))
 
     def one(at: int) -> Outcome:
-        return solve(method, records.take(index[at]), k, measure, partition_rng(entropy, at), options, watch)
+        mine = records.take(index[at])
+        return solve(method, mine, k, measure, partition_rng(entropy, at, mine), options, watch)
 
     threads = min(len(index), threads)
     if threads == 1:
@@ -297,8 +298,8 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
     return unbounded(records)
 
 
-def partition_rng(entropy: int, partition: int) -> np.random.Generator:
-    """The generator of one partition: a stream of its own, whoever runs it and when.
+def partition_rng(entropy: int, partition: int, records: Records | None = None) -> np.random.Generator:
+    """The generator of one partition: a stream of its own and of its records', whoever runs it and when.
 
     Parameters
     ----------
@@ -306,8 +307,13 @@ def partition_rng(entropy: int, partition: int) -> np.random.Generator:
         The run's seed.
     partition : int
         The partition's number; -1 for the order of the partitions.
+    records : Records, optional
+        Its records: with the same seed, the choices made for other records are others, so that whoever knows these does
+        not know those.
     """
     own = derived_seed(entropy, "algorithms")
+    if records is not None:
+        own = derived_seed(own, f"records {records.fingerprint()}")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 

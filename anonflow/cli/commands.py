@@ -237,29 +237,54 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     from anonflow.table import Schema
     from anonflow.table.read import read_frame
 
-    guessed = Schema.infer(read_frame(file, delimiter=delimiter, encoding=encoding))
-    return "# A first guess: check every role and kind.\n" + strict_yaml.dumps(
-        {"columns": guessed.to_mapping()}, error=SchemaError
+    frame = read_frame(file, delimiter=delimiter, encoding=encoding)
+    guessed = Schema.infer(frame)
+    reasons = [
+        f"# {row['column']}: {row['reasons']}".replace("\n", " ") + "\n"
+        for row in Schema.advise(frame).to_dict("records")
+    ]
+    return (
+        "# A first guess: check every role and kind. Identifiers are not published.\n"
+        + "".join(reasons)
+        + strict_yaml.dumps({"columns": guessed.to_mapping()}, error=SchemaError)
     )
+
+
+Original = Annotated[
+    Path | None,
+    typer.Option(help="The original table; without it the rows are looked at alone.", metavar="FILE"),
+]
+ReleaseFile = Annotated[Path, typer.Option(help="The published table.", metavar="FILE")]
+SchemaFile = Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")]
+AnotherTool = Annotated[
+    bool,
+    typer.Option("--another-tool", help="Another tool made the release: other notations, deleted records."),
+]
+Register = Annotated[
+    Path | None, typer.Option(help="People of the population, with the quasi-identifiers.", metavar="FILE")
+]
+K = Annotated[int | None, typer.Option("--k", help="At least 2.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 
 
 @app.command()
 def verify(
-    original: Annotated[Path, typer.Option(help="The original table.", metavar="FILE")],
-    release: Annotated[Path, typer.Option(help="The published table.", metavar="FILE")],
-    schema: Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")],
-    k: Annotated[int | None, typer.Option("--k", help="At least 2.")] = None,
+    release: ReleaseFile,
+    schema: SchemaFile,
+    original: Original = None,
+    k: K = None,
     criterion: Annotated[
         list[str] | None, typer.Option(help="What is checked; may be given several times.")
     ] = None,
     certificate: Annotated[
         Path | None, typer.Option(help="The owner's certificate: checks faster.", metavar="FILE")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    another_tool: AnotherTool = False,
+    as_json: AsJson = False,
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Check a release against its original: covered, k-anonymous, k-regular, ..."""
+    """Check a release, against its original or alone: covered, k-anonymous, k-regular, ..."""
     from anonflow import criteria as verifier
     from anonflow.cli.show import table as shown
 
@@ -267,9 +292,12 @@ def verify(
     if certificate is not None:
         from anonflow.release import Certificate
 
+        if original is None:
+            raise ParameterError("--certificate is checked against the original: give --original, too")
         given = Certificate.load(certificate)
-    table = _table(original, schema, delimiter, encoding)
-    answer = verifier.verify(table, release, criterion or None, k, given)
+    table = _table_or_schema(original, schema, delimiter, encoding)
+    rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
+    answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
     if as_json:
         say(json.dumps(answer.to_mapping(), indent=2))
     else:
@@ -286,11 +314,153 @@ def verify(
     return 0 if answer else 1
 
 
+@app.command()
+def describe(
+    release: ReleaseFile,
+    schema: SchemaFile,
+    original: Original = None,
+    register: Register = None,
+    threshold: Annotated[float, typer.Option(help="Rows of a greater risk are counted.")] = 0.09,
+    as_json: AsJson = False,
+    delimiter: Delimiter = ",",
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Classes, risks and diversity of anybody's release, and what each figure could not see."""
+    from anonflow import risk
+    from anonflow.cli.show import number
+    from anonflow.cli.show import table as shown
+
+    table = _table_or_schema(original, schema, delimiter, encoding)
+    people = None if register is None else _published(register, delimiter, encoding)
+    rows_of = _published(release, delimiter, encoding)
+    told = risk.describe(table, rows_of, register=people, threshold=threshold)
+    if as_json:
+        typer.echo(told.to_json())
+    else:
+        rows = [
+            [one.name, one.column, number(one.value, 0 if float(one.value).is_integer() else 4), one.unseen]
+            for one in told
+        ]
+        typer.echo(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
+    for remark in told.remarks:
+        typer.echo(f"anonflow: {remark}", err=True)
+    return 0
+
+
+@app.command()
+def attack(
+    release: ReleaseFile,
+    schema: SchemaFile,
+    k: K = None,
+    original: Original = None,
+    attacker: Annotated[
+        list[str] | None,
+        typer.Option(help="Who attacks; may be given several times. Without it all who can."),
+    ] = None,
+    register: Register = None,
+    another_tool: AnotherTool = False,
+    as_json: AsJson = False,
+    delimiter: Delimiter = ",",
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Try attackers on a release, with its original or without: how often does each win?"""
+    from anonflow import risk
+    from anonflow.cli.show import number
+    from anonflow.cli.show import table as shown
+
+    table = _table_or_schema(original, schema, delimiter, encoding)
+    people = None if register is None else _published(register, delimiter, encoding)
+    rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
+    told = risk.attack(table, rows_of, attacker or None, k=k, register=people, another_tool=another_tool)
+    if as_json:
+        typer.echo(told.to_json(orient="records", indent=2))
+        return 0
+    rows = [
+        [row["attacker"], str(row["targets"]), number(row["success"]), number(row["worst"]), row["sentence"]]
+        for row in told.to_dict("records")
+    ]
+    typer.echo(shown(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
+    return 0
+
+
+@app.command()
+def risk(
+    file: Annotated[Path, typer.Argument(help="The original table.", metavar="FILE")],
+    schema: SchemaFile,
+    columns: Annotated[int, typer.Option(help="The largest sets of columns that are looked at.")] = 3,
+    fraction: Annotated[
+        float | None, typer.Option(help="Of the population that was sampled; else the weight of the schema.")
+    ] = None,
+    owner: Annotated[
+        bool, typer.Option("--owner", help="The riskiest records, too, by position: for the owner alone.")
+    ] = False,
+    as_json: AsJson = False,
+    delimiter: Delimiter = ",",
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Before anything is done: which few columns single people out, and who is unique in the population."""
+    from anonflow import risk as room
+    from anonflow.cli.show import number
+    from anonflow.cli.show import table as shown
+
+    table = _table(file, schema, delimiter, encoding)
+    sets = room.key_sets(table.frame, table.qi_columns, columns)
+    asked = fraction is not None or table.schema.weight_column is not None
+    people = room.population_risk(table, fraction=fraction) if asked else None
+    frame, part, top = sets.frame(), sets.contributions(), sets.riskiest()
+    if as_json:
+        told: dict[str, Any] = {"sets": frame.to_dict("records"), "columns": part.to_dict("records")}
+        if owner:
+            told["riskiest"] = top.to_dict("records")
+        if people is not None:
+            told["population"] = json.loads(people.frame().to_json(orient="records"))
+            told["expected"] = people.expected
+        typer.echo(json.dumps(told, indent=2))
+        return 0
+    typer.echo(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
+    typer.echo("")
+    typer.echo(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
+    if owner:
+        typer.echo("")
+        typer.echo(shown(list(top.columns), _text_rows(top, number), right=range(4)))
+    if people is not None:
+        typer.echo("")
+        models = people.frame()
+        typer.echo(shown(list(models.columns), _text_rows(models, number), right=range(1, 5)))
+        for sentence in people.sentences():
+            typer.echo(f"- {sentence}")
+    return 0
+
+
+def _text_rows(frame: Any, number: Any) -> list[list[str]]:
+    """The rows of a frame as the tables show them."""
+    return [[number(cell) for cell in row] for row in frame.itertuples(index=False)]
+
+
+def _published(file: Path, delimiter: str, encoding: str) -> Any:
+    """The cells of a published file, or of a register, of anybody."""
+    from anonflow.table.spreadsheets import read_published
+
+    return read_published(file, delimiter=delimiter, encoding=encoding)
+
+
+def _table_or_schema(file: Path | None, schema: Path, delimiter: str, encoding: str) -> Any:
+    """The table of a file; without one its schema."""
+    return _schema(schema) if file is None else _table(file, schema, delimiter, encoding)
+
+
 def _table(file: Path, schema: Path, delimiter: str, encoding: str) -> Any:
     """The table of a file, with a schema from a schema file or a flow."""
+    from anonflow.table import Table
+
+    return Table.read(file, _schema(schema), delimiter=delimiter, encoding=encoding)
+
+
+def _schema(schema: Path) -> Any:
+    """The schema of a schema file, or of a flow."""
     from anonflow import strict_yaml
     from anonflow.errors import SchemaError
-    from anonflow.table import Schema, Table
+    from anonflow.table import Schema
 
     document = strict_yaml.read(schema, error=SchemaError)
     data = document.data
@@ -298,10 +468,8 @@ def _table(file: Path, schema: Path, delimiter: str, encoding: str) -> Any:
         columns = data["table"].get("columns")
         if not isinstance(columns, dict):
             raise FlowError(f"{schema}: the flow has no columns under 'table:'")
-        found = Schema(columns, folder=schema.parent)
-    else:
-        found = Schema.read(schema)
-    return Table.read(file, found, delimiter=delimiter, encoding=encoding)
+        return Schema(columns, folder=schema.parent)
+    return Schema.read(schema)
 
 
 @app.command()

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
 import numpy as np
 
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
+from anonflow.errors import ParameterError
+from anonflow.option import Option
+from anonflow.table import equal_columns
+from anonflow.table.population import checked_weights, individual_risk
+from anonflow.table.row_marks import coded_texts
 
-__all__ = ["K_ANONYMITY", "class_sizes", "k_anonymity"]
+__all__ = [
+    "AVERAGE_RISK",
+    "KEY_SETS",
+    "K_ANONYMITY",
+    "SHARE_AT_RISK",
+    "average_risk",
+    "class_risks",
+    "class_sizes",
+    "k_anonymity",
+    "key_sets",
+    "share_at_risk",
+]
 
 
 def class_sizes(evidence: Evidence) -> np.ndarray:
@@ -41,5 +59,138 @@ K_ANONYMITY = Criterion(
     sentence="Every published row reads the same on the quasi-identifiers as at least k - 1 others.",
     promise="Every published row has the same quasi-identifiers as at least k - 1 others.",
     covers_k=True,
+    needs="rows",
     also={"k-anonymous": {}},
+)
+
+
+def key_sets(
+    evidence: Evidence,
+    *,
+    sets: Annotated[Any, Option("Sets of columns that others may know, each by itself")],
+) -> list[Finding]:
+    """k-anonymity on each of several sets of columns, whoever knows which: a finding for each set.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    sets : list of lists of str
+        Published columns, quasi-identifiers or not.
+
+    Raises
+    ------
+    ParameterError
+        If k is not known, or sets are no lists of published columns.
+    """
+    k = evidence.need_k("key-sets")
+    frame = evidence.frame if evidence.frame is not None else evidence.published.decode()
+    if (
+        not isinstance(sets, list | tuple)
+        or not sets
+        or not all(isinstance(one, list | tuple) and one for one in sets)
+    ):
+        raise ParameterError(
+            "criterion 'key-sets': sets is a list of lists of columns, such as [[age, sex], [zip]]"
+        )
+    findings = []
+    for one in sets:
+        lacking = [name for name in one if name not in frame.columns]
+        if lacking:
+            raise ParameterError(f"criterion 'key-sets': {str(lacking[0])[:40]!r} is no published column")
+        labels = equal_columns([coded_texts(frame[name], {}, False) for name in one], len(frame))
+        sizes = np.bincount(labels)[labels]
+        failing = (sizes < k) & ~evidence.exempt
+        words = f"{', '.join(one)}: the smallest class has {int(sizes.min(initial=len(frame)))} rows"
+        findings.append(Finding.of("key-sets", failing, "published", words, {"k": k, "sets": ", ".join(one)}))
+    return findings
+
+
+def class_risks(evidence: Evidence) -> np.ndarray:
+    """The chance of naming each published row's person, shape (rows,): 1 / class, by weights in the population.
+
+    Raises
+    ------
+    ParameterError
+        If the release is not of classes: its rows' risks are those of its guarantee.
+    DataError
+        If a weight cannot be one.
+
+    Notes
+    -----
+    With a column of the role ``weight`` the individual risks of Benedetti and Franconi (1998): who is in the table is not
+    known. Exempt rows say nothing: their risk is 0.
+    """
+    if evidence.guarantee is not None and "k-anonymity" not in evidence.guarantee:
+        raise ParameterError(
+            "risks of classes are asked of a release whose rows are drawn along matches: its guarantee says its risks"
+        )
+    labels = np.unique(evidence.classes, return_inverse=True)[1]
+    sizes = np.bincount(labels)
+    frame = evidence.frame if evidence.frame is not None else evidence.table.frame
+    weights = checked_weights(evidence.table.schema, frame)
+    risks = 1.0 / sizes if weights is None else individual_risk(sizes, np.bincount(labels, weights))
+    return np.where(evidence.exempt, 0.0, risks[labels])
+
+
+def average_risk(
+    evidence: Evidence, *, most: Annotated[float, Option("Most on average", least=0, most=1, step=0.01)]
+) -> Finding:
+    """Whether the mean of :func:`class_risks` is at most a number: expected re-identifications / rows.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`class_risks`.
+    """
+    evidence.need_k("average-risk")
+    risks = class_risks(evidence)
+    mean = float(risks.mean()) if len(risks) else 0.0
+    holds = mean <= most + 1e-12
+    detail = f"{float(risks.sum()):,.4g} of {len(risks):,} rows are expected to be named rightly: {mean:.4g} on average"
+    return Finding.of("average-risk", risks > most + 1e-12, "published", detail, {"most": most}, holds)
+
+
+def share_at_risk(
+    evidence: Evidence,
+    *,
+    threshold: Annotated[float, Option("Risk", least=0, most=1, step=0.01)],
+    most: Annotated[float, Option("Most rows above it, as a share", least=0, most=1, step=0.01)] = 0.0,
+) -> Finding:
+    """Whether at most a share of the rows has a risk (:func:`class_risks`) above a threshold.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As :func:`class_risks`.
+    """
+    evidence.need_k("share-at-risk")
+    over = class_risks(evidence) > threshold + 1e-12
+    share = float(over.mean()) if len(over) else 0.0
+    detail = f"a share of {share:.4g} of the rows is above {threshold:g}"
+    parameters = {"threshold": threshold, "most": most}
+    return Finding.of("share-at-risk", over, "published", detail, parameters, share <= most + 1e-12)
+
+
+AVERAGE_RISK = Criterion(
+    name="average-risk",
+    check=average_risk,
+    sentence="On average a row's person is named with at most this probability.",
+    adds_up=False,
+    needs="rows",
+)
+
+SHARE_AT_RISK = Criterion(
+    name="share-at-risk",
+    check=share_at_risk,
+    sentence="At most a share of the rows has a greater risk than a threshold.",
+    adds_up=False,
+    needs="rows",
+)
+
+KEY_SETS = Criterion(
+    name="key-sets",
+    check=key_sets,
+    sentence="On each of several sets of columns, every published row reads the same as at least k - 1 others.",
+    adds_up=False,
+    needs="rows",
 )

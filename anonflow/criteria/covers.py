@@ -36,7 +36,8 @@ def covers(evidence: Evidence) -> Finding:
     """Whether every generalized record covers its own original.
 
     Of an anonymization, row i is compared with original i in O(nq). Of a release, a perfect matching must
-    exist over edges whose other published columns are equal; fewer than k rows may be ``*`` in every column.
+    exist over edges whose other published columns are equal; fewer than k rows may be ``*`` in every column. Where
+    records were deleted, every row needs an original of its own, and as many originals are left over.
     With a certificate only its edges count.
 
     Raises
@@ -60,6 +61,8 @@ def covers(evidence: Evidence) -> Finding:
     what = "a perfect matching by the quasi-identifiers"
     if evidence.rest is not None:
         what += " and the other columns"
+    if evidence.deleted:
+        what += f"; {evidence.deleted:,} of {evidence.n:,} originals have no row: suppressed by deletion"
     return Finding.of("covers", matching.unmatched, "published", what + remark)
 
 
@@ -89,7 +92,7 @@ def match_rows(evidence: Evidence, keep: np.ndarray | None = None) -> Matching:
         originals, published = graph.originals, graph.published
     else:
         originals = merge([graph.originals.label, evidence.rest[0]], evidence.n)
-        published = merge([graph.published.label, evidence.rest[1]], evidence.n)
+        published = merge([graph.published.label, evidence.rest[1]], evidence.rows)
         left, right, at = _with_equal_rest(evidence, originals, published)
     if keep is not None:
         kept = keep[at]
@@ -199,4 +202,5 @@ COVERS = Criterion(
     name="covers",
     check=covers,
     sentence="Every generalized record covers its own original.",
+    needs="originals",
 )

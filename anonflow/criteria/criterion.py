@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from anonflow.criteria.evidence import Evidence
 from anonflow.criteria.verification import Finding
@@ -33,6 +33,9 @@ class Criterion:
         Whether under it every generalized record covers at least k originals.
     adds_up : bool, optional
         Whether a release keeps it if each of its partitions does.
+    needs : {"rows", "originals", "everybody"}, optional
+        What it looks at: published rows alone; the originals, too; or a row of every original, so that none may be missing
+        from the release.
     also : mapping, optional
         Its other names, each with the other names of its options there.
     """
@@ -44,6 +47,7 @@ class Criterion:
     warning: str = ""
     covers_k: bool = False
     adds_up: bool = True
+    needs: Literal["rows", "originals", "everybody"] = "everybody"
     also: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -22,7 +23,12 @@ from anonflow.option import Option
 from anonflow.table.domain import WHOLE
 
 __all__ = [
+    "ALPHA_K_ANONYMITY",
+    "BETA_LIKENESS",
+    "DELTA_DISCLOSURE",
+    "ENHANCED_BETA_LIKENESS",
     "ENTROPY_L_DIVERSITY",
+    "LIKENESS",
     "L_DIVERSITY",
     "P_SENSITIVITY",
     "RECURSIVE_L_DIVERSITY",
@@ -32,6 +38,7 @@ __all__ = [
     "earth_mover",
     "judged",
     "of_one_class",
+    "refuse_delta",
     "spread",
 ]
 
@@ -86,8 +93,9 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     evidence : Evidence
     name : str
         ``p-sensitivity`` (p distinct values), ``l-diversity`` (the most frequent has a share of at most
-        1/l), ``entropy-l-diversity`` (entropy at least log l), ``recursive-l-diversity`` (c, l) or
-        ``t-closeness`` (t).
+        1/l), ``entropy-l-diversity`` (entropy at least log l), ``recursive-l-diversity`` (c, l),
+        ``t-closeness`` (t), ``beta-likeness`` and ``enhanced-beta-likeness`` (beta), ``delta-disclosure`` (delta) or
+        ``alpha-k-anonymity`` (alpha).
     parameters : mapping
         ``column``; ``per``: ``class`` or ``matches``, chosen by the release without it; ``distance``:
         ``numeric``, ``equal`` or ``hierarchy``; ``hierarchy``.
@@ -120,7 +128,7 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
     for each in columns:
         shown = spread(evidence, str(each), parameters.get("per"))
         good, detail = judged(shown, name, parameters)
-        failing = np.zeros(evidence.n, bool)
+        failing = np.zeros(len(shown.members), bool)
         member = shown.members >= 0
         failing[member] = ~good[shown.members[member]]
         asked = {**parameters, "column": str(each)}
@@ -164,6 +172,10 @@ def spread(evidence: Evidence, column: str, per: str | None = None) -> Spread:
     merely cover, so values are counted on the lists wherever they are known.
     """
     per = per or _usual(evidence)
+    if per == "matches" and (evidence.alone or evidence.deleted):
+        raise ParameterError(
+            "per=matches needs the original table, with a row for every record; of these rows only classes can be judged"
+        )
     drawn = evidence.frame is not None
     fixed = None
     if not drawn and evidence.listing is not None:
@@ -262,6 +274,8 @@ _NO_RERUN = "holds only against attackers who cannot rerun the method"
 
 def _usual(evidence: Evidence) -> str:
     """Whether classes or matches belong together, where nobody says."""
+    if evidence.alone or evidence.deleted:
+        return "class"
     if evidence.guarantee is not None:
         # equal rows of a heterogeneous release may be many by chance: they are no classes that a draw stays in
         return "class" if "k-anonymity" in evidence.guarantee else "matches"
@@ -315,6 +329,12 @@ def judged(shown: Spread, name: str, parameters: Mapping[str, Any]) -> tuple[np.
     elif name == "recursive-l-diversity":
         good = _recursive(counts, size, int(parameters["l"]), float(parameters["c"]))
         detail = f"{int((~good).sum())} groups are not recursively diverse"
+    elif name == "alpha-k-anonymity":
+        top = np.maximum.reduceat(data, starts)
+        good = (top <= parameters["alpha"] * size * (1 + _SLACK)) & (size >= parameters.get("k", 1))
+        detail = f"the most frequent has a share of at most {float((top / size).max()):.4g} of at least {int(size.min())} rows"
+    elif name in LIKENESS:
+        good, detail = LIKENESS[name](counts, size, shown.overall, parameters)
     else:
         distance = earth_mover(shown, parameters.get("distance"), parameters.get("hierarchy"))[full]
         good = distance <= parameters["t"] + _SLACK
@@ -434,6 +454,55 @@ def _along_tree(moved: np.ndarray, tree: Hierarchy, leaf: np.ndarray) -> np.ndar
     return cost
 
 
+def _shares(counts: csr_array, size: np.ndarray, overall: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of every value that a group shows: its share there divided by that of the whole table, and the latter."""
+    whole = overall / max(int(overall.sum()), 1)
+    usual = whole[counts.indices]
+    here = counts.data / np.repeat(size, np.diff(counts.indptr))
+    # a value that the table does not have is infinitely more frequent
+    return np.divide(here, usual, out=np.full(len(here), np.inf), where=usual > 0), usual
+
+
+def _beta_like(
+    counts: csr_array,
+    size: np.ndarray,
+    overall: np.ndarray,
+    parameters: Mapping[str, Any],
+    enhanced: bool = False,
+) -> tuple[np.ndarray, str]:
+    """(p - q) / q <= beta of every value; enhanced: also <= -ln q."""
+    ratio, usual = _shares(counts, size, overall)
+    most = np.full(len(ratio), float(parameters["beta"]))
+    if enhanced:
+        with np.errstate(divide="ignore"):
+            most = np.minimum(most, -np.log(usual))
+    over = np.maximum.reduceat(np.where(ratio > 1, ratio - 1 - most * (1 + _SLACK), -1.0), counts.indptr[:-1])
+    highest = max(float(ratio.max()) - 1, 0.0)
+    return over <= _SLACK, f"no value is more than {highest:.4g} times its share of the table more frequent"
+
+
+def _delta_disclosed(
+    counts: csr_array, size: np.ndarray, overall: np.ndarray, parameters: Mapping[str, Any]
+) -> tuple[np.ndarray, str]:
+    """|ln(p / q)| < delta of every value of the table; a value that a group lacks is infinitely far."""
+    ratio, _ = _shares(counts, size, overall)
+    far = np.maximum.reduceat(np.abs(np.log(ratio)), counts.indptr[:-1])
+    lacking = np.diff(counts.indptr) < int((overall > 0).sum())
+    far[lacking] = np.inf
+    detail = f"the log of a share against the whole table's is at most {float(far.max()):.4g}"
+    if lacking.any():
+        detail = f"{int(lacking.sum())} groups lack a value of the table"
+    return far < parameters["delta"], detail
+
+
+LIKENESS: Mapping[str, Callable[..., tuple[np.ndarray, str]]] = {
+    "beta-likeness": _beta_like,
+    "enhanced-beta-likeness": partial(_beta_like, enhanced=True),
+    "delta-disclosure": _delta_disclosed,
+}
+"""The criteria that compare a value's share with that of the whole table, value by value."""
+
+
 Column = Annotated[str | None, Option("Sensitive column")]
 Per = Annotated[Literal["class", "matches"] | None, Option("Rows that belong together")]
 
@@ -501,11 +570,89 @@ def t_closeness(
     return diversity(evidence, "t-closeness", parameters)
 
 
+def beta_likeness(
+    evidence: Evidence,
+    *,
+    beta: Annotated[float, Option("beta", least=0, step=0.5)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by how much more frequent a value is than in the whole table (Cao, Karras 2012, Definition 2)."""
+    return diversity(evidence, "beta-likeness", _given(beta=beta, column=column, per=per))
+
+
+def enhanced_beta_likeness(
+    evidence: Evidence,
+    *,
+    beta: Annotated[float, Option("beta", least=0, step=0.5)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the same, at most -ln q for a value of share q (Cao, Karras 2012, Definition 3)."""
+    return diversity(evidence, "enhanced-beta-likeness", _given(beta=beta, column=column, per=per))
+
+
+def delta_disclosure(
+    evidence: Evidence,
+    *,
+    delta: Annotated[float, Option("delta", least=0, step=0.1)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the log of a value's share against the whole table's (Brickell, Shmatikov 2008, Definition 3).
+
+    Raises
+    ------
+    ParameterError
+        If the table has more values than k: the criterion wants every value in every class.
+    """
+    parameters = _given(delta=delta, column=column, per=per)
+    for name in [column] if column is not None else evidence.table.sensitive:
+        if evidence.k is not None and name in evidence.table.frame.columns:
+            values = int(evidence.table.frame[name].nunique(dropna=False))
+            refuse_delta(name, values, evidence.k)
+    return diversity(evidence, "delta-disclosure", parameters)
+
+
+def refuse_delta(column: str, values: int, k: int) -> None:
+    """Refuse delta-disclosure where classes of k cannot hold every value.
+
+    Raises
+    ------
+    ParameterError
+        With what to do.
+    """
+    if values > k:
+        raise ParameterError(
+            f"delta-disclosure wants every value in every class: column {column!r} has {values} values, more than "
+            f"k = {k}; use a larger k, fewer values, or beta-likeness"
+        )
+
+
+def alpha_k_anonymity(
+    evidence: Evidence,
+    *,
+    alpha: Annotated[float, Option("alpha", least=0, most=1, step=0.05)],
+    column: Column = None,
+    per: Per = None,
+) -> list[Finding]:
+    """:func:`diversity` by the share of the most frequent value, among at least k rows (Wong 2006, Definition 2).
+
+    Raises
+    ------
+    ParameterError
+        If k is not known.
+    """
+    k = evidence.need_k("alpha-k-anonymity")
+    return diversity(evidence, "alpha-k-anonymity", _given(alpha=alpha, column=column, per=per, k=k))
+
+
 P_SENSITIVITY = Criterion(
     name="p-sensitivity",
     check=p_sensitivity,
     sentence="The rows that may be a person's show at least p different values.",
     adds_up=False,
+    needs="rows",
     also={"distinct-l-diversity": {"l": "p"}},
 )
 
@@ -514,6 +661,7 @@ L_DIVERSITY = Criterion(
     check=l_diversity,
     sentence="No value is on more than one in l of the rows that may be a person's.",
     adds_up=False,
+    needs="rows",
     also={"frequency-l-diversity": {}},
 )
 
@@ -522,6 +670,7 @@ ENTROPY_L_DIVERSITY = Criterion(
     check=entropy_l_diversity,
     sentence="The values on these rows are as mixed as l equally frequent ones.",
     adds_up=False,
+    needs="rows",
 )
 
 RECURSIVE_L_DIVERSITY = Criterion(
@@ -529,6 +678,7 @@ RECURSIVE_L_DIVERSITY = Criterion(
     check=recursive_l_diversity,
     sentence="The most frequent value is rarer than c times the l-th and rarer ones together.",
     adds_up=False,
+    needs="rows",
 )
 
 T_CLOSENESS = Criterion(
@@ -536,4 +686,40 @@ T_CLOSENESS = Criterion(
     check=t_closeness,
     sentence="The values on these rows are distributed as in the whole table, within a distance of t.",
     adds_up=False,
+    needs="rows",
+)
+
+BETA_LIKENESS = Criterion(
+    name="beta-likeness",
+    check=beta_likeness,
+    sentence="No value is, on these rows, more than 1 + beta times as frequent as in the whole table.",
+    adds_up=False,
+    needs="rows",
+    also={"basic-beta-likeness": {}},
+)
+
+ENHANCED_BETA_LIKENESS = Criterion(
+    name="enhanced-beta-likeness",
+    check=enhanced_beta_likeness,
+    sentence="As beta-likeness, and a frequent value gains less: at most -ln of its share of the whole table.",
+    adds_up=False,
+    needs="rows",
+)
+
+DELTA_DISCLOSURE = Criterion(
+    name="delta-disclosure",
+    check=delta_disclosure,
+    sentence="Every value of the table is on these rows, as frequent as there up to a factor below e to the delta.",
+    adds_up=False,
+    needs="rows",
+    also={"delta-disclosure-privacy": {}},
+)
+
+ALPHA_K_ANONYMITY = Criterion(
+    name="alpha-k-anonymity",
+    check=alpha_k_anonymity,
+    sentence="At least k rows may be a person's, and no value is on more than a share of alpha of them.",
+    adds_up=False,
+    needs="rows",
+    also={"(alpha,k)-anonymity": {}},
 )

@@ -14,14 +14,15 @@ from anonflow.criteria.claim import Listing
 from anonflow.criteria.graph import Bipartite, consistency_graph
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
-from anonflow.table import Records, Table, equal_columns
+from anonflow.table import Column, Records, Schema, Table, equal_columns
 from anonflow.table.domain import WHOLE
+from anonflow.table.notation import HIDDEN, Notation, hidden_rows, readers_of
 from anonflow.table.row_marks import coded_texts, joint_codes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evidence", "Subject", "collect", "joint_codes", "subject_of"]
+__all__ = ["Evidence", "Subject", "collect", "collect_alone", "joint_codes", "subject_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +144,10 @@ class Evidence:
         What the rows were drawn along: the certificate that was given, else the one that the release carries.
     overall : mapping or None
         Of a part of a table: column -> how often each text occurs in the whole of it. Never to be printed.
+    alone : bool
+        Whether there is no original table: the published rows stand in its place.
+    remarks : tuple of str
+        How another tool's release was read.
     """
 
     table: Table
@@ -159,11 +164,23 @@ class Evidence:
     guarantee: str | None = None
     certificate: Any = None
     overall: Mapping[str, Mapping[str, int]] | None = None
+    alone: bool = False
+    remarks: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
-        """Number of records."""
+        """Number of originals."""
         return self.records.n
+
+    @property
+    def rows(self) -> int:
+        """Number of published rows: n, but for records that were deleted."""
+        return self.published.n
+
+    @property
+    def deleted(self) -> int:
+        """How many records have no row in the release."""
+        return self.n - self.rows
 
     def need_k(self, criterion: str) -> int:
         """k, for a criterion that cannot do without it.
@@ -203,7 +220,7 @@ class Evidence:
             return self.blank
         if blanks < self.need_k("covers"):
             return self.blank
-        return np.zeros(self.n, bool)
+        return np.zeros(self.rows, bool)
 
     @cached_property
     def classes(self) -> np.ndarray:
@@ -211,7 +228,7 @@ class Evidence:
         if self.frame is None:
             return self.published.classes()
         return equal_columns(
-            [coded_texts(self.frame[name], {}, False) for name in self.table.qi_columns], self.n
+            [coded_texts(self.frame[name], {}, False) for name in self.table.qi_columns], self.rows
         )
 
     @cached_property
@@ -237,15 +254,17 @@ class Evidence:
             np.logical_and.reduce([_stars(frame[name]) for name in self.others])
             for frame in (self.frame, self.table.frame)
         )
-        if hidden.sum() == own.sum():  # as many people's own values are "*": nothing is hidden
-            return np.zeros(self.n, bool)
+        if (
+            not self.alone and hidden.sum() == own.sum()
+        ):  # as many people's own values are "*": nothing is hidden
+            return np.zeros(self.rows, bool)
         return np.asarray(blank & hidden)
 
     @cached_property
     def rest(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Labels of the originals' and of the published rows' other columns, equal where all of them are.
 
-        Two arrays of shape (n,), int64; None where no other column is published.
+        Two arrays of shapes (n,) and (rows,), int64; None where no other column is published.
         """
         if self.frame is None or not self.others:
             return None
@@ -253,7 +272,7 @@ class Evidence:
         for name in self.others:
             _, original, shown = joint_codes(self.table.frame[name], self.frame[name])
             labels.append(np.concatenate([original, shown]))
-        joint = labels[0] if len(labels) == 1 else equal_columns(labels, 2 * self.n)
+        joint = labels[0] if len(labels) == 1 else equal_columns(labels, self.n + self.rows)
         return joint[: self.n], joint[self.n :]
 
     @cached_property
@@ -283,6 +302,7 @@ def collect(
     k: int | None,
     certificate: Any,
     overall: Mapping[str, Mapping[str, int]] | None = None,
+    another_tool: bool = False,
 ) -> Evidence:
     """Put originals and published rows over the same domains.
 
@@ -296,6 +316,8 @@ def collect(
     certificate : Certificate, or matrix of matches, optional
     overall : mapping, optional
         As :class:`Evidence` has it.
+    another_tool : bool
+        Whether the rows may be written in another notation than ours.
 
     Raises
     ------
@@ -328,9 +350,72 @@ def collect(
     frame = subject.frame
     assert frame is not None
     _check_columns(table, frame)
+    if another_tool:
+        notations = {name: table.schema[name].notation for name in table.qi_columns}
+        readers = readers_of(table.domains, notations)
+        published = Generalization.parse(frame, table.domains, readers=readers)
+        suppressed = hidden_rows(frame, readers)
+        common["remarks"] = tuple(remark for reader in readers for remark in reader.remarks())
+        return Evidence(table, table.records, published, False, frame, suppressed, **common)
     published = Generalization.parse(frame, table.domains, canonical=True)
     suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
     return Evidence(table, table.records, published, False, frame, suppressed, **common)
+
+
+def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidence:
+    """A release without its original: its own rows stand in the original's place.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The published rows, by whatever tool.
+    schema : Schema
+        Kinds and hierarchies do not matter: cells are compared as texts.
+    k : int, optional
+
+    Raises
+    ------
+    DataError
+        If the release lacks columns, has identifiers, no rows, or a column twice.
+    """
+    names = [str(name) for name in frame.columns]
+    columns = schema.columns
+    problems = [
+        f"column {name!r}: stands {names.count(name)} times in the release"
+        for name in sorted({name for name in names if names.count(name) > 1})
+    ]
+    problems += [
+        f"column {name!r}: is in the release, and the schema says identifier; take it out before anything else"
+        for name in names
+        if name in columns and columns[name].role == "identifier"
+    ]
+    problems += [
+        f"column {name!r}: missing from the release" for name in schema.quasi_identifiers if name not in names
+    ]
+    if problems:
+        raise DataError.collected("the release does not go with the schema", problems)
+    texts = {
+        name: Column(name, "quasi-identifier", "suppression", missing="value") if column.kind else column
+        for name, column in columns.items()
+        if name in names
+    }
+    table = Table(frame, Schema(texts, folder=schema.folder))
+    notations = {}
+    for name in table.qi_columns:
+        notation = columns[name].notation or Notation()
+        # no number is written so
+        words = ("", *HIDDEN) if columns[name].kind == "numeric" else ()
+        notations[name] = Notation(notation.ranges, (*notation.hidden, *words))
+    suppressed = hidden_rows(frame, readers_of(table.domains, notations))
+    unknown = [name for name in names if name not in columns]
+    remarks = (_UNNAMED.format(", ".join(map(repr, unknown))),) if unknown else ()
+    return Evidence(
+        table, table.records, Generalization.of(table.records), False, table.frame, suppressed, None, False, k,
+        alone=True, remarks=remarks,
+    )  # fmt: skip
+
+
+_UNNAMED = "the schema does not name columns that the release has, and nothing was checked about them: {}"
 
 
 def _stars(cells: pd.Series) -> np.ndarray:

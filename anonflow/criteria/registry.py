@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
-from anonflow.criteria.classes import K_ANONYMITY
+from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK
 from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
 from anonflow.criteria.covers import COVERS
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.diversity import (
+    ALPHA_K_ANONYMITY,
+    BETA_LIKENESS,
+    DELTA_DISCLOSURE,
+    ENHANCED_BETA_LIKENESS,
     ENTROPY_L_DIVERSITY,
     L_DIVERSITY,
     P_SENSITIVITY,
@@ -24,6 +28,9 @@ CRITERIA: dict[str, Criterion] = {
     for criterion in (
         COVERS,
         K_ANONYMITY,
+        KEY_SETS,
+        AVERAGE_RISK,
+        SHARE_AT_RISK,
         COVERED_BY_K,
         COVERS_K,
         TWO_SIDED,
@@ -36,6 +43,10 @@ CRITERIA: dict[str, Criterion] = {
         ENTROPY_L_DIVERSITY,
         RECURSIVE_L_DIVERSITY,
         T_CLOSENESS,
+        BETA_LIKENESS,
+        ENHANCED_BETA_LIKENESS,
+        DELTA_DISCLOSURE,
+        ALPHA_K_ANONYMITY,
         LINKABLE_COLUMNS,
     )
 }  # fmt: skip

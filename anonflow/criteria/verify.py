@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.covers import covers
-from anonflow.criteria.evidence import Evidence, Subject, collect, subject_of
+from anonflow.criteria.evidence import Evidence, Subject, collect, collect_alone, subject_of
 from anonflow.criteria.order import order_remarks
 from anonflow.criteria.registry import CRITERIA
-from anonflow.criteria.request import read_criteria
+from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
-from anonflow.errors import ParameterError
-from anonflow.table import Table
+from anonflow.errors import DataError, ParameterError
+from anonflow.table import Schema, Table
 from anonflow.table.row_marks import row_marks
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["criteria_names", "verify"]
 
@@ -29,21 +33,23 @@ def criteria_names() -> tuple[str, ...]:
 
 
 def verify(
-    table: Table,
+    table: Table | Schema,
     subject: Any,
     criteria: Any = None,
     k: int | None = None,
     certificate: Any = None,
     overall: Mapping[str, Mapping[str, int]] | None = None,
+    *,
+    another_tool: bool = False,
 ) -> Verification:
-    """Check a release, or an anonymization, against its original table.
+    """Check a release, or an anonymization, against its original table; or a release by itself.
 
     Nothing that made the release takes part: the verifier reads the data and computes on its own.
 
     Parameters
     ----------
-    table : Table
-        The n originals.
+    table : Table or Schema
+        The n originals; without them the release's schema: then only its rows can be looked at.
     subject : Anonymization, Release, pandas.DataFrame or path
         What is verified. Rows of an anonymization belong to the originals at the same positions; those of a
         release, of a DataFrame and of a CSV or Parquet file are in no order.
@@ -59,12 +65,16 @@ def verify(
         of its own, ``certificate``, names them; where that cannot be told, the finding is not checked.
     overall : mapping, optional
         Where `table` is a part of one: sensitive column -> how often each text occurs in the whole of it.
+    another_tool : bool
+        Whether another tool made the release: cells may be written in other notations (``[27, 47[``, ``>=90``; the schema's
+        ``notation`` says how, the rest is guessed and remarked on), and records may have been deleted: they are counted.
 
     Returns
     -------
     Verification
         True only if every criterion holds and could be checked. A release with another number of rows fails all of
-        them. Of a file or frame it remarks that a draw cannot be read off it, and what its order looks like.
+        them, but for deletions by another tool. Without the original, or with deletions, criteria that need more than there
+        is are not checked, and every other finding says what it could not see. Of a file or frame it remarks that a draw cannot be read off it, and what its order looks like.
 
     Raises
     ------
@@ -80,18 +90,25 @@ def verify(
     k-regularity by one maximum flow (Murakami 2018, section 3.1), matches by strongly connected components (Tassa
     2012, Algorithm 4).
     """
-    if not isinstance(table, Table):
+    if not isinstance(table, Table | Schema):
         raise ParameterError(f"the original is an anonflow Table, not a {type(table).__name__}")
     given = subject_of(subject)
     k = _k(k, given, certificate)
     guarantee = given.guarantee or getattr(certificate, "criterion", None)
     asked = None if criteria is None else read_criteria(criteria, guarantee)
+    if given.rows == 0 and isinstance(table, Schema):
+        raise DataError("the release has no rows: there is nothing to check")
     if asked is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
-    if given.rows != table.n:
+    if isinstance(table, Schema):
+        return _of_rows(collect_alone(_rows_of(given), table, k), asked, k)
+    deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
+    if given.rows != table.n and not deletions:
         names = [each.name for each in asked] if asked else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, given, names, certificate), table.n, k)
-    evidence = collect(table, given, k, certificate, overall)
+    evidence = collect(table, given, k, certificate, overall, another_tool)
+    if deletions:
+        return _of_rows(evidence, asked, k)
     changed = _changed(table, given, certificate)
     if asked is None:
         findings = [covers(evidence), *_strongest(evidence)]
@@ -105,7 +122,56 @@ def verify(
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
     # a release in memory is known to be drawn
     remarks = () if getattr(subject, "truth", None) is not None else order_remarks(evidence)
-    return Verification(tuple(findings), table.n, k, remarks)
+    return Verification(tuple(findings), table.n, k, evidence.remarks + remarks)
+
+
+def _rows_of(given: Subject) -> pd.DataFrame:
+    """The published rows of a subject.
+
+    Raises
+    ------
+    ParameterError
+        If it is an anonymization: that has its original.
+    """
+    if given.frame is None:
+        raise ParameterError(
+            "an anonymization has its original: verify it against its table, or draw it first"
+        )
+    return given.frame
+
+
+def _of_rows(evidence: Evidence, asked: list[CriterionRequest] | None, k: int | None) -> Verification:
+    """The answers where the original, or a row of every original, is not there."""
+    if asked is None:
+        asked = [CriterionRequest("k-anonymity")]
+        if not evidence.alone:
+            asked.insert(0, CriterionRequest("covers"))
+    findings: list[Finding] = []
+    for each in asked:
+        criterion = CRITERIA[each.name]
+        if criterion.needs == "everybody" or (evidence.alone and criterion.needs == "originals"):
+            lacking = "the original table" if evidence.alone else "a row of every record"
+            detail = f"needs {lacking}; of these rows only classes can be judged"
+            findings.append(Finding(each.name, None, detail=detail, parameters=each.parameters))
+            continue
+        unseen = _UNSEEN_ALONE if evidence.alone else _UNSEEN_DELETED
+        for finding in criterion.findings(evidence, each.parameters):
+            findings.append(replace(finding, detail=f"{finding.detail}; {unseen}"))
+    remarks = list(evidence.remarks)
+    shown = int((evidence.suppressed & ~evidence.blank).sum())
+    if shown:
+        remarks.append(
+            f"{shown:,} rows hide every quasi-identifier and show other columns: they are a class like any other"
+        )
+    if evidence.deleted:
+        remarks.append(
+            f"{evidence.deleted:,} of {evidence.n:,} records are not in the release: suppressed by deletion"
+        )
+    return Verification(tuple(findings), evidence.n, k, tuple(remarks))
+
+
+_UNSEEN_ALONE = "not seen: the original, whom the rows cover, who was left out"
+_UNSEEN_DELETED = "not seen: who was left out, and why"
 
 
 _NO_OTHERS = (

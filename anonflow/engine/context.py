@@ -136,7 +136,7 @@ class Session:
         return Fingerprint.of(self.flow)
 
     def before_publishing(self) -> None:
-        """The last chance to stop: from here on, files are written.
+        """The last chance to stop: from here on, files appear.
 
         Raises
         ------

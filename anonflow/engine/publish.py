@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
 from collections.abc import Sequence
@@ -144,7 +145,10 @@ def listed_sizes(
 def write_all(
     session: Session, table: Described, report: RunReport, release: DrawnRelease | None
 ) -> RunReport:
-    """Write the owner's things first, then what is published: each file whole, by rename.
+    """Write the owner's things, then what is published: each file whole, by rename.
+
+    What is long to write, the release and its certificate, is written under other names first. Then the files of the
+    flow are read once more: if one has changed, nothing gets its name.
 
     Parameters
     ----------
@@ -162,7 +166,9 @@ def write_all(
     Raises
     ------
     DataError, AnonflowError
-        If something cannot be written.
+        If something cannot be written, or a file of the flow is no longer what was read.
+    Cancelled
+        If the run was cancelled.
     """
     flow, published = session.flow, []
     html = None
@@ -171,18 +177,12 @@ def write_all(
         from anonflow.engine.report.report import render
 
         html = render(flow, table, report, seconds)
-    if session.owner is not None:
-        session.owner.make()
-        if not session.replayed:
-            session.owner.set_earlier_aside()
-        session.owner.write_seed(session.seed)
-        if release is not None:
-            session.owner.write_certificate(release)
-        if release is not None and not session.replayed:
-            release.remember()
+    keep = functools.partial(_keep_owners, session, release)
     if flow.table_path is not None and release is not None:
-        write_whole(flow.table_path, release.write_release, make_folders=True)
+        write_whole(flow.table_path, release.write_release, make_folders=True, ready=keep)
         published.append(flow.table_path)
+    else:
+        keep()
     if flow.report_path is not None and html is not None:
         write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"), make_folders=True)
         published.append(flow.report_path)
@@ -205,3 +205,25 @@ def write_all(
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)
+
+
+def _keep_owners(session: Session, release: DrawnRelease | None) -> None:
+    """Write the owner's things; the files of the flow are compared when only names are left to be given."""
+    owner = session.owner
+    if owner is None:
+        session.before_publishing()
+        return
+
+    def check() -> None:
+        session.before_publishing()
+        if not session.replayed:
+            owner.set_earlier_aside()
+
+    owner.make()
+    if release is None:
+        check()
+    else:
+        owner.write_certificate(release, check)
+    owner.write_seed(session.seed)
+    if release is not None and not session.replayed:
+        release.remember()

@@ -185,7 +185,7 @@ class _Runner:
         report = replace(report, warnings=tuple(session.warnings))
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
-        session.before_publishing()
+        session.events.check()
         if session.resume_store is not None:
             session.resume_store.publishing(session.seed)
         report = session.step("publish", lambda: publish.write_all(session, table, report, drawn))

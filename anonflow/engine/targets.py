@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from anonflow.errors import FlowError
+from anonflow.whole_file import missing_folders, remove_empty
 
-__all__ = ["check_target", "check_targets", "missing_folders", "remove_empty"]
+__all__ = ["check_target", "check_targets"]
 
 
 def check_targets(targets: Sequence[Path], read: Mapping[Path, str]) -> None:
@@ -59,20 +60,3 @@ def check_target(target: Path) -> None:
     finally:
         for folder in made:
             remove_empty(folder)
-
-
-def missing_folders(path: Path) -> list[Path]:
-    """The folders of a path that do not exist, the innermost first."""
-    missing = []
-    while not path.exists() and path != path.parent:
-        missing.append(path)
-        path = path.parent
-    return missing
-
-
-def remove_empty(folder: Path) -> None:
-    """Remove a folder if nothing is in it."""
-    try:
-        folder.rmdir()
-    except OSError:
-        return

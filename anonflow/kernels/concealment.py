@@ -24,6 +24,8 @@ __all__ = [
     "mend_jit",
     "near",
     "near_jit",
+    "switch",
+    "switch_jit",
     "within",
     "within_jit",
 ]
@@ -400,3 +402,95 @@ def best_choice(plan: Plan, origin: State, i: int, k: int, monotone: bool, work:
 
 
 best_choice_jit = jit(best_choice)
+
+
+def switch(
+    matches: np.ndarray,
+    rows: np.ndarray,
+    start: np.ndarray,
+    stop: np.ndarray,
+    ends: np.ndarray,
+    originals: np.ndarray,
+    members: np.ndarray,
+    begin: np.ndarray,
+    randoms: np.ndarray,
+) -> int:
+    """Change a d-regular graph along random cycles, until the random numbers are used up.
+
+    A walk starts at a random original. From an original it takes one of the d rows that match it, from a row one of the
+    originals that it covers. It ends where that is a match already, and otherwise where it meets itself: along the
+    cycle, matches become covers and covers become matches.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, d), int32
+        Originals of each row; changed.
+    rows : numpy.ndarray, shape (n, d), int32
+        Rows of each original, the same graph; changed.
+    start, stop, ends, originals, members, begin
+        As in :class:`anonflow.algorithms.concealment.covered.Covered`.
+    randoms : numpy.ndarray, shape (r,), float64
+        In [0, 1).
+
+    Returns
+    -------
+    int
+        How many cycles there were. O(r (d + log n)) time, O(n) memory.
+    """
+    n, d = matches.shape
+    met = np.full(n, -1, np.int64)
+    path = np.empty(n, np.int64)
+    through = np.empty(n, np.int64)
+    cycles = 0
+    used = 0
+    length = 0
+    original = np.int64(-1)
+    while used + 3 <= len(randoms):
+        if original < 0:
+            original = np.int64(randoms[used] * n)
+            used += 1
+        met[original] = length
+        path[length] = original
+        row = np.int64(rows[original, np.int64(randoms[used] * d)])
+        through[length] = row
+        length += 1
+        at = start[row] + np.int64(randoms[used + 1] * (stop[row] - start[row]))
+        used += 2
+        low = np.int64(0)
+        high = np.int64(len(ends) - 1)
+        while low < high:  # the first end beyond `at`
+            middle = (low + high) // 2
+            if ends[middle] > at:
+                high = middle
+            else:
+                low = middle + 1
+        kind = originals[low]
+        before = ends[low - 1] if low > 0 else np.int64(0)
+        following = members[begin[kind] + at - before]
+        known = False
+        for s in range(d):
+            known |= matches[row, s] == following
+        if not known and met[following] < 0:
+            original = following
+            continue
+        if not known:
+            cycles += 1
+            first = met[following]
+            for t in range(first, length):
+                after = first if t + 1 == length else t + 1
+                for s in range(d):
+                    if matches[through[t], s] == path[t]:
+                        matches[through[t], s] = path[after]
+                        break
+                for s in range(d):
+                    if rows[path[after], s] == through[after]:
+                        rows[path[after], s] = through[t]
+                        break
+        for t in range(length):
+            met[path[t]] = -1
+        length = 0
+        original = np.int64(-1)
+    return cycles
+
+
+switch_jit = jit(switch)

@@ -1,31 +1,40 @@
 """Attackers: what each one knows, and how often it finds the right row or the sensitive value."""
 
-from anonflow.risk.attack import ATTACKERS, attack, attackers_of, usual
+from anonflow.risk.attack import ATTACKERS, WITH_REGISTER, attack, attackers_of, usual
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import Counter, match_probabilities
+from anonflow.risk.describe import Description, describe
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
-from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
+from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.population import Population, PopulationRisk, population_risk
 from anonflow.risk.simulator import Simulator
+from anonflow.table.key_sets import KeySets, key_sets
 
 Scene = AttackContext
 """Its name before version 1: scripts go on."""
 
 __all__ = [
     "ATTACKERS",
+    "WITH_REGISTER",
     "AttackContext",
     "Attacker",
     "Clerk",
     "Counter",
+    "Description",
     "Homogeneity",
     "Insider",
     "Intersection",
     "Journalist",
+    "KeySets",
     "LinkableColumns",
     "Linker",
     "Marketer",
+    "Population",
+    "PopulationRisk",
+    "Presence",
     "Prosecutor",
     "Replayer",
     "Scene",
@@ -33,6 +42,9 @@ __all__ = [
     "Success",
     "attack",
     "attackers_of",
+    "describe",
+    "key_sets",
     "match_probabilities",
+    "population_risk",
     "usual",
 ]

@@ -12,21 +12,23 @@ from anonflow.risk.counting import MOST, Counter
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
-from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Prosecutor
+from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.population import Population
 from anonflow.risk.simulator import Simulator
-from anonflow.table import Table
+from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ATTACKERS", "COLUMNS", "attack", "attackers_of", "row_of", "usual"]
+__all__ = ["ATTACKERS", "COLUMNS", "OF_ROWS", "WITH_REGISTER", "attack", "attackers_of", "row_of", "usual"]
 
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
     for kind in (
         Prosecutor,
         Journalist,
+        Presence,
         Marketer,
         Linker,
         LinkableColumns,
@@ -36,10 +38,17 @@ ATTACKERS: dict[str, Any] = {
         Clerk,
         Intersection,
         Homogeneity,
+        Population,
         Counter,
     )
 }
 """Every attacker by its name."""
+
+OF_ROWS = (Prosecutor.name, Journalist.name, Presence.name, Marketer.name, Homogeneity.name, Population.name)
+"""The attackers who can be judged by the rows of a release alone."""
+
+WITH_REGISTER = (Journalist.name, Presence.name)
+"""The attackers who take a register: in a flow, a file under ``population``."""
 
 COLUMNS = (
     "attacker",
@@ -56,7 +65,7 @@ COLUMNS = (
 
 
 def attack(
-    table: Table,
+    table: Table | Schema,
     release: Any,
     attackers: Any = None,
     *,
@@ -64,13 +73,15 @@ def attack(
     certificate: Any = None,
     seed: int | None = None,
     earlier: Sequence[Any] | None = None,
+    register: pd.DataFrame | None = None,
+    another_tool: bool = False,
 ) -> pd.DataFrame:
     """Let attackers loose on a release, and say how often each wins.
 
     Parameters
     ----------
-    table : Table
-        The n originals.
+    table : Table or Schema
+        The n originals; without them the release's schema: then attackers who need no original are tried.
     release : Release, Anonymization, pandas.DataFrame or path
         What is attacked. Of an anonymization a release is drawn for the purpose, and not published.
     attackers : name, attacker, mapping, or list of them, optional
@@ -84,12 +95,17 @@ def attack(
         Of the people who are attacked, where they are drawn.
     earlier : list of releases, optional
         Other releases of the same people, as the attacker ``intersection`` takes them: it is tried, too.
+    register : pandas.DataFrame, optional
+        People of the population, for the attackers who take one: they are tried, too.
+    another_tool : bool
+        Whether another tool made the release: other notations, and deleted records (:func:`anonflow.verify`).
 
     Returns
     -------
     pandas.DataFrame
         A row for each attacker: its name, what it `knows`, number of `targets`, its `success` rate, `low` and
-        `high` of that rate with confidence 95%, the `baseline` it must not beat, its `worst` probability of
+        `high` of a rate that was counted on some people or along one draw, with confidence 95% (an expectation over
+        everybody is exact: both are the rate), the `baseline` it must not beat, its `worst` probability of
         finding one person, how many are `at_risk` (found more often than the baseline says), and a `sentence`
         in plain words. Counts and rates only.
 
@@ -107,12 +123,21 @@ def attack(
     """
     import pandas as pd
 
-    if not isinstance(table, Table):
+    if not isinstance(table, Table | Schema):
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
-    context = AttackContext.of(table, release, k, certificate, seed)
-    chosen = usual(context) if attackers is None else attackers_of(attackers)
+    context = AttackContext.of(table, release, k, certificate, seed, another_tool)
+    if attackers is None:
+        chosen = usual(context) + ([] if register is None else attackers_of(WITH_REGISTER, register))
+    else:
+        chosen = attackers_of(attackers, register)
     if earlier is not None:
         chosen = [*chosen, Intersection(list(earlier))]
+    if context.schema is not None:
+        for one in chosen:
+            if one.name not in OF_ROWS:
+                raise ParameterError(
+                    f"{one.name}: needs the original table; without it there are {', '.join(OF_ROWS)}"
+                )
     rows = [row_of(one, one.attack(context)) for one in chosen]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
@@ -134,8 +159,14 @@ def row_of(attacker: Attacker, found: Success) -> dict[str, Any]:
     }
 
 
-def attackers_of(asked: Any) -> list[Attacker]:
+def attackers_of(asked: Any, register: pd.DataFrame | None = None) -> list[Attacker]:
     """Attackers from names, mappings and objects.
+
+    Parameters
+    ----------
+    asked : name, attacker, mapping, or iterable of them
+    register : pandas.DataFrame, optional
+        For those who take one and were not given theirs.
 
     Raises
     ------
@@ -146,13 +177,13 @@ def attackers_of(asked: Any) -> list[Attacker]:
         asked = [asked]
     if not isinstance(asked, Iterable):
         raise ParameterError("attackers are names such as ['prosecutor', 'linker'], or attacker objects")
-    chosen = [attacker for one in asked for attacker in _one(one)]
+    chosen = [attacker for one in asked for attacker in _one(one, register)]
     if not chosen:
         raise ParameterError("no attacker is named; such as ['prosecutor', 'linker']")
     return chosen
 
 
-def _one(asked: Any) -> list[Attacker]:
+def _one(asked: Any, register: pd.DataFrame | None) -> list[Attacker]:
     if hasattr(asked, "attack"):
         return [asked]
     given: Mapping[Any, Any] = asked if isinstance(asked, Mapping) else {asked: {}}
@@ -163,6 +194,8 @@ def _one(asked: Any) -> list[Attacker]:
             raise ParameterError(f"unknown attacker {name!r}{hint} (known: {', '.join(ATTACKERS)})")
         if parameters is not None and not isinstance(parameters, Mapping):
             raise ParameterError(f"{name}: parameters are a mapping such as {{c: 3}}")
+        if not parameters and register is not None and name in WITH_REGISTER:
+            parameters = {"population": register}
         try:
             made.append(ATTACKERS[name](**{str(key): value for key, value in (parameters or {}).items()}))
         except TypeError:
@@ -173,10 +206,12 @@ def _one(asked: Any) -> list[Attacker]:
 _NEEDS = {
     "intersection": "needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])",
     "journalist": "needs a population: risk.Journalist(population=frame)",
+    "presence": "needs a population: risk.Presence(population=frame)",
     "insider": "has the parameters c and targets",
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",
+    "population": "has the parameters fraction and threshold",
     "simulator": "has the parameters replays, anonymization and seed",
     "replay": "has the parameters guesses and anonymization",
 }
@@ -191,8 +226,11 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
     publishable : bool
         Whether to leave out those whose rate is counted against the truth.
     """
-    chosen: list[Attacker] = [Prosecutor(), Marketer(), Linker()]
-    if any(name in context.frame.columns for name in context.table.other_columns):
+    chosen: list[Attacker] = [Prosecutor(), Marketer()]
+    whole = context.schema is None and not context.deleted
+    if whole:
+        chosen.append(Linker())
+    if whole and any(name in context.frame.columns for name in context.table.other_columns):
         chosen.append(LinkableColumns())
     if not publishable and (context.truth is not None or context.listing is not None):
         chosen.append(Insider(1))
@@ -204,6 +242,8 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
         for name in context.table.other_columns
         if schema[name].role == "sensitive" and name in context.frame.columns
     ]
-    if context.n <= MOST:
+    if schema.weight_column in context.frame.columns:
+        chosen.append(Population())
+    if whole and context.n <= MOST:
         chosen.append(Counter())
     return chosen

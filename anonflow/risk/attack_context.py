@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.criteria import Bipartite, Listing, collect, match_edges, subject_of
-from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.evidence import Evidence, collect_alone
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import RandomWords, Release, draw_assignment, publish
-from anonflow.table import Table
+from anonflow.table import Schema, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +50,10 @@ class AttackContext:
         The criterion that the method promises, where that is known.
     elsewhere : numpy.ndarray, shape (n,), int64, or None
         Where all this is a part of a larger release: how many of the other rows cover each original.
+    schema : Schema or None
+        Where there is no original: that of the release, whose own rows stand in the original's place.
+    another_tool : bool
+        Whether the rows may be written in another notation, and records may have been deleted.
     """
 
     table: Table
@@ -62,27 +66,33 @@ class AttackContext:
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     guarantee: str | None = None
     elsewhere: np.ndarray | None = None
+    schema: Schema | None = None
+    another_tool: bool = False
 
     @classmethod
     def of(
         cls,
-        table: Table,
+        table: Table | Schema,
         subject: Any,
         k: int | None = None,
         certificate: Any = None,
         seed: int | None = None,
+        another_tool: bool = False,
     ) -> AttackContext:
         """The context of a release, of a file, or of an anonymization, which is drawn for it.
 
         Parameters
         ----------
-        table : Table
+        table : Table or Schema
+            The originals; without them the release's schema.
         subject : Anonymization, Release, pandas.DataFrame or path
         k : int, optional
             What the subject says, without it.
         certificate : Certificate, optional
         seed : int, optional
             Of the samples, and of the draw of an anonymization.
+        another_tool : bool
+            Whether another tool made the release.
 
         Raises
         ------
@@ -97,7 +107,17 @@ class AttackContext:
         k = k or given.k or getattr(certificate, "k", None)
         if k is None:
             raise ParameterError("attacking needs k: what the release promises; say for example k=10")
-        if given.rows != table.n:
+        if isinstance(table, Schema):
+            if given.frame is None:
+                raise ParameterError(
+                    "without the original a release is attacked: draw the anonymization first"
+                )
+            alone = collect_alone(given.frame, table, int(k))
+            assert alone.frame is not None
+            rng = np.random.default_rng(seed)
+            return cls(alone.table, alone.frame, int(k), path=path, rng=rng, schema=table, another_tool=True)
+        fewer = another_tool and 0 < given.rows < table.n and given.frame is not None
+        if given.rows != table.n and not fewer:
             raise ParameterError(f"the release has {given.rows} rows and the table {table.n} records")
         frame, truth = given.frame, None
         if anonymization is not None:
@@ -107,7 +127,10 @@ class AttackContext:
             certificate = certificate or subject.certificate
         assert frame is not None
         rng = np.random.default_rng(seed)
-        return cls(table, frame, int(k), truth, certificate, path, anonymization, rng, given.guarantee)
+        return cls(
+            table, frame, int(k), truth, certificate, path, anonymization, rng, given.guarantee,
+            another_tool=another_tool,
+        )  # fmt: skip
 
     @property
     def n(self) -> int:
@@ -117,8 +140,15 @@ class AttackContext:
     @cached_property
     def evidence(self) -> Evidence:
         """Originals and published rows over the same domains."""
+        if self.schema is not None:
+            return collect_alone(self.frame, self.schema, self.k)
         subject = replace(subject_of(self.frame), guarantee=self.guarantee)
-        return collect(self.table, subject, self.k, self.certificate)
+        return collect(self.table, subject, self.k, self.certificate, another_tool=self.another_tool)
+
+    @property
+    def deleted(self) -> int:
+        """How many records have no row."""
+        return self.n - len(self.frame)
 
     @cached_property
     def graph(self) -> Bipartite:
@@ -128,6 +158,8 @@ class AttackContext:
     @cached_property
     def matches(self) -> np.ndarray:
         """Which edges of the graph lie on a perfect matching, shape (E,), bool."""
+        if self.deleted:
+            raise ParameterError("this attacker needs a row of every record; some were deleted")
         found = match_edges(self.evidence)
         if found is None:
             raise DataError("the release does not cover the table: nobody can be attacked; verify it first")
@@ -146,7 +178,11 @@ class AttackContext:
 
         Of fewer than k suppressed records nothing is: their rows are ``*`` throughout.
         """
+        if self.deleted:  # whom no row covers was deleted for certain: nothing is published about them
+            return np.flatnonzero(self.covering())
         hidden = np.flatnonzero(self.evidence.exempt)
+        if self.schema is not None:
+            return np.setdiff1d(np.arange(self.n), hidden)
         if not len(hidden):
             return np.arange(self.n)
         if self.truth is not None:

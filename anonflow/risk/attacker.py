@@ -33,6 +33,9 @@ class Success:
         What the release promises at most: 1/k, or what can be guessed without it.
     sentence : str
         The same in plain words: counts and rates, never a value.
+    counted : bool
+        Whether the rate was counted on some of the people, or along one draw, and not computed as an expectation over
+        everybody: only then it has an interval.
     """
 
     targets: int
@@ -41,11 +44,12 @@ class Success:
     at_risk: int
     baseline: float
     sentence: str
+    counted: bool = False
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Between which rates the attacker's lies for people like these, with confidence 95%."""
-        return wilson(self.rate, self.targets)
+        """Between which rates a counted one lies with confidence 95%; an exact expectation is what it is."""
+        return wilson(self.rate, self.targets) if self.counted else (self.rate, self.rate)
 
 
 class Attacker(Protocol):

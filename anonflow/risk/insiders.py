@@ -72,6 +72,7 @@ class Insider:
             len(left), float(chance.mean()), float(chance.max()), int((chance > promise + 1e-12).sum()), promise,
             f"Who knows the rows of {self.c} other {'person' if self.c == 1 else 'people'} for certain has between {left.min()} and {left.max()} rows "
             f"left for its target and is right for {percent(float(chance.mean()))}.",
+            counted=len(left) < context.n,
         )  # fmt: skip
 
     def rows_left(self, context: AttackContext) -> np.ndarray:
@@ -205,6 +206,7 @@ class Clerk:
         return Success(
             n, rate, rate, int(best.sum()) if sure else 0, 1 / context.k,
             f"The order of the rows, by itself, gives {percent(rate)} of the people away{told}.",
+            counted=True,
         )  # fmt: skip
 
     @staticmethod

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from anonflow.criteria import consistency_graph
 from anonflow.criteria.diversity import judged, spread
 from anonflow.errors import ParameterError
-from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Success, percent
-from anonflow.table import Schema, Table
+from anonflow.risk.register import RegisterCounts
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Prosecutor"]
+__all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Presence", "Prosecutor"]
 
 
 def _guessing(candidates: np.ndarray, k: int) -> tuple[float, float, int]:
@@ -134,28 +132,75 @@ class Journalist:
         DataError
             If a value of the register is in no hierarchy, or the graph is too large.
         """
-        import pandas as pd
-
-        if not isinstance(self.population, pd.DataFrame):
-            raise ParameterError("the population is a pandas DataFrame with the table's quasi-identifiers")
-        names = context.table.qi_columns
-        missing = [name for name in names if name not in self.population.columns]
-        if missing:
-            raise ParameterError(f"the population lacks the columns {', '.join(map(repr, missing))}")
-        given = context.table.schema
-        schema = Schema({name: given[name] for name in names}, folder=given.folder)
-        frame = context.table.frame[list(names)]
-        both = Table(pd.concat([frame, self.population[list(names)]], ignore_index=True), schema)
-        register = both.records.take(np.arange(context.n, both.n))
-        graph = consistency_graph(register, Generalization.parse(context.frame, both.domains))
-        people = graph.degrees()[1][graph.published.label]
+        counts = _register(context, self.population)
+        people = counts.of_row
         # who is in no register cannot be found in it
         chance = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
         worst = float(chance.max(initial=0.0))
         return Success(
-            context.n, worst, worst, int((chance > 1 / context.k).sum()), 1 / context.k,
-            f"Who compares the rows with a register of {register.n:,} people names the right one with "
+            len(people), worst, worst, int((chance > 1 / context.k).sum()), 1 / context.k,
+            f"Who compares the rows with a register of {counts.people:,} people names the right one with "
             f"probability {percent(worst)} at most, and {percent(float(chance.mean()))} on average.",
+        )  # fmt: skip
+
+
+def _register(context: AttackContext, population: pd.DataFrame) -> RegisterCounts:
+    schema = context.table.schema if context.schema is None else context.schema
+    return RegisterCounts.of(
+        context.frame, schema, population, context.table if context.schema is None else None
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Presence:
+    """Has a register of the population, and wants to know who of it is in the table (delta-presence; Nergiz 2007).
+
+    Parameters
+    ----------
+    population : pandas.DataFrame
+        With the table's quasi-identifiers; the table's people are among it.
+    """
+
+    population: pd.DataFrame
+    name: ClassVar[str] = "presence"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "a register of the population; wants to know who is in the table"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(edges between register and release).
+
+        Raises
+        ------
+        ParameterError
+            If the register lacks a quasi-identifier.
+        DataError
+            If a value of the register is in no hierarchy, or the graph is too large.
+
+        Notes
+        -----
+        Of classes, a person's presence has the probability rows / people of the class. Of a freeform release it is
+        only told who could be absent: whom no row covers.
+        """
+        counts = _register(context, self.population)
+        baseline = min(1.0, len(context.frame) / counts.people)
+        covered = counts.of_person > 0
+        if not counts.is_of_classes:
+            absent = int((~covered).sum())
+            return Success(
+                counts.people, absent / counts.people, 1.0 if absent else baseline, absent, baseline,
+                f"Of a register of {counts.people:,} people {absent:,} are absent for certain; each of the others could "
+                "be absent, as far as counting rows tells.",
+            )  # fmt: skip
+        presence = counts.presence
+        # a class's people share its probability; whoever no row covers is absent for certain
+        people = counts.of_row[np.unique(counts.row_label, return_index=True)[1]]
+        worst = float(presence.max(initial=0.0))
+        sure = int(people[presence >= 1 - 1e-12].sum())
+        low = 0.0 if not covered.all() else float(presence.min(initial=1.0))
+        return Success(
+            counts.people, sure / counts.people, worst, int(people[presence > baseline + 1e-12].sum()), baseline,
+            f"Who looks for people of a register of {counts.people:,} in the table is sure that {sure:,} are in it; "
+            f"presence is known with probability {percent(low)} to {percent(worst)}, and {percent(baseline)} without the rows.",
         )  # fmt: skip
 
 
@@ -189,15 +234,16 @@ class Homogeneity:
         mixed, _ = judged(shown, "p-sensitivity", {"p": 2})
         member = shown.members[shown.members >= 0]
         certain = int((~mixed[member]).sum())
+        people = len(shown.members)
         common = float(shown.overall.max() / shown.overall.sum())
         # of whom nothing is published nothing more is known
         highest = shown.counts.max(axis=1).toarray().ravel()
         share = np.where(shown.sizes > 0, highest / np.maximum(shown.sizes, 1), common)[member]
-        mean = float((share.sum() + common * (context.n - len(member))) / context.n)
+        mean = float((share.sum() + common * (people - len(member))) / people)
         alone = "" if shown.read_off in ("lists", "classes") else ", as far as the rows alone tell"
         return Success(
-            context.n, certain / context.n, float(share.max(initial=common)), certain, 0.0,
-            f"For {certain:,} of {context.n:,} people every row that may be theirs has the same {column}{alone}; the "
+            people, certain / people, float(share.max(initial=common)), certain, 0.0,
+            f"For {certain:,} of {people:,} people every row that may be theirs has the same {column}{alone}; the "
             f"best guess is right for {percent(mean)}, and for {percent(common)} without the quasi-identifiers.",
         )  # fmt: skip
 

@@ -84,6 +84,7 @@ class Simulator:
             n, rate, rate, int(right.sum()) if rate > 1 / context.k + 0.05 else 0, 1 / context.k,
             f"Who runs the method {self.replays} times with other seeds names the right row for {percent(rate)} of the "
             f"people; 1/k is {percent(1 / context.k)}.",
+            counted=True,
         )  # fmt: skip
 
     def _likelihood(self, context: AttackContext, made: Any) -> np.ndarray:

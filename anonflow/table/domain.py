@@ -24,6 +24,7 @@ __all__ = [
     "Domain",
     "Kind",
     "category_text",
+    "day_number",
     "missing_cells",
     "number_text",
     "set_members",
@@ -238,7 +239,7 @@ class Domain:
             # exact also for integers and times that float64 cannot tell apart
             first, last = self._code_of[pair[0]], self._code_of[pair[1]]
         else:
-            ends = [_days(end) if self.dates else float(end) for end in pair]
+            ends = [day_number(end) if self.dates else float(end) for end in pair]
             if ends[0] is None or ends[1] is None:
                 return None
             first = int(np.searchsorted(self.points, ends[0], side="left"))
@@ -258,7 +259,7 @@ class Domain:
             ends = [low, high] if slash else [low]
             if not all(_MOMENT.fullmatch(end) for end in ends):
                 return False
-            points = [_days(end) for end in ends]
+            points = [day_number(end) for end in ends]
         else:
             found = _RANGE.fullmatch(text)
             ends = [found[1], found[2]] if found else [text]
@@ -383,7 +384,8 @@ def _is_canonical(text: str) -> bool:
     return number_text(number) == text
 
 
-def _days(text: str) -> float | None:
+def day_number(text: str) -> float | None:
+    """An ISO date or time as days since 1970; None where it does not exist."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -1,41 +1,77 @@
-"""A first guess at a schema from the names and values of a frame."""
+"""A first guess at a schema from the names and values of a frame, with its reasons."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
+from anonflow.table.identifying import name_says, values_say
 from anonflow.table.numbers import numbers_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["infer_columns"]
-
-_IDENTIFIER = re.compile(
-    r"(^|[^a-z])(id|uuid|ssn|email|e-mail|phone|telephone|passport|iban|url)([^a-z]|$)|(^|[^a-z])(first|last|full|sur)?-?_?name$",
-    re.IGNORECASE,
-)
-_SENSITIVE = re.compile(
-    r"salary|income|wage|diagnos|disease|illness|condition|religio|politic|orientation|verdict|score|(^|[^a-z])class$|hiv|drug",
-    re.IGNORECASE,
-)
-_CODE = re.compile(r"zip|post(al)?[-_ ]?code|plz|postcode", re.IGNORECASE)
+__all__ = ["Advice", "advise", "infer_columns"]
 
 MANY = 0.9
 """Share of distinct values from which text is taken to name a person."""
 
+_LOOKED_AT = 2_000
+"""Distinct values that patterns are tried on."""
+
+_CODES = frozenset(
+    {
+        "?",
+        "-",
+        "--",
+        ".",
+        "n",
+        "na",
+        "n/a",
+        "nan",
+        "none",
+        "null",
+        "unknown",
+        "missing",
+        "k.a.",
+        "s/d",
+        "nd",
+        "nr",
+    }
+)
+"""Texts that usually stand for a missing value, in lower case."""
+
+_NUMBER_CODES = (-1, -9, -8, -7, -99, -999, 99, 999, 9999, 99999)
+"""Numbers that usually do, where they lie far from all others."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A guess about one column.
+
+    Attributes
+    ----------
+    column : str
+    entry : dict
+        As a schema has it: role, kind, ...
+    reasons : tuple of str
+        Why, and what else to look at: counts and words of this package, never a value.
+    distinct : int
+        Distinct values.
+    """
+
+    column: str
+    entry: dict[str, Any]
+    reasons: tuple[str, ...]
+    distinct: int
+
 
 def infer_columns(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Guess ``{role, kind}`` for each column.
-
-    Names decide first (identifiers, sensitive columns, postal codes); then text that is nearly unique is an
-    identifier, numbers and dates are numeric QIs, other text is a categorical QI, and a column with one value
-    is insensitive. A guess is to be edited: only the owner knows what an attacker knows.
 
     Parameters
     ----------
@@ -44,12 +80,33 @@ def infer_columns(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     Returns
     -------
     dict
-        Column name -> entry, in the frame's order. O(n) per column.
+        Column name -> entry, in the frame's order; see :func:`advise`.
     """
-    return {str(name): _guess(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)}
+    return {advice.column: advice.entry for advice in advise(frame)}
 
 
-def _guess(name: str, cells: pd.Series) -> dict[str, Any]:
+def advise(frame: pd.DataFrame) -> list[Advice]:
+    """Guess what each column is, and say why.
+
+    Names decide first (identifiers in several languages, sampling weights, sensitive columns, postal codes), then what
+    values look like (addresses, numbers with check digits, coordinates, free text, numbers that count up); then text that
+    is nearly unique is an identifier, numbers and dates are numeric QIs, other text is a categorical QI, and a column with
+    one value is insensitive. Distinctness decides nothing else: what others can know, only the owner knows. Identifiers
+    are not published until the schema says otherwise.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+
+    Returns
+    -------
+    list of Advice
+        In the frame's order. O(n) per column.
+    """
+    return [_advice(str(name), frame.iloc[:, at]) for at, name in enumerate(frame.columns)]
+
+
+def _advice(name: str, cells: pd.Series) -> Advice:
     import pandas as pd
 
     missing = missing_cells(cells)
@@ -57,27 +114,42 @@ def _guess(name: str, cells: pd.Series) -> dict[str, Any]:
     try:
         distinct = int(values.nunique())
     except TypeError:
-        return {"role": "insensitive"}
+        return Advice(name, {"role": "insensitive"}, ("its values are lists or the like",), 0)
     if distinct <= 1:
-        return {"role": "insensitive"}
-    if _IDENTIFIER.search(name):
-        return {"role": "identifier"}
-    if _SENSITIVE.search(name):
-        return {"role": "sensitive"}
-    entry: dict[str, Any] = {"role": "quasi-identifier"}
-    if _CODE.search(name):
-        texts = values.astype(str)
-        if texts.str.len().nunique() == 1 and not missing.any():
-            return entry | {"kind": "positions"}
-        return entry | {"kind": "suppression"}
+        return Advice(name, {"role": "insensitive"}, ("it has one value",), distinct)
     numeric = _is_numeric(values)
+    truth = pd.api.types.is_bool_dtype(cells.dtype)
+    dates = numeric and not truth and _is_dates(values)
+    texts = [str(value) for value in values.drop_duplicates().head(_LOOKED_AT)]
+
+    def advice(entry: dict[str, Any], *reasons: str) -> Advice:
+        return Advice(name, entry, (*reasons, *_codes(values, numeric, dates)), distinct)
+
+    said = name_says(name)
+    if said is not None and said[0] == "weight" and not (numeric and _is_positive(values)):
+        said = None
+    if said is not None and said[0] in ("identifier", "sensitive", "weight"):
+        return advice({"role": said[0]}, said[1])
+    look = None if dates or pd.api.types.is_float_dtype(values.dtype) else values_say(texts)
+    if look is not None and not (look.startswith("phone") and numeric):
+        return advice({"role": "identifier"}, f"its values look like {look}")
+    if numeric and not dates and not truth and _counts_up(values):
+        return advice({"role": "identifier"}, "its values are different whole numbers that count up")
+    entry: dict[str, Any] = {"role": "quasi-identifier"}
+    if said is not None:
+        fixed = values.astype(str).str.len().nunique() == 1 and not missing.any()
+        return advice(entry | {"kind": "positions" if fixed else "suppression"}, said[1])
     if not numeric and len(values) >= 10 and distinct >= MANY * len(values):
-        return {"role": "identifier"}
-    if not numeric or pd.api.types.is_bool_dtype(cells.dtype):
-        return entry | {"kind": "categorical"}
-    if missing.any():
-        return entry | {"kind": "numeric", "missing": "suppress"}
-    return entry | {"kind": "numeric"}
+        return advice({"role": "identifier"}, "nearly every value is there once")
+    if not numeric or truth:
+        return advice(
+            entry | {"kind": "categorical"}, f"it has {distinct:,} different values: can others know them?"
+        )
+    reason = f"it has {distinct:,} different numbers: can others know them?"
+    if dates:
+        reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
+    kind = {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
+    return advice(entry | kind, reason)
 
 
 def _is_numeric(values: pd.Series) -> bool:
@@ -93,3 +165,62 @@ def _is_numeric(values: pd.Series) -> bool:
     except (DataError, ValueError, TypeError):
         return False
     return True
+
+
+def _is_dates(values: pd.Series) -> bool:
+    from anonflow.table.coding import numbers_of
+
+    return numbers_of(values, "")[1] is not None
+
+
+def _numbers(values: pd.Series) -> np.ndarray:
+    import pandas as pd
+
+    return pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _is_positive(values: pd.Series) -> bool:
+    return bool((_numbers(values) > 0).all())
+
+
+def _counts_up(values: pd.Series) -> bool:
+    """Whether all are different whole numbers without large gaps, as a register gives them out."""
+    numbers = _numbers(values)
+    if len(numbers) < 20 or not (numbers == np.floor(numbers)).all():
+        return False
+    span = float(numbers.max() - numbers.min())
+    return len(np.unique(numbers)) == len(numbers) and span < 1.2 * len(numbers)
+
+
+def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
+    """What of a column's values are perhaps codes for a missing one."""
+    if dates:
+        return []
+    name_it = "if they mean that there is none, name them under 'missing' of the source"
+    if numeric:
+        numbers = _numbers(values)
+        for code in _NUMBER_CODES:
+            others = numbers[numbers != code]
+            count = len(numbers) - len(others)
+            if not count or len(others) < 5:
+                continue
+            # among others that reach as far, a number is a number
+            low, high = float(others.min()), float(others.max())
+            gap = low - code if code < low else code - high if code > high else 0.0
+            if gap > max(high - low, 1.0) * 0.5 or (code < 0 <= low):
+                return [f"{count:,} values are {code}, far from all others: {name_it}"]
+        return []
+    texts = values.astype(str)
+    coded = texts.str.strip().str.lower().isin(_CODES)
+    found = (
+        [f"{int(coded.sum()):,} values look like codes (?, N, NA and the like): {name_it}"]
+        if coded.any()
+        else []
+    )
+    numbers = ~np.isnan(_numbers(texts))
+    strange = texts[~numbers].nunique()
+    if numbers.mean() >= 0.5 and 0 < strange <= 10:
+        found.append(
+            f"{int(numbers.sum()):,} numbers are mixed with {strange} codes: as categories they are published as lists"
+        )
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,6 +46,16 @@ class Records:
             If a position does not exist.
         """
         return Records(self.domains, np.ascontiguousarray(self.codes[index]))
+
+    def fingerprint(self) -> str:
+        """A hash of the values, in their order and whatever other records there are: 64 hexadecimal digits, O(n q)."""
+        total = hashlib.sha256()
+        for domain, codes in zip(self.domains, self.codes.T, strict=True):
+            used, places = np.unique(codes, return_inverse=True)
+            texts = [domain.labels[code] if code >= 0 else "" for code in used.tolist()]
+            said = repr((domain.name, self.n, texts)).encode()
+            total.update(len(said).to_bytes(8, "big") + said + places.astype("<i4").tobytes())
+        return total.hexdigest()
 
     def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:
         """First and last codes of each record's own run on QI `a`: its code, or the whole domain if missing.

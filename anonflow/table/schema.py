@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from anonflow.errors import SHOWN, Problem, SchemaError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
+from anonflow.table.notation import RANGES, Notation
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["KINDS", "MISSING_RULES", "ROLES", "Column", "Schema"]
 
-ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier")
+ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight")
 KINDS = ("numeric", "categorical", "hierarchy", "suppression", "positions")
 
 MISSING_RULES = {
@@ -30,7 +31,7 @@ MISSING_RULES = {
 }
 """What may be done with records without a value, by kind; the first is done where nothing is said."""
 
-_QI_KEYS = ("kind", "weight", "hierarchy", "boundary", "missing", "max-width", "max-set")
+_QI_KEYS = ("kind", "weight", "hierarchy", "boundary", "missing", "max-width", "max-set", "notation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,9 @@ class Column:
     Attributes
     ----------
     name : str
-    role : {"quasi-identifier", "sensitive", "insensitive", "identifier"}
+    role : {"quasi-identifier", "sensitive", "insensitive", "identifier", "weight"}
+        A weight says how many people of the population a record stands for; it is published as insensitive columns
+        are, and is never a quasi-identifier.
     kind : {"numeric", "categorical", "hierarchy", "suppression", "positions"} or None
         How a quasi-identifier may be generalized; None for the other roles.
     weight : float
@@ -53,6 +56,8 @@ class Column:
         What happens to records without a value (see ``MISSING_RULES``).
     limit : float or None
         ``max-width`` (numeric, in the column's unit) or ``max-set`` (categorical, values).
+    notation : Notation or None
+        How another tool wrote the column in a release that is to be checked; what is not said is guessed.
     """
 
     name: str
@@ -63,6 +68,7 @@ class Column:
     boundary: tuple[str, ...] | float | None = None
     missing: str | None = None
     limit: float | None = None
+    notation: Notation | None = None
 
     @property
     def empty_is_missing(self) -> bool:
@@ -127,6 +133,8 @@ class Column:
             entry["missing"] = self.missing
         if self.limit is not None:
             entry["max-width" if self.kind == "numeric" else "max-set"] = self.limit
+        if self.notation is not None:
+            entry["notation"] = self.notation.to_mapping()
         return entry
 
 
@@ -136,7 +144,7 @@ class Schema(Mapping[str, Column]):
     Parameters
     ----------
     columns : mapping
-        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set}``, as under
+        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, notation}``, as under
         ``columns`` in a flow; or column name -> :class:`Column`.
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
@@ -172,6 +180,11 @@ class Schema(Mapping[str, Column]):
         if not problems and not any(c.role == "quasi-identifier" for c in self._columns.values()):
             problems.append(
                 Problem((), "no column has the role quasi-identifier; name those that an attacker may know")
+            )
+        weights = [name for name, column in self._columns.items() if column.role == "weight"]
+        if len(weights) > 1:
+            problems.append(
+                Problem((weights[1], "role"), f"column {weights[1]!r}: a second weight; a table has one")
             )
         if problems:
             raise SchemaError.collected("the schema cannot be used", [text for _, text in problems], problems)
@@ -218,6 +231,38 @@ class Schema(Mapping[str, Column]):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
         return cls(infer_columns(frame))
 
+    @staticmethod
+    def advise(frame: pd.DataFrame) -> pd.DataFrame:
+        """What :meth:`infer` guesses, with its reasons: for the owner, who knows what others can know.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns column, role, kind, distinct, reasons; quasi-identifiers first, the most distinct on top. Reasons have
+            counts, and never a value but the usual codes for a missing one.
+
+        Raises
+        ------
+        SchemaError
+            If it is no frame.
+        """
+        import pandas as pd
+
+        from anonflow.table.infer import advise
+
+        if not isinstance(frame, pd.DataFrame):
+            raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
+        rows = [
+            (one.column, one.entry["role"], one.entry.get("kind", ""), one.distinct, "; ".join(one.reasons))
+            for one in advise(frame)
+        ]
+        rows.sort(key=lambda row: (row[1] != "quasi-identifier", -row[3]))
+        return pd.DataFrame(rows, columns=["column", "role", "kind", "distinct", "reasons"])
+
     @classmethod
     def of(cls, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
         """A schema from any of its forms: itself, a mapping of columns, a YAML file.
@@ -244,6 +289,11 @@ class Schema(Mapping[str, Column]):
     def quasi_identifiers(self) -> tuple[str, ...]:
         """Names of the QI columns, in the schema's order."""
         return tuple(name for name, column in self._columns.items() if column.role == "quasi-identifier")
+
+    @property
+    def weight_column(self) -> str | None:
+        """The column that says how many people of the population each record stands for."""
+        return next((name for name, column in self._columns.items() if column.role == "weight"), None)
 
     def to_mapping(self) -> dict[str, dict[str, Any]]:
         """The schema as it is written under ``columns:``; reads back to the same.
@@ -340,6 +390,7 @@ def _column(told: _Told, entry: Any) -> Column | None:
         boundary=_boundary(told, kind, entry),
         missing=_missing(told, kind, entry),
         limit=_limit(told, kind, entry),
+        notation=_notation(told, entry),
     )
     return None if told.problems else column
 
@@ -411,6 +462,14 @@ def _limit(told: _Told, kind: str, entry: Mapping[str, Any]) -> float | None:
         else:
             return float(given)
     return None
+
+
+def _notation(told: _Told, entry: Mapping[str, Any]) -> Notation | None:
+    given = entry.get("notation")
+    notation = None if given is None else Notation.of(given)
+    if given is not None and notation is None:
+        told.add(f"a notation is one of {', '.join(RANGES)}, or {{ranges: ..., hidden: [texts]}}", "notation")
+    return notation
 
 
 def _is_number(value: object) -> TypeGuard[float]:

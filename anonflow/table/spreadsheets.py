@@ -99,8 +99,16 @@ def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
     return pd.Series(np.array([*changed, None], object)[at], index=cells.index, name=cells.name, dtype="str")
 
 
-def read_published(path: str | PathLike[str]) -> pd.DataFrame:
+def read_published(
+    path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8"
+) -> pd.DataFrame:
     """The cells of a published file: as :func:`read_frame`, but texts of a CSV file as they were.
+
+    Parameters
+    ----------
+    path : path
+    delimiter, encoding : str
+        Of a CSV file that another tool wrote.
 
     Raises
     ------
@@ -109,7 +117,7 @@ def read_published(path: str | PathLike[str]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame = read_frame(path)
+    frame = read_frame(path, delimiter=delimiter, encoding=encoding)
     if not any(suffix.lower() == _CSV for suffix in Path(path).suffixes):
         return frame
     columns = {

@@ -9,7 +9,7 @@ import pandas as pd
 
 from anonflow.errors import SchemaError
 
-__all__ = ["Uniqueness", "unique_as_added"]
+__all__ = ["Uniqueness", "class_labels", "refined", "unique_as_added"]
 
 
 class Uniqueness:
@@ -40,7 +40,7 @@ class Uniqueness:
 
     def __init__(self, frame: pd.DataFrame, columns: Sequence[str]) -> None:
         self.n = len(frame)
-        labels = _labels(frame, columns)
+        labels = class_labels(frame, columns)
         self._sizes = np.sort(np.bincount(labels)) if self.n else np.zeros(0, dtype=np.int64)
         self._records = np.concatenate([[0], np.cumsum(self._sizes)])
 
@@ -81,17 +81,23 @@ def unique_as_added(frame: pd.DataFrame, columns: Sequence[str]) -> list[int]:
     labels = np.zeros(len(frame), dtype=np.int64)
     found = []
     for name in columns:
-        labels = _refined(labels, frame[name])
+        labels = refined(labels, frame[name])
         found.append(int((np.bincount(labels) == 1).sum()) if len(frame) else 0)
     return found
 
 
-def _labels(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
-    """(n,) int64 labels 0 .. classes-1, equal where records are equal on `columns`."""
+def class_labels(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
+    """(n,) int64 labels 0 .. classes-1, equal where records are equal on `columns`.
+
+    Raises
+    ------
+    SchemaError
+        If the frame lacks a column.
+    """
     _check(frame, columns)
     labels = np.zeros(len(frame), dtype=np.int64)
     for name in columns:
-        labels = _refined(labels, frame[name])
+        labels = refined(labels, frame[name])
     return labels
 
 
@@ -101,8 +107,8 @@ def _check(frame: pd.DataFrame, columns: Sequence[str]) -> None:
         raise SchemaError(f"the table has no column {lacking[0]!r}; name one of its {frame.shape[1]} columns")
 
 
-def _refined(labels: np.ndarray, cells: pd.Series) -> np.ndarray:
-    """Labels of classes, divided by the values of one more column."""
+def refined(labels: np.ndarray, cells: pd.Series | np.ndarray) -> np.ndarray:
+    """Labels of classes, divided by the values of one more column: 0 .. classes - 1, shape (n,), int64."""
     codes, values = pd.factorize(cells, use_na_sentinel=False)
     # both factors are at most n, so the product of two labels stays far below 2^63
     return np.asarray(pd.factorize(labels * max(len(values), 1) + codes)[0], dtype=np.int64)

@@ -8,6 +8,7 @@ give two tables the same permutation, else the truth of one is that of the other
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 
 import anonflow as af
 from anonflow import engine, risk
+from anonflow.algorithms.anonymize import partition_rng
 from anonflow.errors import ParameterError
 from anonflow.release import RandomWords, SeedWarning
 from anonflow.release.randomness import seed_of_table
@@ -125,3 +127,29 @@ def test_the_content_of_a_table_in_any_pieces() -> None:
     assert Content.of(swapped, names) != whole
     assert Content.of(frame.astype(str), names) == whole
     assert seed_of_table(2**100, whole.to_bytes()) != seed_of_table(2**100 + 1, whole.to_bytes())
+
+
+def test_the_records_are_mixed_into_the_streams_of_the_methods() -> None:
+    """With one seed, what is random for a table says nothing of another one."""
+    one, two = table(1).records, table(2).records
+    draws = [partition_rng(2**100, 0, records).random() for records in (one, two, one)]
+    assert draws[0] == draws[2] != draws[1]
+    assert one.fingerprint() == table(1).records.fingerprint() != two.fingerprint()
+    assert one.fingerprint() != one.take(np.arange(one.n)[::-1]).fingerprint()
+    other = af.Table(table(1).frame.assign(age=lambda frame: frame["age"] + 1), SCHEMA)
+    assert np.array_equal(other.records.codes, one.codes)
+    assert other.records.fingerprint() != one.fingerprint()
+
+
+def test_no_page_shows_a_seed_for_a_release() -> None:
+    root = Path(__file__).resolve().parents[2]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "notebooks").glob("*.ipynb")]
+    shown = [
+        (page.name, line.strip())
+        for page in pages
+        for line in page.read_text(encoding="utf-8").splitlines()
+        if re.search(r"release\([^)]*seed *=", line)
+    ]
+    # the attack on a seed that can be guessed is shown with one
+    assert [name for name, _ in shown] == ["07-verifying-and-attacking.ipynb"], shown
+    assert "weak = " in shown[0][1]

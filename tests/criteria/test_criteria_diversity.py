@@ -37,6 +37,11 @@ ASKED: list[tuple[dict[str, dict[str, Any]], Any]] = [
         {"t-closeness": {"t": 0.25, "distance": "equal"}},
         lambda shown, whole: not shown or naive.emd_equal(shown, whole) <= 0.25 + 1e-12,
     ),
+    ({"beta-likeness": {"beta": 0.5}}, lambda shown, whole: naive.beta_like(shown, whole, 0.5)),
+    (
+        {"enhanced-beta-likeness": {"beta": 1.5}},
+        lambda shown, whole: naive.beta_like(shown, whole, 1.5, True),
+    ),
 ]
 
 
@@ -64,6 +69,50 @@ def test_diversity_by_definition(per: str) -> None:
             assert finding.failed == want.count(False), (seed, criterion)
             outcomes.setdefault(at, set()).add(finding.holds)
     assert all(seen == {True, False} for seen in outcomes.values())
+
+
+@pytest.mark.parametrize("alpha", [0.4, 0.5, 0.8])
+def test_alpha_k_anonymity_by_definition(alpha: float) -> None:
+    seen = set()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        labels = np.sort(rng.integers(0, 3, 10))
+        values = "".join(rng.choice(list("abc"), 10))
+        table, _, shown = disease(values, labels.tolist())
+        finding = verify(table, shown, {"alpha-k-anonymity": {"alpha": alpha, "per": "class"}}, k=3)
+        groups = [[values[i] for i in range(10) if labels[i] == label] for label in labels]
+        want = [naive.alpha_k(group, alpha, 3) for group in groups]
+        assert finding["alpha-k-anonymity"].failed == want.count(False), seed
+        seen.add(bool(finding))
+    assert False in seen
+    assert True in seen or alpha < 0.8
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.5, 0.7, 1.0])
+def test_delta_disclosure_by_definition(delta: float) -> None:
+    seen = set()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        labels = np.repeat(np.arange(3), 4)
+        values = "".join(rng.choice(list("ab"), 12))
+        table, _, shown = disease(values, labels.tolist())
+        finding = verify(table, shown, {"delta-disclosure": {"delta": delta}}, k=4)["delta-disclosure"]
+        want = [naive.delta_disclosed(list(values[i : i + 4]), list(values), delta) for i in (0, 4, 8)]
+        assert finding.holds == all(want), seed
+        assert finding.failed == 4 * want.count(False)
+        seen.add(finding.holds)
+    assert True in seen or delta < 0.5
+    assert False in seen
+
+
+def test_delta_disclosure_is_refused_where_classes_cannot_hold_every_value() -> None:
+    table, _, shown = disease("abcabc", [0, 0, 0, 1, 1, 1])
+    assert verify(table, shown, "delta-disclosure(delta=1)", k=3)
+    with pytest.raises(ParameterError, match="has 3 values, more than k = 2"):
+        verify(table, shown, "delta-disclosure(delta=1)", k=2)
+    # other criteria have another name in the papers
+    assert verify(table, shown, "(alpha,k)-anonymity(alpha=0.34)", k=3)["alpha-k-anonymity"].holds
+    assert not verify(table, shown, "alpha-k-anonymity(alpha=0.3)", k=3)
 
 
 def disease(values: str, labels: list[int]) -> tuple[Table, Any, pd.DataFrame]:

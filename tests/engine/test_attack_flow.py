@@ -134,9 +134,10 @@ def test_a_flow_without_a_release_is_not_attacked(tmp_path: Path) -> None:
 
 def test_a_journalist_reads_a_register(tmp_path: Path) -> None:
     (tmp_path / "register.csv").write_text("\n".join(people(200, seed=9)) + "\n")
-    steps = "  - draw: {}\n  - attack: [{journalist: {population: register.csv}}]\n"
+    steps = "  - draw: {}\n  - attack: [{journalist: {population: register.csv}}, {presence: {population: register.csv}}]\n"
     report = engine.run(write_flow(tmp_path, steps=steps))
     assert report.attacks is not None
+    assert "Of a register of 200 people" in report.attacks.loc[1, "sentence"]
     assert "register of 200 people" in report.attacks.loc[0, "sentence"]
     (tmp_path / "register.csv").unlink()
     (tmp_path / "out" / "release.csv").unlink()

@@ -298,3 +298,29 @@ def emd_equal(values: Sequence[str], whole: Sequence[str]) -> float:
 
 def _share(values: Sequence[str], point: float) -> float:
     return sum(float(value) == point for value in values) / len(values)
+
+
+def beta_like(values: Sequence[str], whole: Sequence[str], beta: float, enhanced: bool = False) -> bool:
+    """No value's share grows by more than beta times itself; enhanced: nor by more than -ln of it."""
+    for value in set(values):
+        here, usual = values.count(value) / len(values), list(whole).count(value) / len(whole)
+        if usual == 0:
+            return False
+        most = min(beta, -math.log(usual)) if enhanced else beta
+        if here > usual and (here - usual) / usual > most + 1e-9:
+            return False
+    return True
+
+
+def delta_disclosed(values: Sequence[str], whole: Sequence[str], delta: float) -> bool:
+    """Every value of the table is there, and the log of its share's quotient is within delta."""
+    for value in set(whole):
+        here, usual = values.count(value) / len(values), list(whole).count(value) / len(whole)
+        if here == 0 or abs(math.log(here / usual)) >= delta:
+            return False
+    return True
+
+
+def alpha_k(values: Sequence[str], alpha: float, k: int) -> bool:
+    """At least k rows, and no value on more than a share of alpha of them."""
+    return len(values) >= k and all(values.count(v) <= alpha * len(values) + 1e-9 for v in set(values))

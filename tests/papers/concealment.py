@@ -26,7 +26,7 @@ REAL = ("adult", "cmc")
 SMALL = 150
 RANDOMIZED: dict[str, tuple[str, dict[str, Any]]] = {
     "randomized": ("k-concealment", {"randomized": True, "near": "pairs"}),
-    "randomized, by expansion": ("k-concealment", {"randomized": True, "near": "expansion"}),
+    "randomized, by expansion": ("k-concealment", {"start": "expansion"}),
 }
 """The paper's, and anonflow's own choice of the 2(k - 1) records among which it draws."""
 PAIR = ("k-concealment", "agglomerative")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from anonflow.algorithms.concealment.covered import Covered
 from anonflow.algorithms.concealment.expansion import DistinctRecords
 from anonflow.generalization import Generalization
-from anonflow.kernels.concealment import covered_jit
 from anonflow.kernels.state import State
 
 __all__ = ["ROUNDS", "exchanged"]
@@ -45,25 +45,14 @@ def exchanged(
     O(P (u + rounds) q + E) time.
     """
     n = merged.part.n
-    members = np.argsort(merged.label, kind="stable")
-    begin = np.cumsum(merged.count) - merged.count
-    inside = np.empty(len(merged.first), bool)
-    lists = []
-    for j in range(n):
-        covered_jit(merged.state, boxes, j, inside)
-        lists.append(np.flatnonzero(inside))
-    originals = np.concatenate(lists)
-    copies = merged.count[originals]
-    ends = np.cumsum(copies)
-    stop = ends[np.cumsum([len(some) for some in lists]) - 1]
-    start = np.concatenate([[0], stop[:-1]])
+    lists = Covered.of(merged, boxes)
 
     def picked() -> np.ndarray:
         """One of the originals that each row covers, copies apart, (P,)."""
-        at = start + (rng.random(n) * (stop - start)).astype(np.int64)
-        place = np.searchsorted(ends, at, side="right")
-        kind = originals[place]
-        found: np.ndarray = members[begin[kind] + at - (ends[place] - copies[place])]
+        at = lists.start + (rng.random(n) * (lists.stop - lists.start)).astype(np.int64)
+        place = np.searchsorted(lists.ends, at, side="right")
+        kind = lists.originals[place]
+        found: np.ndarray = lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
         return found
 
     own = Generalization.of(merged.part.records)

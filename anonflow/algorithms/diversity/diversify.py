@@ -31,11 +31,13 @@ from anonflow.algorithms.diversity.within_partition import (
 )
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.criteria.diversity import refuse_delta
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.partition import boundary_classes, limited, unbounded
 from anonflow.table import Table
+from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
@@ -88,6 +90,9 @@ def diversify(
     l: float | None = None,
     c: float | None = None,
     t: float | None = None,
+    beta: float | None = None,
+    delta: float | None = None,
+    alpha: float | None = None,
     w: float = 0.15,
     risk: float = 0.01,
     seed: int | None = None,
@@ -102,10 +107,11 @@ def diversify(
         columns, diversify for one after the other.
     criterion : str
         ``p-sensitivity`` (p distinct values), ``l-diversity`` (none has a share above 1/l), ``entropy-l-diversity``,
-        ``recursive-l-diversity`` (c, l) or ``t-closeness`` (t).
+        ``recursive-l-diversity`` (c, l), ``t-closeness`` (t), ``beta-likeness`` and ``enhanced-beta-likeness`` (beta),
+        ``delta-disclosure`` (delta) or ``alpha-k-anonymity`` (alpha).
     column : str, optional
         The sensitive column; the only one without it.
-    p, l, c, t : number, optional
+    p, l, c, t, beta, delta, alpha : number, optional
         What the criterion needs.
     w : float
         Of classes: weight of the information loss against diversity (Tassa 2012, equation 10).
@@ -168,8 +174,12 @@ def diversify(
     mine = {
         "criterion": criterion,
         "column": name,
-        **check_parameters(criterion, {"p": p, "l": l, "c": c, "t": t}),
+        **check_parameters(
+            criterion, {"p": p, "l": l, "c": c, "t": t, "beta": beta, "delta": delta, "alpha": alpha}
+        ),
     }
+    if criterion == "delta-disclosure":
+        refuse_delta(name, int(table.frame[name].nunique(dropna=False)), anon.k)
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
     step = _TableDiversification(anon, [*earlier, mine], float(w), float(risk), seed, way)
     made = step.run()
@@ -180,7 +190,7 @@ def diversify(
     return made
 
 
-def diversity_rng(entropy: int, partition: int) -> np.random.Generator:
+def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
     """The generator with which one partition is made diverse, whoever does it and when.
 
     Parameters
@@ -189,8 +199,10 @@ def diversity_rng(entropy: int, partition: int) -> np.random.Generator:
         The run's seed.
     partition : int
         The partition's number; -1 for what is done with the whole table.
+    records : Records
+        Its records, which the stream depends on, too.
     """
-    own = derived_seed(entropy, "diversify")
+    own = derived_seed(derived_seed(entropy, "diversify"), f"records {records.fingerprint()}")
     return np.random.default_rng(np.random.SeedSequence(own, spawn_key=(STEP, partition + 1)))
 
 
@@ -374,7 +386,7 @@ class _TableDiversification:
             return self._of_covers()
         index = self._index()
         parts = [
-            Partition(self.records.take(at), self.loss, diversity_rng(self.entropy, number))
+            Partition(mine := self.records.take(at), self.loss, diversity_rng(self.entropy, number, mine))
             for number, at in enumerate(index)
         ]
         values = [self.values[at] for at in index]
@@ -516,7 +528,7 @@ class _TableDiversification:
     def _of_covers(self) -> Anonymization:
         """Algorithm 7, on the whole table: who covers whom does not stop at partitions."""
         anon = self.anon
-        part = Partition(self.records, self.loss, diversity_rng(self.entropy, -1))
+        part = Partition(self.records, self.loss, diversity_rng(self.entropy, -1, self.records))
         suppressed = anon.suppressed.copy()
         while True:
             suppressed = self._without_hopeless(suppressed)

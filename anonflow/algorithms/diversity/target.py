@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from anonflow.criteria.diversity import LIKENESS
 from anonflow.criteria.registry import CRITERIA
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.table import Table
@@ -19,6 +20,7 @@ from anonflow.table.schema import did_you_mean
 
 __all__ = [
     "DIVERSITIES",
+    "PARAMETERS",
     "Target",
     "Targets",
     "check_parameters",
@@ -34,6 +36,9 @@ DIVERSITIES: dict[str, tuple[str, ...]] = {
 }
 """The criteria that a result can be diversified for, and what each needs."""
 
+PARAMETERS = tuple(dict.fromkeys(name for needed in DIVERSITIES.values() for name in needed))
+"""The parameters of all of them."""
+
 _SLACK = 1e-12
 _SHORT = 1e-9
 
@@ -47,7 +52,7 @@ class Target:
     criterion : str
         One of `DIVERSITIES`.
     parameters : dict
-        ``p``, ``l``, ``c``, ``t`` as the criterion needs.
+        ``p``, ``l``, ``c``, ``t``, ``beta``, ``delta``, ``alpha`` as the criterion needs.
     overall : numpy.ndarray, shape (V,), float64
         Share of each value in the whole table.
     numeric : bool
@@ -98,12 +103,34 @@ class Target:
             # groups with too few values are furthest off
             missing = np.maximum(at + 1 - (counts > 0).sum(axis=1), 0)
             return lacking / size + missing, enough & (lacking < 0)
+        if self.criterion == "alpha-k-anonymity":
+            top = counts.max(axis=1) / size
+            return top - self.parameters["alpha"], top <= self.parameters["alpha"] * (1 + _SLACK)
+        if self.criterion in LIKENESS:
+            return self._unlike(counts / size[:, None])
         moved = counts / size[:, None] - self.overall
         if self.numeric:
             far = np.abs(np.cumsum(moved, axis=1)[:, :-1]).sum(axis=1) / max(moved.shape[1] - 1, 1)
         else:
             far = np.abs(moved).sum(axis=1) / 2
         return far - self.parameters["t"], far <= self.parameters["t"] + _SLACK
+
+    def _unlike(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How far shares of values, shape (g, V), are from being as frequent as in the whole table, and which are not."""
+        known = self.overall > 0
+        usual = self.overall[known]
+        ratio = share[:, known] / usual
+        if self.criterion == "delta-disclosure":
+            lacking = (ratio <= 0).sum(axis=1)
+            far = np.abs(np.log(np.where(ratio > 0, ratio, 1.0))).max(axis=1)
+            # groups that lack most values are furthest off
+            delta = self.parameters["delta"]
+            return np.maximum(far - delta, 0.0) + lacking, (far < delta) & (lacking == 0)
+        most = np.full(len(usual), self.parameters["beta"])
+        if self.criterion == "enhanced-beta-likeness":
+            most = np.minimum(most, -np.log(usual))
+        over = np.where(ratio > 1, ratio - 1 - most * (1 + _SLACK), -1.0).max(axis=1)
+        return over, over <= _SLACK
 
     def unsafe(self, rows: int, risk: float) -> float:
         """How far independent rows, each with a value drawn with the whole table's shares, are from keeping the criterion.
@@ -133,16 +160,34 @@ class Target:
         short = float(self.gaps(self.overall[None, :])[0])
         if short > 0:
             return short
-        if self.criterion.endswith("l-diversity") and self.criterion != "recursive-l-diversity":
-            # no share above 1 / l makes an entropy of at least log l, too
-            most = math.floor(rows / self.parameters["l"] * (1 + _SLACK))
-            chance = float(binom.sf(most, rows, share).sum())
+        # no share above 1 / l makes an entropy of at least log l, too
+        top = self.parameters.get("alpha", 1 / self.parameters.get("l", math.inf))
+        if top > 0 and self.criterion != "recursive-l-diversity":
+            chance = float(binom.sf(math.floor(rows * top * (1 + _SLACK)), rows, share).sum())
             by_share = max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
-            if self.criterion == "l-diversity" or by_share == 0.0:
+            if self.criterion != "entropy-l-diversity" or by_share == 0.0:
                 return by_share
+        if self.criterion in LIKENESS:
+            return self._unlike_by_chance(share, rows, risk)
         values = max(len(share), 2)
         epsilon = math.sqrt(math.log(2 * values / risk) / (2 * rows))
         return self._worst(share, epsilon, values)
+
+    def _unlike_by_chance(self, share: np.ndarray, rows: int, risk: float) -> float:
+        """The same for likeness, by binomial tails of every value."""
+        if self.criterion == "delta-disclosure":
+            delta = self.parameters["delta"]
+            # strictly between: counts at the bounds themselves fail
+            high = np.ceil(rows * share * math.exp(delta) * (1 - _SLACK)) - 1
+            low = np.floor(rows * share * math.exp(-delta) * (1 + _SLACK))
+            chance = float((binom.sf(high, rows, share) + binom.cdf(low, rows, share)).sum())
+        else:
+            most = np.full(len(share), self.parameters["beta"])
+            if self.criterion == "enhanced-beta-likeness":
+                most = np.minimum(most, -np.log(share))
+            high = np.floor(rows * share * (1 + most) * (1 + _SLACK))
+            chance = float(binom.sf(high, rows, share).sum())
+        return max(0.0, math.log(chance / risk)) if chance > 0 else 0.0
 
     def _worst(self, share: np.ndarray, epsilon: float, values: int) -> float:
         moved = min(1.0, values * epsilon / 2)
@@ -171,7 +216,7 @@ class Target:
         known = self.overall > 0
         if self.criterion == "p-sensitivity":
             found = known & (counts <= 0)
-        elif self.criterion == "l-diversity":
+        elif self.criterion in ("l-diversity", "alpha-k-anonymity"):
             found = known & (counts < counts.max() - 1e-9)
         elif len(counts) <= 200:
             gap = self.gaps(counts[None, :])[0]
@@ -179,7 +224,7 @@ class Target:
         else:
             found = np.zeros(len(counts), bool)
         if not found.any():
-            if self.criterion == "t-closeness":
+            if self.criterion == "t-closeness" or self.criterion in LIKENESS:
                 lack = np.where(known, counts / max(counts.sum(), 1e-300) - self.overall, np.inf)
             else:
                 lack = np.where(known, counts, np.inf)
@@ -218,6 +263,14 @@ class Target:
             return f"p is {len(given)}"
         if self.criterion == "t-closeness":
             return "t is any: the whole table is at distance 0 of itself"
+        if self.criterion == "delta-disclosure":
+            return "delta is any above 0: the whole table is as frequent as itself"
+        if self.criterion in LIKENESS:
+            return "beta is any: the whole table is as frequent as itself"
+        if self.criterion == "alpha-k-anonymity":
+            return (
+                f"share is {math.ceil(given.max() / given.sum() * 10000) / 10000:g}: no smaller alpha will do"
+            )
         if self.criterion == "recursive-l-diversity":
             falling = -np.sort(-given)
             c = self.parameters["c"]

@@ -32,6 +32,7 @@ HEAT = 30
 ATTACKERS = {
     "prosecutor": "looks for one person",
     "journalist": "has a register",
+    "presence": "has a register, wants who is in it",
     "marketer": "links everybody",
     "linker": "rules rows out",
     "linkable-columns": "uses other columns",
@@ -41,6 +42,7 @@ ATTACKERS = {
     "order": "reads the rows' order",
     "intersection": "has earlier releases",
     "homogeneity": "wants the secret",
+    "population": "knows the population's size",
     "counting": "counts all matchings",
 }
 """What an attacker does, in a few words."""
@@ -237,6 +239,8 @@ def called(row: dict[str, Any]) -> str:
 
 
 def in_plain_words(row: dict[str, Any]) -> str:
-    """What an attacker achieved, with the interval in which its rate lies for people like these."""
+    """What an attacker achieved; of a rate that was counted, with the interval in which it lies for people like these."""
     low, high = 100 * row["low"], 100 * row["high"]
+    if low == high:
+        return str(row["sentence"])
     return f"{row['sentence']} For people like these the rate lies between {low:.1f} % and {high:.1f} %, with confidence 95 %."

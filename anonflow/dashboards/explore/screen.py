@@ -367,7 +367,7 @@ def attacks_markup(attacks: Attacks, k: int) -> Markup:
     shown = [(called(row), row["success"], row["low"], row["high"], row["baseline"]) for row in attacks.rows]
     picture = intervals(shown, "Success of each attacker, with its interval")
     return Markup(
-        "{}<h4>How often each one wins</h4><p class='soft'>Dot: the rate. Line: where it lies with confidence 95 %. Orange "
+        "{}<h4>How often each one wins</h4><p class='soft'>Dot: the rate. Line: where a counted rate lies with confidence 95 %. Orange "
         "bar: what the release promises, one in k = {}, or what can be guessed without it.</p>{}"
         "<h4>Among how many rows each person is</h4><p class='soft'>Rows that cover a person, across; people, up.</p>{}"
     ).format(

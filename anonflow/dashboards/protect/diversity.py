@@ -10,7 +10,7 @@ import param
 
 from anonflow import criteria
 from anonflow.algorithms.diversity.diversify import check_diversity
-from anonflow.algorithms.diversity.target import DIVERSITIES, sensitive_codes
+from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, sensitive_codes
 from anonflow.algorithms.diversity.within_partition import WAYS
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError
@@ -39,6 +39,9 @@ class DiversityChoice(DraftForm):
     l = param.Number(default=2.0, bounds=(1, None))
     c = param.Number(default=2.0, bounds=(0, None))
     t = param.Number(default=0.2, bounds=(0, 1))
+    beta = param.Number(default=1.0, bounds=(0, None))
+    delta = param.Number(default=1.0, bounds=(0, None))
+    alpha = param.Number(default=0.5, bounds=(0, 1))
     w = param.Number(default=0.15, bounds=(0, 1), doc="Of classes: weight of the loss against diversity.")
     risk = param.Number(
         default=0.01, bounds=(0, 1), inclusive_bounds=(True, False), doc="That the draw is refused."
@@ -47,7 +50,7 @@ class DiversityChoice(DraftForm):
     problem = param.String(default="", doc="Why this cannot work, with the largest feasible value.")
     feasible = param.String(default="", doc="What the table allows at most.")
 
-    WRITES = ("criterion", "column", "p", "l", "c", "t", "w", "risk", "way")
+    WRITES = ("criterion", "column", *PARAMETERS, "w", "risk", "way")
 
     def __init__(self, workspace: Any, **given: Any) -> None:
         self._seen: Any = None
@@ -94,7 +97,7 @@ class DiversityChoice(DraftForm):
             changes["criterion"] = given["criterion"]
             changes["column"] = given.get("column", self._only(columns))
             changes["way"] = given.get("way", "classes")
-            for name in ("p", "l", "c", "t", "w", "risk"):
+            for name in (*PARAMETERS, "w", "risk"):
                 number = given.get(name)
                 if isinstance(number, int | float) and not isinstance(number, bool):
                     changes[name] = int(number) if name == "p" else float(number)

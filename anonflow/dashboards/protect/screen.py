@@ -10,6 +10,7 @@ import pandas as pd
 import panel as pn
 import param
 
+from anonflow.algorithms.diversity.target import PARAMETERS
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.html import card
 from anonflow.dashboards.components.markup import methods_list, risk
@@ -216,6 +217,11 @@ class ProtectScreen(pn.viewable.Viewer):
             "l": pn.widgets.FloatInput.from_param(choice.param.l, label="l", step=0.5, width=110),
             "c": pn.widgets.FloatInput.from_param(choice.param.c, label="c", step=0.5, width=110),
             "t": pn.widgets.FloatInput.from_param(choice.param.t, label="t: distance", step=0.05, width=130),
+            "beta": pn.widgets.FloatInput.from_param(choice.param.beta, label="beta", step=0.5, width=110),
+            "delta": pn.widgets.FloatInput.from_param(choice.param.delta, label="delta", step=0.1, width=110),
+            "alpha": pn.widgets.FloatInput.from_param(
+                choice.param.alpha, label="alpha", step=0.05, width=110
+            ),
         }
         self.w = pn.widgets.FloatInput.from_param(
             choice.param.w, label="Loss against diversity (w)", step=0.05, width=210
@@ -232,9 +238,7 @@ class ProtectScreen(pn.viewable.Viewer):
         self.meaning = pn.pane.HTML("", sizing_mode="stretch_width")
         self.feasible = pn.pane.HTML("", sizing_mode="stretch_width")
         self.sensitive.param.watch(self._set_sensitive, "value")
-        choice.param.watch(
-            self._show_diversity, ["criterion", "column", "p", "l", "c", "t", "problem", "feasible"]
-        )
+        choice.param.watch(self._show_diversity, ["criterion", "column", *PARAMETERS, "problem", "feasible"])
         self.workspace.draft.param.watch(self._show_diversity, "document")
         self._show_diversity()
 

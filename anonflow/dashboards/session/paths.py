@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 from anonflow.errors import FlowError
+from anonflow.risk import WITH_REGISTER
 
 __all__ = ["check_confined", "paths_in", "safe_name"]
 
@@ -85,7 +86,8 @@ def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
         attackers = step.get("attack") if isinstance(step, dict) else None
         for one in attackers if isinstance(attackers, list) else ():
             if isinstance(one, dict):
-                yield from _texts("steps.attack", one.get("journalist"), ("population",))
+                for name in WITH_REGISTER:
+                    yield from _texts("steps.attack", one.get(name), ("population",))
     yield from _texts("publish", document.get("publish"), ("table", "report"))
 
 

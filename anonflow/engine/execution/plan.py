@@ -11,6 +11,7 @@ import numpy as np
 from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k
 from anonflow.algorithms.diversity.diversify import check_diversity
+from anonflow.criteria.diversity import refuse_delta
 from anonflow.engine.execution.batches import Batch, Rows, batches_of
 from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.flows.flow import Flow, Run
@@ -197,11 +198,14 @@ def refuse_early(flow: Flow, table: Table) -> None:
     InfeasibleError
         With the largest feasible value.
     ParameterError
-        If the column is none of the table's.
+        If the column is none of the table's, or classes of k cannot hold all its values, as delta-disclosure wants.
     """
     more = flow.spec.steps.diversify
     if more is not None:
-        check_diversity(table, more.criterion, more.column, **more.needed)
+        target = check_diversity(table, more.criterion, more.column, **more.needed)
+        if more.criterion == "delta-disclosure":
+            least = min(run.anonymize.k for run in flow.runs)
+            refuse_delta(str(more.column or table.sensitive[0]), len(target.overall), least)
 
 
 def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple[TaskSettings, RunPlan]]:

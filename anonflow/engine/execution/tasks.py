@@ -190,12 +190,13 @@ def match(settings: TaskSettings, records: Records, partition: int) -> Matched |
     start = time.perf_counter()
     try:
         method = algorithm_named(settings.algorithm)
+        mine = within(records, method, settings.boundaries)
         outcome = solve(
             method,
-            within(records, method, settings.boundaries),
+            mine,
             settings.k,
             loss.measure_named(settings.loss),
-            partition_rng(settings.entropy, partition),
+            partition_rng(settings.entropy, partition, mine),
             settings.options,
             None if settings.watch is None else partial(settings.watch, settings.run, partition, records.n),
         )

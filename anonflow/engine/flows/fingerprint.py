@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonflow.errors import DataError
+from anonflow.risk import WITH_REGISTER
 from anonflow.table.read import parquet_files
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Fingerprint:
     source : tuple of FileFingerprint
         The file of the table, or the Parquet files of its folder by name; none for a data set.
     others : tuple of FileFingerprint
-        Files of hierarchies, and of a journalist's register.
+        Files of hierarchies, and of attackers' registers.
     folder : str or None
         The folder of the Parquet files.
 
@@ -351,6 +352,7 @@ def _others(flow: Flow) -> list[Path]:
         if isinstance(given, str):
             files.append(Path(flow.schema.folder) / given)
     for asked in flow.spec.steps.attack:
-        if isinstance(asked, Mapping) and isinstance(asked.get("journalist"), Mapping):
-            files.append(flow.folder / asked["journalist"]["population"])
+        for name in WITH_REGISTER:
+            if isinstance(asked, Mapping) and isinstance(asked.get(name), Mapping):
+                files.append(flow.folder / asked[name]["population"])
     return list(dict.fromkeys(files))

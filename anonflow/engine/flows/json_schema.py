@@ -16,6 +16,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.engine.flows import spec
 from anonflow.option import Option, options_of
 from anonflow.risk import ATTACKERS
+from anonflow.table.notation import RANGES
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
 __all__ = ["flow_schema", "words_of"]
@@ -185,6 +186,20 @@ def _columns() -> dict[str, Any]:
             },
             "max-width": {"type": "number", "exclusiveMinimum": 0},
             "max-set": {"type": "integer", "minimum": 1},
+            "notation": {
+                "anyOf": [
+                    {"enum": list(RANGES)},
+                    {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "minProperties": 1,
+                        "properties": {
+                            "ranges": {"enum": list(RANGES)},
+                            "hidden": {"type": "array", "items": {"type": "string"}},
+                        },
+                    },
+                ]
+            },
         },
     }
     return {

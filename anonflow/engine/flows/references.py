@@ -9,7 +9,7 @@ from typing import Any
 
 from anonflow import datasets, loss, risk, strict_yaml, utility
 from anonflow.algorithms.budget import AUTO
-from anonflow.algorithms.diversity.target import DIVERSITIES, check_parameters, sensitive_column
+from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_parameters, sensitive_column
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
@@ -81,7 +81,7 @@ def diversify_problem(
     """What is wrong with a step diversify: the key that it stands at, and the problem, None if there is none."""
     if criterion not in DIVERSITIES:
         return "criterion", strict_yaml.unknown(criterion, DIVERSITIES, "criterion")
-    named = {name: settings[name] for name in ("p", "l", "c", "t") if settings[name] is not None}
+    named = {name: settings[name] for name in PARAMETERS if settings[name] is not None}
     try:
         check_parameters(criterion, named)
     except AnonflowError as error:
@@ -108,15 +108,16 @@ def attacker_problem(attacker: Any) -> str | None:
     for name, how in _IN_PYTHON.items():
         if attacker == name or (isinstance(attacker, Mapping) and name in attacker):
             return f"{name!r} is for Python: {how}"
-    if attacker == "journalist" or (isinstance(attacker, Mapping) and set(attacker) == {"journalist"}):
-        given = attacker["journalist"] if isinstance(attacker, Mapping) else None
-        if (
-            isinstance(given, Mapping)
-            and set(given) == {"population"}
-            and isinstance(given["population"], str)
-        ):
-            return None
-        return "'journalist' needs the file of a population: {journalist: {population: register.csv}}"
+    for name in risk.WITH_REGISTER:
+        if attacker == name or (isinstance(attacker, Mapping) and set(attacker) == {name}):
+            given = attacker[name] if isinstance(attacker, Mapping) else None
+            if (
+                isinstance(given, Mapping)
+                and set(given) == {"population"}
+                and isinstance(given["population"], str)
+            ):
+                return None
+            return f"{name!r} needs the file of a population: {{{name}: {{population: register.csv}}}}"
     try:
         risk.attackers_of(attacker)
     except AnonflowError as error:

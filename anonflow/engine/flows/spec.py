@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.budget_choice import first_method
+from anonflow.algorithms.diversity.target import PARAMETERS
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
@@ -204,7 +205,8 @@ class DiversifySpec(_Spec):
     """Making the values on the rows that may be a person's diverse, before the draw and inside partitions."""
 
     criterion: StrictStr
-    """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity or t-closeness."""
+    """p-sensitivity, l-diversity, entropy-l-diversity, recursive-l-diversity, t-closeness, beta-likeness,
+    enhanced-beta-likeness, delta-disclosure or alpha-k-anonymity."""
 
     column: StrictStr | None = None
     """The sensitive column; the only one without it."""
@@ -221,6 +223,15 @@ class DiversifySpec(_Spec):
     t: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
     """Of t-closeness: the largest distance from the whole table."""
 
+    beta: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    """Of the kinds of beta-likeness: by how much of its share a value may be more frequent."""
+
+    delta: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] | None = None
+    """Of delta-disclosure: what the log of a share against the whole table's must stay below."""
+
+    alpha: Annotated[float, Field(ge=0, le=1, strict=True)] | None = None
+    """Of alpha-k-anonymity: the largest share of one value."""
+
     w: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.15
     """Of classes: weight of the information loss against diversity."""
 
@@ -233,12 +244,12 @@ class DiversifySpec(_Spec):
     @property
     def settings(self) -> dict[str, Any]:
         """What :func:`anonflow.algorithms.diversity.diversify` is called with besides the criterion."""
-        return {name: getattr(self, name) for name in ("column", "p", "l", "c", "t", "w", "risk", "way")}
+        return {name: getattr(self, name) for name in ("column", *PARAMETERS, "w", "risk", "way")}
 
     @property
     def needed(self) -> dict[str, float]:
         """The parameters of the criterion."""
-        given = {name: getattr(self, name) for name in ("p", "l", "c", "t")}
+        given = {name: getattr(self, name) for name in PARAMETERS}
         return {name: value for name, value in given.items() if value is not None}
 
     @property

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from anonflow.engine.owner.lock import locked
-from anonflow.engine.targets import missing_folders, remove_empty
 from anonflow.errors import AnonflowError, FlowError
-from anonflow.whole_file import OWNER_ONLY, write_whole
+from anonflow.whole_file import OWNER_ONLY, missing_folders, remove_empty, write_whole
 
 __all__ = ["OwnerFolder", "read_seed_file"]
 
@@ -155,15 +154,22 @@ class OwnerFolder:
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
         self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8"))
 
-    def write_certificate(self, release: Any) -> None:
+    def write_certificate(self, release: Any, ready: Callable[[], Any]) -> None:
         """Keep the certificate of a release, which writes it itself.
+
+        Parameters
+        ----------
+        release
+            What has the certificate.
+        ready : callable
+            Called before the file gets its name, as by :func:`anonflow.whole_file.write_whole`.
 
         Raises
         ------
         AnonflowError
             If it cannot be written.
         """
-        self._write(CERTIFICATE, release.write_certificate)
+        write_whole(self.path / CERTIFICATE, release.write_certificate, mode=OWNER_ONLY, ready=ready)
 
     def seed(self) -> int:
         """The seed of the last run.

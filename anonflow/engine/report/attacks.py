@@ -266,9 +266,12 @@ def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:
 
 
 def _with_register(flow: Flow, asked: Any) -> Any:
-    """A journalist's register is a file beside the flow."""
-    if isinstance(asked, Mapping) and set(asked) == {"journalist"}:
-        source = flow.spec.table.source
-        file = flow.folder / asked["journalist"]["population"]
-        return risk.Journalist(read_frame(file, delimiter=source.delimiter, encoding=source.encoding))
+    """A register is a file beside the flow."""
+    for name in risk.WITH_REGISTER:
+        if isinstance(asked, Mapping) and set(asked) == {name}:
+            source = flow.spec.table.source
+            file = flow.folder / asked[name]["population"]
+            return risk.ATTACKERS[name](
+                read_frame(file, delimiter=source.delimiter, encoding=source.encoding)
+            )
     return asked

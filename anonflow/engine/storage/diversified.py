@@ -235,7 +235,7 @@ def diverse_batch(
     for number, result in parts.results(False).items():
         begin = time.perf_counter()
         p = number - batch.first
-        rng = diversity_rng(settings.entropy, number)
+        rng = diversity_rng(settings.entropy, number, parts.records[p])
         if before:
             rng.bit_generator.state = before["generators"][p]
         part = parts.partition(number, rng)

@@ -318,7 +318,8 @@ def test_partitions_are_made_diverse_one_by_one() -> None:
         place = np.full(table.n, -1, np.int32)
         place[at] = np.arange(len(at))
         outcome = Outcome(anon.generalization.take(at), matches=place[anon.matches[at]])
-        part = Partition(table.records.take(at), "ncp", diversity_rng(7, number))
+        mine = table.records.take(at)
+        part = Partition(mine, "ncp", diversity_rng(7, number, mine))
         alone = diverse_partition(part, outcome, codes[at][:, None], request).outcome
         assert alone.matches is not None
         listed = made.matches[at][:, : alone.matches.shape[1]]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import hashlib
 import json
 import os
 import random
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import pandas as pd
 import pytest
 
 from anonflow import engine
-from anonflow.engine import publish
+from anonflow.datasets import files
 from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone, StepStarted
 from anonflow.engine.flows import source
@@ -23,9 +26,12 @@ from anonflow.engine.owner import checkpoints
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.storage import external_sort, scan
 from anonflow.engine.storage import pieces as source_pieces
-from anonflow.errors import AnonflowError, DataError, FlowError
+from anonflow.engine.storage.memory import HeldRelease
+from anonflow.engine.storage.release import Buckets
+from anonflow.errors import DataError, FlowError
 from anonflow.table.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow
+from tests.engine.execution.test_cluster import cluster  # noqa: F401
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 N = 200
@@ -180,14 +186,49 @@ def test_a_source_that_is_replaced_while_it_is_loaded(
 
 
 @pytest.mark.parametrize("storage", STORAGES)
-def test_a_source_that_changes_after_the_last_step(
-    tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("form", FORMS)
+def test_a_source_that_changes_while_it_is_published(
+    tmp_path: Path, form: str, storage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All is drawn and verified: the check before publishing reads the content, whatever the times say."""
-    flow, place = flow_of(tmp_path, "parquet", storage)
+    """All is drawn and verified: files get their names after the content is compared, whatever the times say."""
+    flow, place = flow_of(tmp_path, form, storage)
     monkeypatch.setattr(FileFingerprint, "touched", False)
-    step = {"memory": "verify", "pieces": "shuffle"}[storage]
-    refused(flow, place, seed=SEED, on_event=at_step(step, lambda: overwrite_unseen(place, "parquet")))
+    refused(flow, place, seed=SEED, on_event=at_step("publish", lambda: overwrite_unseen(place, form)))
+
+
+@pytest.mark.parametrize("name", ["write_release", "write_certificate"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_source_that_changes_after_the_last_byte_is_written(
+    tmp_path: Path, storage: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but names is left to be given."""
+    flow, place = flow_of(tmp_path, "parquet", storage)
+    drawn = {"memory": HeldRelease, "pieces": Buckets}[storage]
+    real = getattr(drawn, name)
+
+    def then_changed(self: Any, path: Path) -> None:
+        real(self, path)
+        replace_by_rename(place, "parquet")
+
+    monkeypatch.setattr(drawn, name, then_changed)
+    refused(flow, place, seed=SEED)
+
+
+def test_a_cancelled_run_gives_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cancelled while the release is written: as before it."""
+    flow, _ = flow_of(tmp_path, "csv", "memory")
+    stream = EventStream()
+    real = HeldRelease.write_release
+
+    def then_cancelled(self: Any, path: Path) -> None:
+        real(self, path)
+        stream.cancel()
+
+    monkeypatch.setattr(HeldRelease, "write_release", then_cancelled)
+    with pytest.raises(Cancelled):
+        engine.run(flow, seed=SEED, events=stream)
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "owner" / "test" / "seed").exists()
 
 
 @pytest.mark.parametrize("function", ["scan", "sort_piece"])
@@ -274,12 +315,33 @@ def test_a_copy_of_the_same_content_is_the_same_source(tmp_path: Path, form: str
     assert set(pd.read_csv(tmp_path / "out" / "release.csv")["income"]) == {"old"}
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv"])
 @pytest.mark.slow
-def test_workers_of_their_own_notice_it(tmp_path: Path, form: str) -> None:
-    flow, place = flow_of(tmp_path, form, "pieces")
-    change = at_step("cut", lambda: replace_by_rename(place, form))
-    refused(flow, place, seed=SEED, scheduler="processes", workers=2, on_event=change)
+def test_workers_of_their_own_notice_it(tmp_path: Path) -> None:
+    for form, step in (("parquet", "cut"), ("csv", "cut"), ("folder", "publish")):
+        folder = tmp_path / form
+        folder.mkdir()
+        flow, place = flow_of(folder, form, "pieces")
+        change = at_step(step, functools.partial(replace_by_rename, place, form))
+        refused(flow, place, seed=SEED, scheduler="processes", workers=2, on_event=change)
+
+
+@pytest.mark.slow
+def test_a_cluster_notices_it(
+    tmp_path: Path,
+    cluster: tuple[str, list[subprocess.Popen[bytes]]],  # noqa: F811
+) -> None:
+    """Workers that a scheduler elsewhere has read the pieces; a change there, and at the client's last step."""
+    for form, storage, step in (
+        ("parquet", "pieces", "cut"),
+        ("folder", "pieces", "draw"),
+        ("csv", "pieces", "publish"),
+        ("parquet", "memory", "publish"),
+    ):
+        folder = tmp_path / f"{form} {storage} {step}"
+        folder.mkdir()
+        flow, place = flow_of(folder, form, storage)
+        change = at_step(step, functools.partial(replace_by_rename, place, form))
+        refused(flow, place, seed=SEED, scheduler=cluster[0], on_event=change)
 
 
 # ------------------------------------------------------------------------------------- hierarchies and registers
@@ -329,6 +391,55 @@ def test_a_register_that_changes_during_a_run(tmp_path: Path) -> None:
     refused(flow, register, seed=SEED, on_event=at_step("attack", lambda: bool(change())))
 
 
+# ----------------------------------------------------------------------------------------------------- data sets
+
+
+def test_the_file_of_a_data_set_is_read_once_and_known_by_its_checksum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No fingerprint is needed: what is parsed are the very bytes that were compared, and there is no second look."""
+    rng = random.Random(2)
+    lines = [
+        ",".join(map(str, [rng.randint(16, 49), 2, 3, rng.randint(0, 9), 1, 1, 2, 3, 0, 1]))
+        for _ in range(60)
+    ]
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    monkeypatch.setattr(files, "_CMC", dataclasses.replace(files._CMC, sha256=digest))
+    monkeypatch.setenv(files.FOLDER, str(tmp_path))
+    place = tmp_path / "cmc.data"
+    columns = (
+        "    wife_age: {role: quasi-identifier, kind: numeric}\n"
+        "    children_born: {role: quasi-identifier, kind: numeric}\n"
+        "    contraceptive_method_use: {role: sensitive}\n"
+    )
+    flow = write_flow(tmp_path, source="{dataset: cmc}", columns=columns)
+    readings: list[Path] = []
+    real = Path.read_bytes
+
+    def read_bytes(path: Path) -> bytes:
+        readings.extend([path] if path == place else [])
+        return real(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    other = "\n".join([*lines[1:], lines[0]])
+    releases = set()
+    for step in ("", "cut", "anonymize", "draw", "publish"):
+        place.write_text("\n".join(lines))
+        readings.clear()
+        assert engine.run(
+            flow, seed=SEED, fresh=True, on_event=at_step(step, lambda: bool(place.write_text(other)))
+        ).ok
+        assert len(readings) == 1
+        releases.add((tmp_path / "out" / "release.csv").read_bytes())
+    assert len(releases) == 1
+    owner = tmp_path / "owner" / "test"
+    for settings in ({"seed": SEED, "fresh": True}, {"replay": owner}):
+        with pytest.raises(DataError, match=r"cmc\.data: not the file of the UCI repository") as caught:
+            engine.run(flow, **settings)
+        assert caught.value.exit_status == 2
+        assert (tmp_path / "out" / "release.csv").read_bytes() in releases
+
+
 # ------------------------------------------------------------------------------------------- resume and replay
 
 
@@ -371,7 +482,7 @@ def test_fresh_starts_over_with_the_changed_source(tmp_path: Path, storage: str)
 def test_a_source_that_changes_during_a_resumed_run(tmp_path: Path, storage: str) -> None:
     flow, place = flow_of(tmp_path, "parquet", storage)
     stopped(flow)
-    for step in ("cut", "draw"):
+    for step in ("cut", "draw", "publish"):
         put(place, "parquet", "old")
         refused(flow, place, on_event=at_step(step, lambda: replace_by_rename(place, "parquet")))
 
@@ -404,7 +515,7 @@ def test_a_replay_of_a_source_that_changes(tmp_path: Path, form: str, storage: s
     release = tmp_path / "out" / "release.csv"
     before = [path.read_bytes() for path in (release, owner / "record.json", owner / "certificate.npz")]
     cases: list[tuple[str | None, str]] = [(None, "the source has changed since")]
-    cases += [(step, "has changed since the run began") for step in ("cut", "anonymize", "draw")]
+    cases += [(step, "has changed since the run began") for step in ("cut", "draw", "publish")]
     for step, words in cases:
         put(place, form, "old")
         if step is None:
@@ -479,15 +590,3 @@ def test_tables_read_alone_need_nothing(tmp_path: Path) -> None:
     assert source_pieces.read_piece(pieces[0], ["age"]) == source_pieces.read_piece(
         pieces[0], ["age"], opener
     )
-
-
-def test_the_check_comes_before_the_first_file_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flow, place = flow_of(tmp_path, "csv", "memory")
-    writes: list[str] = []
-    monkeypatch.setattr(publish, "write_all", lambda *_: writes.append("written"))
-    monkeypatch.setattr(FileFingerprint, "touched", False)
-    with pytest.raises(AnonflowError, match="has changed"):
-        engine.run(flow, on_event=at_step("verify", lambda: overwrite_unseen(place, "csv")))
-    assert writes == []

@@ -206,9 +206,9 @@ def test_a_poisoned_partition_is_named_and_the_others_are_kept(
             raise ZeroDivisionError("a cell's value")
         return solve(*given)
 
-    def noted(entropy: int, partition: int) -> np.random.Generator:
+    def noted(entropy: int, partition: int, records: Any) -> np.random.Generator:
         at.append(partition)
-        return rng(entropy, partition)
+        return rng(entropy, partition, records)
 
     monkeypatch.setattr(tasks, "partition_rng", noted)
     monkeypatch.setattr(tasks, "solve", poisoned)

@@ -1,0 +1,252 @@
+"""What the rows of a release say of themselves: classes, risks, diversity, and of each figure what it could not see."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.criteria.diversity import Spread, earth_mover, spread
+from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
+from anonflow.errors import ParameterError
+from anonflow.risk.register import RegisterCounts
+from anonflow.table import Schema, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["THRESHOLD", "Description", "Figure", "describe"]
+
+THRESHOLD = 0.09
+"""The largest probability that EMA and Health Canada take as low enough for publication, unless another is named."""
+
+_ALONE = "the original: whom the rows cover, who was left out"
+_CLASSES = "rows that differ and yet cover the same person; in a freeform release these are many"
+_SENSITIVE = "what other columns, and other sources, say of the value"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    column : str
+        "" where it is about all of them.
+    unseen : str
+        What the number could not see.
+    """
+
+    name: str
+    value: float
+    column: str = ""
+    unseen: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Description:
+    """The figures of a release, as :func:`describe` gives them.
+
+    Attributes
+    ----------
+    figures : tuple of Figure
+    remarks : tuple of str
+        How cells were read, and what stands out.
+    """
+
+    figures: tuple[Figure, ...]
+    remarks: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Figure]:
+        return iter(self.figures)
+
+    def __getitem__(self, name: str | tuple[str, str]) -> float:
+        wanted = (name, "") if isinstance(name, str) else name
+        for figure in self.figures:
+            if (figure.name, figure.column) == wanted:
+                return figure.value
+        raise ParameterError(f"no figure {wanted[0]!r}; there are {', '.join(f.name for f in self.figures)}")
+
+    def frame(self) -> pd.DataFrame:
+        """The figures as a table: figure, column, value, not seen."""
+        import pandas as pd
+
+        rows = [(f.name, f.column, f.value, f.unseen) for f in self.figures]
+        return pd.DataFrame(rows, columns=["figure", "column", "value", "not seen"])
+
+    def to_json(self) -> str:
+        """The figures and remarks as a JSON text; what is infinite is null."""
+        figures = [
+            {
+                "figure": f.name,
+                "column": f.column,
+                "value": f.value if math.isfinite(f.value) else None,
+                "not_seen": f.unseen,
+            }
+            for f in self.figures
+        ]
+        return json.dumps({"figures": figures, "remarks": list(self.remarks)}, indent=2, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"  {f.name}{f' of {f.column}' if f.column else ''}: {f.value:.6g} (not seen: {f.unseen})"
+            for f in self.figures
+        ]
+        return "\n".join(["Description of a release", *lines, *(f"  {remark}" for remark in self.remarks)])
+
+
+def describe(
+    table: Table | Schema,
+    release: Any,
+    *,
+    register: pd.DataFrame | None = None,
+    threshold: float = THRESHOLD,
+) -> Description:
+    """What the rows of a release say of themselves, whoever made it.
+
+    Parameters
+    ----------
+    table : Table or Schema
+        The originals; without them the release's schema.
+    release : Release, pandas.DataFrame or path
+        Cells in any of the usual notations (:mod:`anonflow.table.notation`); it may have fewer rows than the original.
+    register : pandas.DataFrame, optional
+        People of the population with the quasi-identifiers: k-map, delta-presence, the journalist's and the marketer's
+        risk are counted on it.
+    threshold : float
+        Rows of a greater risk than this are counted.
+
+    Returns
+    -------
+    Description
+        Rows and classes; the prosecutor's risk (1 / size of a class) and the share of rows above the threshold; the
+        marketer's (classes / rows); of each sensitive column p, l, entropy l, t, beta and delta that hold. Every figure
+        says what it could not see. Counts and rates only.
+
+    Raises
+    ------
+    ParameterError
+        If the threshold is no probability, an anonymization was not drawn, or the register lacks a quasi-identifier.
+    DataError
+        If the release does not go with the schema, has more rows than the original, or cannot be read.
+
+    Notes
+    -----
+    Risks are those of El Emam and Dankar (2008): prosecutor, journalist, marketer. Fewer rows that hide every column
+    than the smallest other class are left out, as they say nothing. O(n q log n), and of a register O(edges).
+    """
+    if not 0 < threshold <= 1:
+        raise ParameterError("describe: the threshold is a probability above 0")
+    given = subject_of(release)
+    if given.frame is None:
+        raise ParameterError("describe takes a release: draw the anonymization first, with release()")
+    frame = given.frame
+    if isinstance(table, Schema):
+        evidence = collect_alone(frame, table, 2)
+        schema = table
+    else:
+        if given.rows > table.n or not given.rows:
+            raise ParameterError(f"the release has {given.rows} rows and the table {table.n} records")
+        evidence = collect(table, given, 2, None, another_tool=True)
+        schema = table.schema
+    unseen = _ALONE if evidence.alone else "who was left out, and why" if evidence.deleted else _CLASSES
+    figures = [*_sizes(evidence, threshold, unseen)]
+    if register is not None:
+        originals = None if isinstance(table, Schema) else table
+        figures += _of_register(RegisterCounts.of(frame, schema, register, originals), threshold)
+    for name in evidence.others:
+        if schema[str(name)].role == "sensitive":
+            figures += _of_column(spread(evidence, str(name), "class"), str(name))
+    remarks = list(evidence.remarks)
+    if figures[3].value == 1:
+        remarks.append(
+            "some rows read like no other; if the release is freeform, equal rows are no measure of it: ask its owner for "
+            "the verifier's answer against the original"
+        )
+    return Description(tuple(figures), tuple(remarks))
+
+
+def _sizes(evidence: Evidence, threshold: float, unseen: str) -> list[Figure]:
+    told = ~evidence.blank
+    labels = evidence.classes[told]
+    sizes = np.bincount(np.unique(labels, return_inverse=True)[1]) if len(labels) else np.zeros(0, np.int64)
+    of_row = np.repeat(sizes, sizes)
+    rows = int(sizes.sum())
+    figures = [
+        Figure("rows", evidence.rows, unseen="nothing"),
+        Figure("rows that say nothing", evidence.rows - rows, unseen="why they were hidden"),
+        Figure("classes", len(sizes), unseen=_CLASSES),
+        Figure("smallest class", int(sizes.min(initial=rows)), unseen=unseen),
+        Figure("mean class", float(sizes.mean()) if rows else 0.0, unseen=unseen),
+        Figure("largest class", int(sizes.max(initial=0)), unseen=unseen),
+        Figure("rows that read like no other", int((sizes == 1).sum()), unseen=unseen),
+        Figure("highest prosecutor risk", float(1 / sizes.min()) if rows else 0.0, unseen=unseen),
+        Figure(
+            f"share of rows with a risk above {threshold:g}",
+            float((1 / of_row > threshold + 1e-12).mean()) if rows else 0.0,
+            unseen=unseen,
+        ),
+        Figure("marketer risk", len(sizes) / rows if rows else 0.0, unseen=unseen),
+    ]
+    if not evidence.alone:
+        figures.append(Figure("deleted records", evidence.deleted, unseen="which ones"))
+    hidden = "whether a whole domain is hidden in other words"
+    for name in evidence.table.qi_columns:
+        cells = evidence.frame[name] if evidence.frame is not None else None
+        if cells is not None:
+            figures.append(Figure("distinct cells", int(cells.nunique(dropna=False)), str(name), hidden))
+    return figures
+
+
+def _of_register(counts: RegisterCounts, threshold: float) -> list[Figure]:
+    people = np.maximum(counts.of_row, 1)
+    outside = "people whom the register does not have"
+    figures = [
+        Figure("k of the k-map", int(counts.of_row.min()), unseen=outside),
+        Figure("rows that nobody of the register fits", int((counts.of_row == 0).sum()), unseen=outside),
+        Figure("highest journalist risk", float((1 / people).max()), unseen=outside),
+        Figure(
+            f"share of rows with a journalist risk above {threshold:g}",
+            float((1 / people > threshold + 1e-12).mean()),
+            unseen=outside,
+        ),
+        Figure("marketer risk by the register", float((1 / people).mean()), unseen=outside),
+    ]
+    if counts.is_of_classes:
+        absent = int((counts.of_person == 0).sum())
+        low = 0.0 if absent else float(counts.presence.min())
+        figures.append(Figure("lowest delta-presence", low, unseen=outside))
+        figures.append(Figure("highest delta-presence", float(counts.presence.max()), unseen=outside))
+    return figures
+
+
+def _of_column(shown: Spread, name: str) -> list[Figure]:
+    """The strongest parameters that hold of a sensitive column, by the definitions of the criteria."""
+    sizes = shown.sizes
+    counts = shown.counts.tocsr()[np.flatnonzero(sizes)]
+    sizes = sizes[sizes > 0]
+    if not len(sizes):
+        return []
+    starts, group = counts.indptr[:-1], np.repeat(np.arange(len(sizes)), np.diff(counts.indptr))
+    share = counts.data / sizes[group]
+    top = np.maximum.reduceat(counts.data, starts) / sizes
+    entropy = np.exp(-np.add.reduceat(share * np.log(share), starts))
+    usual = (shown.overall / max(int(shown.overall.sum()), 1))[counts.indices]
+    ratio = np.divide(share, usual, out=np.full(len(share), np.inf), where=usual > 0)
+    lacking = bool((np.diff(counts.indptr) < int((shown.overall > 0).sum())).any())
+    values = {
+        "p (distinct values)": float(np.diff(counts.indptr).min()),
+        "l (1 / largest share)": float(1 / top.max()),
+        "entropy l": float(entropy.min()),
+        "t (distance)": float(earth_mover(shown).max()),
+        "beta": max(float(ratio.max()) - 1, 0.0),
+        "delta": math.inf if lacking else float(np.abs(np.log(ratio)).max()),
+        "rows whose class has one value": float(sizes[top >= 1].sum()),
+    }
+    return [Figure(figure, value, name, _SENSITIVE) for figure, value in values.items()]

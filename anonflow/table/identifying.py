@@ -1,0 +1,228 @@
+"""What a column's name and the look of its values say: names of identifiers in several languages, patterns, check digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+__all__ = ["PATTERNS", "name_says", "name_words", "values_say"]
+
+_PERSON_THINGS = {
+    "account",
+    "acct",
+    "konto",
+    "cuenta",
+    "conta",
+    "compte",
+    "conto",
+    "customer",
+    "cust",
+    "kunde",
+    "kunden",
+    "client",
+    "cliente",
+    "klient",
+    "patient",
+    "patienten",
+    "paciente",
+    "paziente",
+    "member",
+    "mitglied",
+    "miembro",
+    "membre",
+    "employee",
+    "emp",
+    "personal",
+    "staff",
+    "student",
+    "matrikel",
+    "policy",
+    "contract",
+    "order",
+    "invoice",
+    "case",
+    "record",
+    "card",
+    "karte",
+    "tarjeta",
+    "carte",
+    "user",
+    "login",
+    "subject",
+    "proband",
+    "respondent",
+    "person",
+    "citizen",
+    "taxpayer",
+    "vehicle",
+    "plate",
+    "registration",
+}
+_NUMBERS = {
+    "no",
+    "nr",
+    "num",
+    "number",
+    "nummer",
+    "numero",
+    "número",
+    "numéro",
+    "id",
+    "key",
+    "code",
+    "kennung",
+    "ref",
+}
+
+_IDENTIFIERS: dict[str, set[str]] = {
+    "a number or code that stands for one person": {"id", "ids", "uuid", "guid", "ssn", "nin", "nino", "nhs", "mrn", "ein", "tin", "nif", "dni", "nie", "cpf", "cnpj", "nir", "insee", "svnr", "ahv", "bsn", "pesel", "personnummer", "sozialversicherungsnummer", "steuernummer", "steuerid", "passport", "pasaporte", "passeport", "reisepass", "ausweis", "passnummer", "iban", "bic", "userid", "username", "nickname", "login", "customerid", "custid", "custno", "customerno", "patientid", "patientno", "kundennummer", "accountno", "accountnumber", "matrikelnummer", "rowid", "recordid", "caseid", "serial", "imei", "mac", "vin"}
+    | {"user", "account", "patient", "paciente", "customer", "kunde", "client", "cliente", "member", "konto", "cuenta"},
+    "a name of a person": {"firstname", "lastname", "surname", "fullname", "forename", "givenname", "familyname", "vorname", "nachname", "familienname", "nombre", "apellido", "apellidos", "prenom", "prénom", "nom", "cognome", "nome", "sobrenome"},
+    "a way to reach a person": {"email", "emails", "mail", "correo", "courriel", "phone", "phones", "telephone", "telefon", "telefono", "teléfono", "téléphone", "tel", "mobile", "handy", "celular", "movil", "móvil", "cell", "cellphone", "fax", "contact", "kontakt", "contacto", "address", "adresse", "direccion", "dirección", "indirizzo", "endereço", "street", "strasse", "straße", "calle", "rue", "via", "url", "website", "homepage", "ip", "ipaddress"},
+    "the plate of a vehicle": {"licenceplate", "licenseplate", "numberplate", "kennzeichen", "matricula", "matrícula", "immatriculation", "targa", "plate"},
+    "free text": {"note", "notes", "notiz", "notizen", "comment", "comments", "comentario", "comentarios", "commentaire", "commento", "remark", "remarks", "bemerkung", "bemerkungen", "observacion", "observaciones", "freetext", "anmerkung", "diary"},
+    "a place on the map": {"gps", "lat", "lon", "lng", "latitude", "longitude", "latitud", "longitud", "coordinates", "coordenadas", "geo"},
+}  # fmt: skip
+
+_SENSITIVE = re.compile(
+    r"salar|income|wage|gehalt|einkommen|lohn|ingreso|sueldo|revenu|reddito|diagnos|disease|illness|krankheit|enfermedad|"
+    r"maladie|malattia|condition|religio|politic|orientation|verdict|score|(^|[^a-z])class$|hiv|drug|(^|[^a-z])(target|outcome)$",
+    re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"zip|post(al)?[-_ ]?(code|leitzahl)|plz|postcode|codigo[-_ ]?postal|code[-_ ]?postal|(^|[^a-z])cap$",
+    re.IGNORECASE,
+)
+_WEIGHT = re.compile(
+    r"^(fnlwgt|pweight|wgt|wt|(sampl\w*|survey|design|final|person|expansion)[-_ ]?(weight|wgt|factor)|hochrechnungsfaktor|"
+    r"gewichtungsfaktor|ponderaci[oó]n|factor[-_ ]?de[-_ ]?expansi[oó]n|poids[-_ ]?(de[-_ ]?)?sondage)$",
+    re.IGNORECASE,
+)
+
+
+def name_words(name: str) -> list[str]:
+    """The words of a column's name in lower case: parted at signs, digits and capitals inside."""
+    parted = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", name)
+    return [word.lower() for word in re.findall(r"[^\W\d_]+", parted)]
+
+
+def name_says(name: str) -> tuple[str, str] | None:
+    """The role that a name speaks for, and why.
+
+    Returns
+    -------
+    (role, reason) or None
+        Roles: identifier, sensitive, weight, code.
+    """
+    words = name_words(name)
+    joined = "".join(words)
+    if _WEIGHT.search(name.strip()):
+        return "weight", "its name is that of a sampling weight"
+    if len(words) > 1 and words[-1] in _NUMBERS and set(words[:-1]) & _PERSON_THINGS:
+        return "identifier", "its name is that of a number that stands for one person"
+    if words[-1:] == ["name"] and (
+        len(words) == 1 or words[-2] in ("first", "last", "full", "sur", "given", "family", "user")
+    ):
+        return "identifier", "its name is that of a name of a person"
+    if _SENSITIVE.search(name):
+        return "sensitive", "its name is that of something people want to keep to themselves"
+    for what, known in _IDENTIFIERS.items():
+        if joined in known or set(words) & known:
+            return "identifier", f"its name is that of {what}"
+    if _CODE.search(name):
+        return "code", "its name is that of a postal code"
+    return None
+
+
+# ------------------------------------------------------------------------------------ check digits
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"[ .\-/]", "", text)
+
+
+def is_card(text: str) -> bool:
+    """A card number: 13 to 19 digits, by Luhn's check digit."""
+    digits = _digits(text)
+    if not digits.isascii() or not digits.isdigit() or not 13 <= len(digits) <= 19:
+        return False
+    doubled = [int(d) * (1 + at % 2) for at, d in enumerate(reversed(digits))]
+    return sum(d - 9 * (d > 9) for d in doubled) % 10 == 0
+
+
+def is_iban(text: str) -> bool:
+    """An IBAN: two letters, two check digits, by ISO 7064 mod 97."""
+    plain = _digits(text).upper()
+    if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}", plain):
+        return False
+    return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
+
+
+def is_national_id(text: str) -> bool:
+    """A national number with check digits: Spain (DNI, NIE), Brazil (CPF), England (NHS), France (NIR), Italy's code."""
+    plain = _digits(text).upper()
+    if re.fullmatch(r"[XYZ0-9][0-9]{7}[A-Z]", plain):
+        number = plain[:-1].replace("X", "0").replace("Y", "1").replace("Z", "2")
+        return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == plain[-1]
+    if re.fullmatch(r"[A-Z]{6}[0-9LMNP-V]{2}[ABCDEHLMPRST][0-9LMNP-V]{2}[A-Z][0-9LMNP-V]{3}[A-Z]", plain):
+        return True
+    if not plain.isascii() or not plain.isdigit():
+        return False
+    numbers = [int(d) for d in plain]
+    if len(plain) == 11 and len(set(plain)) > 1:
+        return all(
+            sum(n * (length + 1 - at) for at, n in enumerate(numbers[:length])) * 10 % 11 % 10
+            == numbers[length]
+            for length in (9, 10)
+        )
+    if len(plain) == 10:
+        return (11 - sum(n * (10 - at) for at, n in enumerate(numbers[:9])) % 11) % 11 == numbers[9]
+    return len(plain) == 15 and plain[0] in "12" and 97 - int(plain[:13]) % 97 == int(plain[13:])
+
+
+_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,250}\.[A-Za-z]{2,24}")
+_URL = re.compile(r"(https?://|www\.)\S+", re.IGNORECASE)
+_PHONE = re.compile(
+    r"(\+|00)[0-9][0-9 ()/.\-]{6,20}|\(?0?[0-9]{2,5}\)?[ /\-.][0-9]{3,4}([ \-.][0-9]{2,5}){1,3}"
+)
+_UUID = re.compile(r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_SSN = re.compile(r"[0-9]{3}-[0-9]{2}-[0-9]{4}")
+_IP = re.compile(r"([0-9]{1,3}\.){3}[0-9]{1,3}")
+_PLACE = re.compile(r"\(?-?[0-9]{1,2}\.[0-9]{3,}[,; ]+-?[0-9]{1,3}\.[0-9]{3,}\)?")
+
+PATTERNS: dict[str, Callable[[str], object]] = {
+    "e-mail addresses": _EMAIL.fullmatch,
+    "web addresses": _URL.fullmatch,
+    "IBANs, by their check digits": is_iban,
+    "card numbers, by their check digit": is_card,
+    "national numbers, by their check digits": is_national_id,
+    "social security numbers": _SSN.fullmatch,
+    "universal identifiers": _UUID.fullmatch,
+    "addresses of computers": _IP.fullmatch,
+    "coordinates": _PLACE.fullmatch,
+    "phone numbers": _PHONE.fullmatch,
+}
+"""What values look like, and how one is recognized."""
+
+_MOST = 0.9
+"""Share of the values that must look so."""
+
+_LONGEST = 300
+
+
+def values_say(texts: Sequence[str]) -> str | None:
+    """What the distinct values of a column look like, None where they look like nothing that names a person.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        At least 5 of them: fewer say nothing.
+    """
+    short = [text.strip()[:_LONGEST] for text in texts]
+    if len(short) < 5:
+        return None
+    for what, looks in PATTERNS.items():
+        if sum(looks(text) is not None and bool(looks(text)) for text in short) >= _MOST * len(short):
+            return what
+    words = sorted(len(text.split()) for text in short)
+    return "free text" if words[len(words) // 2] >= 5 else None

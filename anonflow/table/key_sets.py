@@ -1,0 +1,190 @@
+"""Which few columns single people out: minimal sample uniques, their scores, and the risk of every set of columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+from anonflow.table.uniqueness import class_labels, refined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MOST_SETS", "KeySets", "key_sets"]
+
+MOST_SETS = 20_000
+"""More sets of columns are refused."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KeySets:
+    """Every set of up to m columns, and who is unique on it; see :func:`key_sets`.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    most : int
+        m, the largest sets that were looked at.
+    sets : tuple of tuple of int
+        Positions in `columns`; small sets first.
+    uniques : numpy.ndarray, shape (sets,), int64
+        Records that are unique on each set.
+    minimal : numpy.ndarray, shape (sets,), int64
+        Of these, records that are unique on no smaller part of it: its minimal sample uniques.
+    classes : numpy.ndarray, shape (sets,), int64
+        Classes of equal records.
+    smallest : numpy.ndarray, shape (sets,), int64
+        Records of the smallest class.
+    scores : numpy.ndarray, shape (n,), int64
+        SUDA's score of each record.
+    counts : numpy.ndarray, shape (n,), int64
+        How many minimal sample uniques each record has.
+    least : numpy.ndarray, shape (n,), int64
+        The size of each record's smallest one; 0 where it has none.
+    """
+
+    columns: tuple[str, ...]
+    most: int
+    sets: tuple[tuple[int, ...], ...]
+    uniques: np.ndarray
+    minimal: np.ndarray
+    classes: np.ndarray
+    smallest: np.ndarray
+    scores: np.ndarray
+    counts: np.ndarray
+    least: np.ndarray
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each set, riskiest first: columns, size, uniques, minimal uniques, smallest class, average risk.
+
+        The average risk is classes / records: the marketer's, who knows these columns.
+        """
+        import pandas as pd
+
+        n = max(len(self.scores), 1)
+        rows = pd.DataFrame(
+            {
+                "columns": [", ".join(self.columns[a] for a in each) for each in self.sets],
+                "size": [len(each) for each in self.sets],
+                "uniques": self.uniques,
+                "minimal uniques": self.minimal,
+                "smallest class": self.smallest,
+                "average risk": self.classes / n,
+            }
+        )
+        return rows.sort_values(
+            ["average risk", "size"], ascending=[False, True], kind="stable", ignore_index=True
+        )
+
+    def riskiest(self, most: int = 20) -> pd.DataFrame:
+        """The records of the highest scores, by position: the owner's view, never to be published."""
+        import pandas as pd
+
+        order = np.argsort(-self.scores, kind="stable")[:most]
+        order = order[self.scores[order] > 0]
+        return pd.DataFrame(
+            {
+                "position": order,
+                "score": self.scores[order],
+                "minimal uniques": self.counts[order],
+                "smallest": self.least[order],
+            }
+        )
+
+    def contributions(self) -> pd.DataFrame:
+        """How many minimal sample uniques each column is part of, and their share of all."""
+        import pandas as pd
+
+        part = np.zeros(len(self.columns), np.int64)
+        for each, count in zip(self.sets, self.minimal.tolist(), strict=True):
+            part[list(each)] += count
+        whole = max(int(self.minimal.sum()), 1)
+        return pd.DataFrame({"column": self.columns, "minimal uniques": part, "share": part / whole})
+
+    def __repr__(self) -> str:
+        n, special = len(self.scores), int((self.counts > 0).sum())
+        lines = [f"KeySets of {n} records: {special} are unique on a set of at most {self.most} columns"]
+        for row in self.frame().head(5).to_dict("records"):
+            lines.append(
+                f"  {row['columns']}: {row['uniques']} unique, average risk {row['average risk']:.3g}"
+            )
+        return "\n".join(lines)
+
+
+def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeySets:
+    """Minimal sample uniques and the risk of every set of up to `most` columns.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, n rows
+    columns : sequence of str
+        Those that others may know.
+    most : int
+        m, at least 1: the largest sets.
+
+    Returns
+    -------
+    KeySets
+
+    Raises
+    ------
+    ParameterError
+        If m is no whole number of at least 1, no column is named, or there are more than 20,000 sets.
+    SchemaError
+        If the frame lacks a column.
+
+    Notes
+    -----
+    A set of columns on which a record is unique, though on no part of it, is a minimal sample unique of it (Elliot,
+    Manning, Ford 2002; SUDA2: Manning, Haglin, Keane 2008). Its score is the product of (columns - i) for i from its size to
+    m, so that small ones weigh more; a record's score is their sum. Sets are taken by size, each as its first columns'
+    classes, refined by one more: O(sets n), exact, where SUDA2 prunes. A record is unique on no part of a set exactly if on
+    none that lacks one column.
+    """
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+        raise ParameterError("key_sets: the largest set has a whole number of columns of at least 1")
+    columns = tuple(str(name) for name in columns)
+    if not columns:
+        raise ParameterError("key_sets: name at least one column that others may know")
+    q, n = len(columns), len(frame)
+    most = min(int(most), q)
+    wanted = sum(math.comb(q, size) for size in range(1, most + 1))
+    if wanted > MOST_SETS:
+        raise ParameterError(
+            f"key_sets: {wanted:,} sets of up to {most} of {q} columns; name fewer columns or smaller sets"
+        )
+    single = [class_labels(frame, [name]) for name in columns]
+    labels: dict[tuple[int, ...], np.ndarray] = {(): np.zeros(n, np.int64)}
+    unique_on: dict[tuple[int, ...], np.ndarray] = {(): np.full(n, n == 1)}
+    sets: list[tuple[int, ...]] = []
+    figures: list[tuple[int, int, int, int]] = []
+    scores, counts, least = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
+    for size in range(1, most + 1):
+        weight = math.prod(max(q - i, 1) for i in range(size, most + 1))
+        labels_here: dict[tuple[int, ...], np.ndarray] = {}
+        unique_here: dict[tuple[int, ...], np.ndarray] = {}
+        for each in combinations(range(q), size):
+            label = refined(labels[each[:-1]], single[each[-1]])
+            many = np.bincount(label, minlength=1)
+            alone = many[label] == 1
+            special = alone.copy()
+            for part in combinations(each, size - 1):
+                special &= ~unique_on[part]
+            scores += weight * special
+            counts += special
+            least[special & (least == 0)] = size
+            sets.append(each)
+            figures.append((int(alone.sum()), int(special.sum()), len(many), int(many.min(initial=n))))
+            if size < most:
+                labels_here[each], unique_here[each] = label, alone
+        labels, unique_on = labels_here, unique_here
+    table = np.array(figures, np.int64).reshape(-1, 4)
+    return KeySets(
+        columns, most, tuple(sets), table[:, 0], table[:, 1], table[:, 2], table[:, 3], scores, counts, least
+    )

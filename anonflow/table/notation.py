@@ -1,0 +1,336 @@
+"""How other tools write generalized cells: intervals in brackets, one-sided ranges, sets, words for what is hidden."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.table.domain import WHOLE, Domain, day_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "HIDDEN",
+    "RANGES",
+    "ColumnReader",
+    "Interval",
+    "Notation",
+    "hidden_rows",
+    "read_interval",
+    "readers_of",
+]
+
+RANGES = ("closed", "right-open", "left-open", "open")
+"""Which ends belong to a range that is written without brackets, such as ``20-30``."""
+
+HIDDEN = ("NA", "N/A", "<NA>", "NaN", "nan", "null", "NULL", "(null)", "None", "any", "Any", "suppressed")
+"""Words that stand for a hidden cell where they are no value of the column."""
+
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+Z?)?"
+_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_END = rf"(?:{_DATE}|{_NUMBER})"
+_FAR = r"(?:[+-]?\s*(?:inf(?:inity)?|∞)|)"
+_BETWEEN = r"\s*(?:,|;|/|-|–|—|:|\.\.+|\bto\b)\s*"
+_BRACKETS = re.compile(
+    rf"([\[\](])\s*({_END}|{_FAR})(?:{_BETWEEN})({_END}|{_FAR})\s*([\[\])])", re.IGNORECASE
+)
+_PLAIN = re.compile(rf"({_END})(?:{_BETWEEN})({_END})", re.IGNORECASE)
+_ONE_SIDED = re.compile(rf"(>=|≥|=>|>|<=|≤|=<|<)\s*({_END})")
+_PLUS = re.compile(rf"({_END})\s*\+")
+
+_LONGEST = 200
+"""No interval is longer: a hostile cell must not keep the patterns busy."""
+
+
+@dataclass(frozen=True)
+class Notation:
+    """What a schema says of the way in which another tool wrote a column.
+
+    Attributes
+    ----------
+    ranges : {"closed", "right-open", "left-open", "open"} or None
+        Which ends belong to a range without brackets; None is not said, and read as closed.
+    hidden : tuple of str
+        Texts that stand for a hidden cell, besides ``*`` and those that are guessed.
+    """
+
+    ranges: str | None = None
+    hidden: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, given: Any) -> Notation | None:
+        """A notation as a schema writes it: a word of `RANGES`, or a mapping; None where it is neither."""
+        if isinstance(given, Notation):
+            return given
+        entry: Mapping[Any, Any] = given if isinstance(given, Mapping) else {"ranges": given}
+        if not entry or set(entry) - {"ranges", "hidden"}:
+            return None
+        ranges, hidden = entry.get("ranges"), entry.get("hidden", ())
+        if (ranges is not None or "ranges" in entry) and ranges not in RANGES:
+            return None
+        if not isinstance(hidden, list | tuple) or not all(isinstance(text, str) for text in hidden):
+            return None
+        return cls(ranges, tuple(hidden))
+
+    def to_mapping(self) -> str | dict[str, Any]:
+        """The same as a schema writes it."""
+        if self.ranges is not None and not self.hidden:
+            return self.ranges
+        ranges = {} if self.ranges is None else {"ranges": self.ranges}
+        return ranges | {"hidden": list(self.hidden)}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Numbers between two ends; dates as days since 1970.
+
+    Attributes
+    ----------
+    low, high : float
+        May be infinite.
+    has_low, has_high : bool
+        Whether the ends belong to it.
+    form : {"number", "range", "brackets", "one-sided"}
+        How it was written.
+    """
+
+    low: float
+    high: float
+    has_low: bool
+    has_high: bool
+    form: str
+
+    def run(self, points: np.ndarray) -> tuple[int, int]:
+        """The first and the last of some ascending numbers that lie in it; the last before the first where none does."""
+        first = int(np.searchsorted(points, self.low, side="left" if self.has_low else "right"))
+        last = int(np.searchsorted(points, self.high, side="right" if self.has_high else "left")) - 1
+        return first, last
+
+
+def read_interval(text: str, ranges: str = "closed") -> Interval | None:
+    """An interval in any of the usual notations.
+
+    Parameters
+    ----------
+    text : str
+        ``27``, ``20-29``, ``20 - 29``, ``20..29``, ``[27, 47[``, ``[27, 47)``, ``]27, 47]``, ``>=90``, ``<20``, ``90+``; ends
+        are numbers or ISO dates, and may be infinite (or left out) inside brackets.
+    ranges : str
+        One of `RANGES`: which ends belong to a range without brackets.
+
+    Returns
+    -------
+    Interval or None
+        None where the text is none, or its ends are in the wrong order.
+    """
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return None
+    if re.fullmatch(_END, text):
+        at = _number(text)
+        return None if at is None else Interval(at, at, True, True, "number")
+    brackets = _BRACKETS.fullmatch(text)
+    if brackets is not None:
+        opens, low, high, closes = brackets.groups()
+        return _checked(low, high, opens == "[", closes == "]", "brackets")
+    plain = _PLAIN.fullmatch(text)
+    if plain is not None:
+        low, high = plain.groups()
+        has_low, has_high = ranges in ("closed", "right-open"), ranges in ("closed", "left-open")
+        return _checked(low, high, has_low, has_high, "range")
+    side, plus = _ONE_SIDED.fullmatch(text), _PLUS.fullmatch(text)
+    if side is None and plus is None:
+        return None
+    sign, end = side.groups() if side is not None else (">=", plus[1] if plus is not None else "")
+    with_end = sign in (">=", "≥", "=>", "<=", "≤", "=<")
+    above = sign in (">=", "≥", "=>", ">")
+    return _checked(end if above else "", "" if above else end, with_end, with_end, "one-sided")
+
+
+def _checked(low: str, high: str, has_low: bool, has_high: bool, form: str) -> Interval | None:
+    ends = _number(low, -math.inf), _number(high, math.inf)
+    if ends[0] is None or ends[1] is None or ends[0] > ends[1]:
+        return None
+    if ends[0] == ends[1] and not (has_low and has_high):
+        return None
+    return Interval(ends[0], ends[1], has_low, has_high, form)
+
+
+def _number(text: str, far: float | None = None) -> float | None:
+    """An end as a number; `far` for an infinite one, or one that is left out."""
+    if re.fullmatch(_DATE, text):
+        return day_number(text)
+    try:
+        number = float(text)
+    except ValueError:
+        return far
+    return number if math.isfinite(number) else far
+
+
+class ColumnReader:
+    """Reads one column of another tool's release, and says how.
+
+    Parameters
+    ----------
+    domain : Domain
+    notation : Notation, optional
+        What the schema says; the rest is guessed.
+    positions : int
+        Of a code: how many positions it has.
+    """
+
+    def __init__(self, domain: Domain, notation: Notation | None, positions: int = 1) -> None:
+        self.domain = domain
+        self.positions = positions
+        self.notation = notation or Notation()
+        self._labels = set(domain.labels)
+        self._forms: dict[str, int] = {}
+        self._ends: tuple[set[float], set[float]] = (set(), set())
+
+    def hides(self, text: str) -> bool:
+        """Whether a cell says nothing."""
+        return (
+            text == WHOLE
+            or text in self.notation.hidden
+            or (text in ("", *HIDDEN) and not self._is_value(text))
+        )
+
+    def _is_value(self, text: str) -> bool:
+        if text in self._labels or (self.positions > 1 and len(text) == self.positions):
+            return True
+        tree = self.domain.hierarchy if self.domain.kind == "hierarchy" else None
+        return tree is not None and text in tree.labels
+
+    def run(self, text: str, cells: int = 1) -> tuple[int, int] | None:
+        """The run of codes that a cell covers, ``(D, -1)`` where it covers none; None if it cannot be read.
+
+        Parameters
+        ----------
+        text : str
+        cells : int
+            How many cells read so.
+        """
+        domain = self.domain
+        if self.hides(text):
+            self._count("hidden", 0 if text == WHOLE else cells)
+            return 0, domain.size - 1
+        if domain.position is not None:
+            return domain.read_run(text[domain.position]) if len(text) == self.positions else None
+        if domain.kind != "numeric":
+            run = domain.read_run(text)
+            return run if run is not None or text.strip() == text else domain.read_run(text.strip())
+        interval = read_interval(text, self.notation.ranges or "closed")
+        if interval is None:
+            return self._listed(text, cells)
+        self._count(interval.form, cells)
+        if interval.form == "range":
+            self._ends[0].add(interval.low)
+            self._ends[1].add(interval.high)
+        first, last = interval.run(domain.points)
+        return (first, last) if first <= last else (domain.size, -1)
+
+    def bits(self, texts: Sequence[str], cells: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The bits of many sets: shape (words, u) uint64, and which texts cannot be read, shape (u,), bool."""
+        words = np.zeros((self.domain.words, len(texts)), np.uint64)
+        bad = np.zeros(len(texts), bool)
+        for u, text in enumerate(texts):
+            codes = self.set(text, cells[u])
+            bad[u] = codes is None
+            for code in codes or ():
+                words[code >> 6, u] |= np.uint64(1) << np.uint64(code & 63)
+        return words, bad
+
+    def _listed(self, text: str, cells: int) -> tuple[int, int] | None:
+        """A set of numbers that stand side by side in the domain: any other is no run."""
+        members = _members(text)
+        numbers = [read_interval(member) for member in members or ()]
+        if not numbers or any(number is None or number.form != "number" for number in numbers):
+            return None
+        codes = sorted({number.run(self.domain.points) for number in numbers if number is not None})
+        if any(first != last for first, last in codes) or codes[-1][0] - codes[0][0] != len(codes) - 1:
+            return None
+        self._count("set", cells)
+        return codes[0][0], codes[-1][1]
+
+    def set(self, text: str, cells: int = 1) -> list[int] | None:
+        """The codes of a set, or None if it cannot be read."""
+        if self.hides(text):
+            self._count("hidden", 0 if text == WHOLE else cells)
+            return list(range(self.domain.size))
+        codes = self.domain.read_set(text)
+        if codes is None:
+            members = _members(text) or [text.strip()]
+            found = [self.domain.read_set(member) for member in members]
+            if any(member is None for member in found):
+                return None
+            codes = [code for member in found if member is not None for code in member]
+            self._count("set", cells)
+        return codes
+
+    def _count(self, form: str, cells: int) -> None:
+        if cells:
+            self._forms[form] = self._forms.get(form, 0) + cells
+
+    def remarks(self) -> list[str]:
+        """How the column was read, and what the schema should say if that is wrong: counts, never a value."""
+        kinds = {
+            "brackets": "intervals in brackets",
+            "one-sided": "one-sided ranges",
+            "set": "lists of values",
+            "hidden": "cells that are blank or a word for what is hidden",
+        }
+        if self.domain.position:
+            return []  # its first position has said it
+        told = [f"{self._forms[form]:,} {words}" for form, words in kinds.items() if form in self._forms]
+        remarks = [f"column {self.domain.column!r}: read {', '.join(told)}"] if told else []
+        if self.notation.ranges is None and self._ends[0] & self._ends[1]:
+            remarks.append(
+                f"column {self.domain.column!r}: {self._forms['range']:,} ranges without brackets share ends with their "
+                "neighbours and are read with both ends; if that is wrong, say notation: right-open in the schema"
+            )
+        return remarks
+
+
+def _members(text: str) -> list[str] | None:
+    """The members of a list in braces or brackets, None where it is none."""
+    text = text.strip()
+    if len(text) < 2 or text[0] + text[-1] not in ("{}", "[]"):
+        return None
+    return [member.strip().strip("\"'") for member in re.split(r"[,;|]", text[1:-1])]
+
+
+def readers_of(domains: Sequence[Domain], notations: Mapping[str, Notation | None]) -> list[ColumnReader]:
+    """A reader for each domain.
+
+    Parameters
+    ----------
+    domains : sequence of Domain
+    notations : mapping
+        Column -> what the schema says of it.
+    """
+    positions = {domain.column: 1 + (domain.position or 0) for domain in domains}
+    return [
+        ColumnReader(domain, notations.get(domain.column), positions[domain.column]) for domain in domains
+    ]
+
+
+def hidden_rows(frame: pd.DataFrame, readers: Sequence[ColumnReader]) -> np.ndarray:
+    """Which rows of another tool's release hide every quasi-identifier, shape (rows,), bool."""
+    import pandas as pd
+
+    hidden = np.ones(len(frame), bool)
+    for reader in readers:
+        if reader.domain.position:
+            continue
+        at, distinct = pd.factorize(frame[reader.domain.column], use_na_sentinel=False)
+        texts = ["" if pd.isna(cell) else str(cell) for cell in np.asarray(distinct, object)]
+        coded = reader.domain.position is not None
+        flags = [reader.hides(text) or (coded and not text.strip(WHOLE)) for text in texts]
+        hidden &= np.array(flags, bool)[at]
+    return hidden

@@ -1,0 +1,305 @@
+"""Releases that other tools made: checked, described and attacked, with the original and without."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow.errors import DataError, ParameterError
+from anonflow.risk import Journalist, Presence
+from tests.cases.runs import shell
+
+QI = {"role": "quasi-identifier"}
+REGIONS = {"*": {"North": ["Hull", "York"], "South": ["Bath", "Dover"]}}
+SCHEMA: dict[str, Any] = {
+    "name": {"role": "identifier"},
+    "age": {**QI, "kind": "numeric"},
+    "sex": {**QI, "kind": "categorical"},
+    "town": {**QI, "kind": "hierarchy", "hierarchy": {"nested": REGIONS}},
+    "zip": {**QI, "kind": "positions"},
+    "ill": {"role": "sensitive"},
+}
+NAMES = ["age", "sex", "town", "zip"]
+
+
+def originals(n: int = 240) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "name": [f"person {i}" for i in range(n)],
+            "age": rng.integers(20, 100, n),
+            "sex": rng.choice(["F", "M"], n),
+            "town": rng.choice(["Hull", "York", "Bath", "Dover"], n),
+            "zip": rng.choice(["101", "102", "201"], n),
+            "ill": rng.choice(["flu", "cold", "cough"], n),
+        }
+    )
+
+
+def in_the_manner_of_arx(frame: pd.DataFrame) -> pd.DataFrame:
+    """Half-open intervals in French brackets, labels of a hierarchy, masked codes; small classes are all ``*``."""
+    shown = frame[["age", "sex", "town", "zip", "ill"]].copy()
+    shown["age"] = [f"[{a // 20 * 20}, {a // 20 * 20 + 20}[" if a < 80 else ">=80" for a in frame["age"]]
+    shown["town"] = ["North" if t in ("Hull", "York") else "South" for t in frame["town"]]
+    shown["zip"] = [z[0] + "**" for z in frame["zip"]]
+    return with_small_classes(shown, ["*"] * 4)
+
+
+def in_the_manner_of_sdcmicro(frame: pd.DataFrame) -> pd.DataFrame:
+    """Recoded ranges with dashes, towns recoded, local suppression as NA; rows that stay unique are deleted."""
+    shown = frame[["age", "sex", "town", "zip", "ill"]].copy()
+    shown["age"] = [f"{a // 40 * 40}-{a // 40 * 40 + 39}" for a in frame["age"]]
+    shown["town"] = ["North" if t in ("Hull", "York") else "South" for t in frame["town"]]
+    shown["zip"] = "NA"
+    return shown[shown.groupby(NAMES)["ill"].transform("size") >= 18].reset_index(drop=True)
+
+
+def in_the_manner_of_amnesia(frame: pd.DataFrame) -> pd.DataFrame:
+    """Ranges with spaced dashes of a hierarchy's level, hidden cells as (null), values as they are."""
+    shown = frame[["age", "sex", "town", "zip", "ill"]].copy()
+    shown["age"] = [f"{a // 40 * 40} - {a // 40 * 40 + 39}" for a in frame["age"]]
+    shown["town"] = "(null)"
+    shown["zip"] = "*"
+    return shown.sample(frac=1, random_state=3).reset_index(drop=True)
+
+
+def with_small_classes(shown: pd.DataFrame, cells: list[str], least: int = 4) -> pd.DataFrame:
+    small = shown.groupby(NAMES)["ill"].transform("size") < least
+    shown.loc[small, NAMES] = cells
+    return shown.sample(frac=1, random_state=2).reset_index(drop=True)
+
+
+MANNERS = {
+    "arx": in_the_manner_of_arx,
+    "sdcmicro": in_the_manner_of_sdcmicro,
+    "amnesia": in_the_manner_of_amnesia,
+}
+
+
+def counted(release: pd.DataFrame) -> Counter[tuple[str, ...]]:
+    return Counter(map(tuple, release[NAMES].astype(str).to_numpy().tolist()))
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_against_the_original(manner: str) -> None:
+    frame = originals()
+    table, release = af.Table(frame, SCHEMA), MANNERS[manner](frame)
+    k = min(counted(release).values())
+    check = af.verify(table, release, k=k, another_tool=True)
+    check.raise_if_failed()
+    assert [finding.criterion for finding in check] == ["covers", "k-anonymity"]
+    deleted = len(frame) - len(release)
+    assert (deleted > 0) == (manner == "sdcmicro")
+    if deleted:
+        assert f"{deleted} of 240 originals have no row: suppressed by deletion" in check["covers"].detail
+        assert any(f"{deleted} of 240 records are not in the release" in remark for remark in check.remarks)
+    assert not af.verify(table, release, ["covers", "k-anonymity"], k=k + 1, another_tool=True)
+    # nobody's age is there twice as high: the rows no longer cover
+    wrong = release.copy()
+    wrong.loc[wrong.index[0], "age"] = "200-300"
+    assert not af.verify(table, wrong, "covers", k=k, another_tool=True)
+    # as a release of ours it is refused: a second way of writing could mark rows
+    if deleted:
+        assert not af.verify(table, release, "covers", k=k)
+    else:
+        with pytest.raises(DataError, match="another tool"):
+            af.verify(table, release, "covers", k=k)
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_without_the_original(manner: str) -> None:
+    release, schema = MANNERS[manner](originals()), af.Schema(SCHEMA)
+    k = min(counted(release).values())
+    asked = ["k-anonymity", "l-diversity(l=1)", "t-closeness(t=0.9)", "k-regular", "covers", "boundary"]
+    check = af.verify(schema, release, asked, k=k)
+    assert [finding.holds for finding in check] == [True, True, True, None, None, None]
+    assert "not seen: the original, whom the rows cover, who was left out" in check["k-anonymity"].detail
+    assert "needs the original table" in check["covers"].detail
+    assert not check
+    assert af.verify(schema, release, k=k)
+    assert not af.verify(schema, release, k=k + 1)
+    with pytest.raises(ParameterError, match="per=matches needs the original"):
+        af.verify(schema, release, "l-diversity(l=2, per=matches)", k=k)
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_pycanon_agrees(manner: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anonymity = pytest.importorskip("pycanon.anonymity")
+        release = MANNERS[manner](originals())
+        text = release.astype(str)
+        theirs = {
+            "smallest class": anonymity.k_anonymity(text, NAMES),
+            "p (distinct values)": anonymity.l_diversity(text, NAMES, ["ill"]),
+            "entropy l": anonymity.entropy_l_diversity(text, NAMES, ["ill"]),
+            "beta": anonymity.basic_beta_likeness(text, NAMES, ["ill"]),
+            "t (distance)": anonymity.t_closeness(text, NAMES, ["ill"]),
+            "l (1 / largest share)": 1 / anonymity.alpha_k_anonymity(text, NAMES, ["ill"])[0],
+        }
+    told = af.describe(af.Schema(SCHEMA), release)
+    ours = {name: told[name if name == "smallest class" else (name, "ill")] for name in theirs}
+    ours["entropy l"] = float(int(ours["entropy l"]))  # pyCANON tells it in whole numbers
+    assert ours == pytest.approx(theirs, abs=2e-3)
+
+
+def test_figures_are_counts_of_classes() -> None:
+    release = in_the_manner_of_arx(originals())
+    sizes = counted(release)
+    told = af.describe(af.Schema(SCHEMA), release, threshold=0.2)
+    rows = len(release)
+    assert told["rows"] == rows == sum(sizes.values())
+    assert told["classes"] == len(sizes)
+    assert told["smallest class"] == min(sizes.values())
+    assert told["largest class"] == max(sizes.values())
+    assert told["highest prosecutor risk"] == pytest.approx(1 / min(sizes.values()))
+    assert told["marketer risk"] == pytest.approx(sum(size * (1 / size) for size in sizes.values()) / rows)
+    above = sum(size for size in sizes.values() if 1 / size > 0.2)
+    assert told["share of rows with a risk above 0.2"] == pytest.approx(above / rows)
+    assert all(figure.unseen for figure in told)
+    assert "not seen" in repr(told)
+    assert json.loads(told.to_json())["figures"][0]["value"] == rows
+    with pytest.raises(ParameterError, match="no figure"):
+        told["k"]
+
+
+def test_a_register_says_k_map_and_delta_presence() -> None:
+    """Every count by hand: people of the register that a row's cells fit, rows over people of each class."""
+    register = pd.DataFrame({"age": [25, 25, 35, 36, 37, 61], "sex": list("FFMMMF")})
+    schema = af.Schema({"age": {**QI, "kind": "numeric"}, "sex": {**QI, "kind": "categorical"}})
+    release = pd.DataFrame({"age": ["[20, 30[", "[20, 30[", "[30, 40[", "[30, 40["], "sex": list("FFMM")})
+    told = af.describe(schema, release, register=register)
+    assert told["k of the k-map"] == 2
+    assert told["highest journalist risk"] == 0.5
+    assert told["marketer risk by the register"] == pytest.approx((2 / 2 + 2 / 3) / 4)
+    assert told["highest delta-presence"] == 1.0
+    assert told["lowest delta-presence"] == 0.0
+    found = af.attack(schema, release, [Journalist(register), Presence(register)], k=2)
+    assert found["worst"].tolist() == [0.5, 1.0]
+    assert found["success"].tolist() == [0.5, pytest.approx(2 / 6)]  # the two of 25 are in it for sure
+    assert found["baseline"].tolist() == [0.5, pytest.approx(4 / 6)]
+    overlapping = release.assign(age=["[20, 40[", "[20, 30[", "[30, 40[", "[30, 40["], sex="*")
+    sentence = af.attack(schema, overlapping, Presence(register), k=2)["sentence"][0]
+    assert "1 are absent for certain; each of the others could be absent" in sentence
+    for wrong, words in (
+        (register[["age"]], "lacks the columns 'sex'"),
+        (register[:0], "no people"),
+        ([1], "DataFrame"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            af.describe(schema, release, register=wrong)  # type: ignore[arg-type]
+
+
+def test_attackers_without_the_original_and_with_deletions() -> None:
+    frame = originals()
+    release = in_the_manner_of_sdcmicro(frame)
+    sizes = counted(release)
+    alone = af.attack(af.Schema(SCHEMA), release, k=4)
+    assert alone["attacker"].tolist() == ["prosecutor", "marketer", "homogeneity"]
+    assert alone["worst"][0] == pytest.approx(1 / min(sizes.values()))
+    assert alone["success"][1] == pytest.approx(len(sizes) / len(release))
+    both = af.attack(af.Table(frame, SCHEMA), release, k=4, another_tool=True)
+    assert both["attacker"].tolist() == ["prosecutor", "marketer", "homogeneity"]
+    assert both["targets"][0] == len(release)  # whole classes were deleted: nothing tells of their people
+    assert both["worst"][0] == pytest.approx(alone["worst"][0])
+    with pytest.raises(ParameterError, match="linker: needs the original table"):
+        af.attack(af.Schema(SCHEMA), release, "linker", k=4)
+    with pytest.raises(ParameterError, match="needs a row of every record"):
+        af.attack(af.Table(frame, SCHEMA), release, "linker", k=4, another_tool=True)
+    with pytest.raises(ParameterError, match="rows and the table"):
+        af.attack(af.Table(frame, SCHEMA), release, k=4)
+
+
+def test_rows_that_hide_all_of_ours_need_no_company() -> None:
+    schema = af.Schema({"age": {**QI, "kind": "numeric"}, "ill": {"role": "sensitive"}})
+    rows = pd.DataFrame({"age": ["20-30"] * 3 + ["*"], "ill": ["a", "b", "a", "*"]})
+    assert af.verify(schema, rows, k=3)
+    shows = rows.assign(ill=["a", "b", "a", "b"])  # whoever fits nowhere else is on this row, and has b
+    check = af.verify(schema, shows, k=3)
+    assert not check
+    assert any(
+        "1 rows hide every quasi-identifier and show other columns" in remark for remark in check.remarks
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda r: r.assign(name="x"), "the schema says identifier"),
+        (lambda r: r.drop(columns="age"), "'age': missing from the release"),
+        (lambda r: pd.concat([r, r[["age"]]], axis=1), "'age': stands 2 times"),
+        (lambda r: r[:0], "no rows"),
+    ],
+)  # fmt: skip
+def test_bad_releases_are_one_sentence(change: Any, words: str) -> None:
+    release = change(in_the_manner_of_arx(originals()))
+    for ask in (af.verify, af.attack):
+        with pytest.raises((DataError, ParameterError), match=words):
+            ask(af.Schema(SCHEMA), release, k=2)
+    with pytest.raises((DataError, ParameterError), match=words):
+        af.describe(af.Schema(SCHEMA), release)
+
+
+def test_columns_without_a_name_in_the_schema_are_said() -> None:
+    release = in_the_manner_of_arx(originals()).assign(shoe=4)
+    check = af.verify(af.Schema(SCHEMA), release, k=2)
+    assert any("nothing was checked about them: 'shoe'" in remark for remark in check.remarks)
+
+
+def test_more_rows_than_people_fail() -> None:
+    frame = originals()
+    release = in_the_manner_of_arx(frame)
+    longer = pd.concat([release, release[:1]])
+    assert not af.verify(af.Table(frame, SCHEMA), longer, k=2, another_tool=True)
+    with pytest.raises(ParameterError, match="241 rows"):
+        af.describe(af.Table(frame, SCHEMA), longer)
+    with pytest.raises(ParameterError, match="draw"):
+        af.describe(af.Table(frame, SCHEMA), af.anonymize(af.Table(frame, SCHEMA), "mondrian", k=4))
+    with pytest.raises(ParameterError, match="threshold"):
+        af.describe(af.Schema(SCHEMA), release, threshold=0)
+
+
+def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = originals()
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    release = in_the_manner_of_arx(frame)
+    release.to_csv(tmp_path / "release.csv", index=False, sep=";")
+    (tmp_path / "schema.yaml").write_text(json.dumps({"columns": SCHEMA}))
+    common = ["--release", tmp_path / "release.csv", "--schema", tmp_path / "schema.yaml", "--delimiter", ";"]
+    k = min(counted(release).values())
+    status, out, err = shell(capsys, "verify", *common, "--k", k)
+    assert status == 0, err
+    assert "not seen: the original" in out
+    status, out, _ = shell(capsys, "verify", *common, "--k", k + 1, "--json")
+    assert status == 1
+    assert not json.loads(out)["holds"]
+    frame.to_csv(tmp_path / "people.csv", index=False, sep=";")
+    whole = ["--original", tmp_path / "people.csv", "--another-tool"]
+    status, out, err = shell(capsys, "verify", *common, *whole, "--k", k)
+    assert status == 0, err
+    assert "covers" in out
+    assert "intervals in brackets" in err
+    status, out, _ = shell(capsys, "describe", *common, "--register", tmp_path / "people.csv")
+    assert status == 0
+    assert "k of the k-map" in out
+    status, out, _ = shell(capsys, "describe", *common, "--json")
+    assert json.loads(out)["figures"][0]["value"] == 240
+    status, out, _ = shell(capsys, "attack", *common, "--k", k, "--register", tmp_path / "people.csv")
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()[2:]] == [
+        "prosecutor", "marketer", "homogeneity", "journalist", "presence",
+    ]  # fmt: skip
+    status, _, err = shell(capsys, "attack", *common, "--k", k, "--attacker", "journalist")
+    assert status == 2
+    assert "needs a population" in err
+    status, _, err = shell(capsys, "verify", *common, "--k", k, "--certificate", tmp_path / "none.npz")
+    assert status == 2
+    assert "give --original, too" in err

@@ -1,0 +1,111 @@
+"""Sets of columns that single people out, against every set and every record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.errors import ParameterError, SchemaError
+from anonflow.risk import key_sets
+from tests.cases.runs import shell
+from tests.naive import key_sets as naive
+
+QI = {"role": "quasi-identifier"}
+
+
+@given(st.integers(0, 2**32), st.integers(1, 9), st.integers(1, 4), st.integers(1, 4))
+def test_minimal_uniques_by_definition(seed: int, n: int, q: int, most: int) -> None:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.integers(0, 3, (n, q)), columns=list("abcd")[:q])
+    rows = frame.to_numpy().tolist()
+    found = key_sets(frame, list(frame.columns), most)
+    most = min(most, q)
+    per_record = [naive.minimal_uniques(rows, i, most) for i in range(n)]
+    assert found.counts.tolist() == [len(sets) for sets in per_record]
+    assert found.scores.tolist() == [naive.score(rows, i, most) for i in range(n)]
+    assert found.least.tolist() == [min(map(len, sets), default=0) for sets in per_record]
+    for at, each in enumerate(found.sets):
+        assert found.uniques[at] == sum(naive.is_unique(rows, i, each) for i in range(n))
+        assert found.minimal[at] == sum(each in sets for sets in per_record)
+        sizes = frame.groupby([frame.columns[a] for a in each]).size()
+        assert (found.classes[at], found.smallest[at]) == (len(sizes), sizes.min())
+
+
+def test_the_riskiest_come_first() -> None:
+    frame = pd.DataFrame({"age": [1, 1, 2, 2, 9], "sex": list("fmfmf"), "zip": list("aaaab")})
+    found = key_sets(frame, ["age", "sex", "zip"], 2)
+    assert found.riskiest()["position"].tolist()[0] == 4  # unique on its age alone, and on its code alone
+    assert found.riskiest(1)["smallest"].tolist() == [1]
+    table = found.frame()
+    assert table["average risk"].is_monotonic_decreasing
+    assert table["columns"][0] == "age, sex"
+    parts = found.contributions().set_index("column")["minimal uniques"]
+    assert parts["age"] == 5
+    assert "are unique on a set of at most 2 columns" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("columns", "most", "words"),
+    [(["age"], 0, "at least 1"), (["age"], True, "at least 1"), ([], 2, "at least one column")],
+)
+def test_bad_input_is_one_sentence(columns: list[str], most: int, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        key_sets(pd.DataFrame({"age": [1, 2]}), columns, most)
+
+
+def test_too_many_sets_and_unknown_columns() -> None:
+    wide = pd.DataFrame({f"c{i}": [1, 2] for i in range(60)})
+    with pytest.raises(ParameterError, match=r"36,050 sets of up to 3 of 60 columns; name fewer"):
+        key_sets(wide, list(wide.columns), 3)
+    with pytest.raises(SchemaError, match="no column"):
+        key_sets(wide, ["age"], 1)
+
+
+def test_several_key_sets_are_verified_each() -> None:
+    schema = af.Schema(
+        {
+            "age": {**QI, "kind": "numeric"},
+            "town": {**QI, "kind": "categorical"},
+            "ill": {"role": "sensitive"},
+        }
+    )
+    rows = pd.DataFrame(
+        {"age": ["1-2"] * 4 + ["3"] * 2, "town": ["a", "a", "b", "b", "a", "a"], "ill": list("xxyyxx")}
+    )
+    check = af.verify(schema, rows, {"key-sets": {"sets": [["age"], ["town"], ["age", "ill"]]}}, k=3)
+    assert [finding.holds for finding in check] == [False, False, False]
+    assert [finding.positions for finding in check] == [(4, 5), (2, 3), (0, 1, 2, 3, 4, 5)]
+    assert all(af.verify(schema, rows, {"key-sets": {"sets": [["age"], ["town"]]}}, k=2))
+    for wrong, words in (
+        ([["shoe"]], "no published column"),
+        ("age", "list of lists"),
+        ([], "list of lists"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            af.verify(schema, rows, {"key-sets": {"sets": wrong}}, k=2)
+
+
+def test_the_shell_shows_positions_to_the_owner_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame({"age": [1, 1, 2, 2, 9], "sex": list("fmfmf")})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    schema = {"age": {**QI, "kind": "numeric"}, "sex": {**QI, "kind": "categorical"}}
+    (tmp_path / "schema.yaml").write_text(json.dumps({"columns": schema}))
+    given = [tmp_path / "people.csv", "--schema", tmp_path / "schema.yaml"]
+    status, out, _ = shell(capsys, "risk", *given)
+    assert status == 0
+    assert "age, sex" in out
+    assert "position" not in out
+    assert "position" in shell(capsys, "risk", *given, "--owner")[1]
+    status, out, _ = shell(capsys, "risk", *given, "--json")
+    assert "riskiest" not in json.loads(out)
+    assert json.loads(out)["sets"][0]["columns"] == "age, sex"
+    assert shell(capsys, "risk", *given, "--columns", 0)[0] == 2

@@ -1,0 +1,169 @@
+"""The advisor: what names, patterns and check digits say, and that it gives its reasons without a value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow.errors import SchemaError
+from anonflow.table import Schema
+from anonflow.table.identifying import is_card, is_iban, is_national_id, name_says
+from anonflow.table.infer import advise
+
+N = 40
+
+
+def role_of(name: str, values: Any) -> str:
+    (advice,) = advise(pd.DataFrame({name: values}))
+    return str(advice.entry["role"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mobile",
+        "MRN",
+        "cust_no",
+        "userid",
+        "account",
+        "contact",
+        "patient",
+        "notes",
+        "Telefon",
+        "correo",
+        "Vorname",
+        "apellidos",
+        "prénom",
+        "customerID",
+        "accountNumber",
+        "Kundennummer",
+        "e-mail",
+        "passport",
+        "IBAN",
+        "dni",
+        "LastName",
+        "user_name",
+        "gps",
+        "Kennzeichen",
+        "bemerkungen",
+        "patientId",
+        "lat",
+        "Adresse",
+        "licence plate",
+        "first name",
+        "case no",
+        "license_plate",
+        "policy number",
+    ],
+)
+def test_names_of_identifiers_in_several_languages(name: str) -> None:
+    assert role_of(name, [f"v{i % 9}" for i in range(N)]) == "identifier", name_says(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["age", "education-num", "native-country", "workclass", "marital-status", "sex", "hours-per-week", "nationality",
+     "occupation", "race", "town", "region", "children", "body weight", "weight", "household size", "identity", "valid"],
+)  # fmt: skip
+def test_names_that_identify_nobody_by_themselves(name: str) -> None:
+    assert role_of(name, [i % 9 for i in range(N)]) == "quasi-identifier", name_says(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["Gehalt", "salario", "diagnosis", "Krankheit", "religion", "income class", "target"]
+)
+def test_names_of_sensitive_columns(name: str) -> None:
+    assert role_of(name, [i % 9 for i in range(N)]) == "sensitive"
+
+
+def luhn(body: str) -> str:
+    return next(body + d for d in "0123456789" if is_card(body + d))
+
+
+def iban(i: int) -> str:
+    body = f"3704{i:014d}"
+    check = 98 - int("".join(str(int(c, 36)) for c in f"{body}DE00")) % 97
+    return f"DE{check:02d}{body}"
+
+
+LOOKS = {
+    "e-mail": [f"a{i}@example.org" for i in range(N)],
+    "web": [f"https://example.org/{i}" for i in range(N)],
+    "card": [luhn(f"41111111{i:07d}") for i in range(N)],
+    "IBAN": [iban(i) for i in range(N)],
+    "national": [f"{i:08d}{'TRWAGMYFPDXBNJZSQVHLCKE'[i % 23]}" for i in range(N)],
+    "security": [f"{100 + i}-22-{1000 + i}" for i in range(N)],
+    "phone": [f"+49 30 12345{i:02d}" for i in range(N)],
+    "coordinates": [f"52.5{i:03d}, 13.4{i:03d}" for i in range(N)],
+    "free text": ["he came in late and left early on day " + str(i % 9) for i in range(N)],
+    "universal": [f"{i:08x}-1111-4111-8111-111111111111" for i in range(N)],
+    "count up": [5000 + i for i in range(N)],
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_values_speak_where_the_name_does_not(look: str) -> None:
+    rng = np.random.default_rng(1)
+    (advice,) = advise(pd.DataFrame({"x7": rng.permutation(np.array(LOOKS[look], object))}))
+    assert advice.entry == {"role": "identifier"}
+    assert look in " ".join(advice.reasons)
+
+
+def test_check_digits() -> None:
+    assert is_card("4111 1111 1111 1111")
+    assert not is_card("4111 1111 1111 1112")
+    assert is_iban("GB82 WEST 1234 5698 7654 32")
+    assert not is_iban("GB83 WEST 1234 5698 7654 32")
+    for good, bad in (
+        ("12345678Z", "12345678A"),
+        ("529.982.247-25", "529.982.247-26"),
+        ("9434765919", "9434765918"),
+    ):
+        assert is_national_id(good)
+        assert not is_national_id(bad)
+    rng = np.random.default_rng(3)
+    looked = advise(pd.DataFrame({"x": rng.integers(0, 500, 3000)}))[0]
+    assert looked.entry["role"] == "quasi-identifier"  # plain numbers are no cards and no ids
+
+
+def test_weights_dates_and_codes() -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {
+            "fnlwgt": rng.integers(1000, 90000, N),
+            "born": pd.date_range("1980-01-01", periods=N).astype(str),
+            "pay": [str(i % 7 + 20) for i in range(N - 4)] + ["N", "N", "R", "?"],
+            "job": ["?", "clerk", "smith", "NA"] * (N // 4),
+            "size": [150 + i % 30 for i in range(N - 2)] + [-9, -9],
+            "kids": [i % 4 for i in range(N - 1)] + [999],
+        }
+    )
+    told = {advice.column: advice for advice in advise(frame)}
+    assert told["fnlwgt"].entry == {"role": "weight"}
+    assert "exact dates" in told["born"].reasons[0]
+    assert "36 numbers are mixed with 3 codes" in " ".join(told["pay"].reasons)
+    assert "20 values look like codes" in " ".join(told["job"].reasons)
+    assert "2 values are -9" in " ".join(told["size"].reasons)
+    assert "1 values are 999" in " ".join(told["kids"].reasons)
+    assert role_of("fnlwgt", [-1.0, 2.0, 3.0] * 20) == "quasi-identifier"
+
+
+def test_reasons_hold_no_value_and_distinctness_only_orders() -> None:
+    frame = pd.DataFrame(
+        {
+            "sex": ["MARKf", "MARKm"] * 20,
+            "town": [f"MARK{i % 7}" for i in range(N)],
+            "mail": [f"MARK{i}@example.org" for i in range(N)],
+        }
+    )
+    told = Schema.advise(frame)
+    assert told["column"].tolist() == ["town", "sex", "mail"]
+    assert "MARK" not in told["reasons"].str.cat()
+    assert told["reasons"].str.len().min() > 0
+    assert "mail" not in af.Table(frame, Schema.infer(frame)).frame.columns
+    with pytest.raises(SchemaError, match="DataFrame"):
+        Schema.advise([1])  # type: ignore[arg-type]
