@@ -5,6 +5,7 @@ This module is loaded before anything that takes time, so it loads nothing of th
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -57,6 +58,9 @@ class Interrupts:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
+        if to_the_end:
+            # the first that is registered is called last: behind it Python lets go of all handlers, and a signal kills
+            atexit.register(lambda: [signal.signal(number, signal.SIG_IGN) for number in SIGNALS])
         before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         hook = sys.unraisablehook
         sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else hook(lost)

@@ -145,4 +145,7 @@ def read_release(
         raise DataError.collected(f"{fspath(path)}: does not go with the schema", problems)
     if not len(frame):
         raise DataError(f"{fspath(path)}: the release has no rows")
+    for name in schema.quasi_identifiers:
+        if frame[name].isna().any():  # the empty cell of a CSV file, which stands for a missing value
+            frame[name] = frame[name].astype(object).fillna("").astype("str")
     return Release(frame)

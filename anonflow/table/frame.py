@@ -82,6 +82,7 @@ class Table:
             self.identifiers = frame.iloc[:, :0]
             return
         _check_frame(frame, self.schema)
+        frame = _without_empty_texts(frame, self.schema)
         columns = self.schema.columns
         kept = np.ones(len(frame), bool)
         for name, column in columns.items():
@@ -280,6 +281,25 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
     check_columns(list(frame.columns), schema)
     if not len(frame):
         raise DataError("the table has no rows")
+
+
+def _without_empty_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """The same frame, or one in which empty texts are missing where no published file could tell the two apart."""
+    import pandas as pd
+
+    for name in schema:
+        cells = frame[name]
+        if not schema[name].empty_is_missing:
+            continue
+        if isinstance(cells.dtype, pd.StringDtype):
+            empty = (cells == "").fillna(False).to_numpy(dtype=bool)
+        elif isinstance(cells.dtype, pd.CategoricalDtype) or pd.api.types.is_object_dtype(cells.dtype):
+            empty = np.array([isinstance(cell, str) and not cell for cell in cells], bool)
+        else:
+            continue
+        if empty.any():
+            frame = frame.assign(**{name: cells.mask(empty)})
+    return frame
 
 
 def check_columns(names: list[Any], schema: Schema) -> None:

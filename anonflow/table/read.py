@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Opener",
     "csv_batches",
+    "not_parquet",
     "parquet_fields",
     "parquet_files",
     "read_csv",
@@ -97,8 +98,15 @@ def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> 
         table = pa.concat_tables([one.replace_schema_metadata(None).cast(fields) for one in tables])
         table.validate(full=True)  # texts that are none would only be found by whoever looks at them
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise DataError(f"{fspath(path)}: is no readable Parquet file ({type(error).__name__})") from None
+        raise not_parquet(fspath(path), error) from None
     return table.to_pandas()
+
+
+def not_parquet(name: object, error: Exception) -> DataError:
+    """What to say of a Parquet file that cannot be read."""
+    if "crypt" in str(error):
+        return DataError(f"{name}: is encrypted; decrypt it, and name the file that can be read")
+    return DataError(f"{name}: is no readable Parquet file ({type(error).__name__})")
 
 
 def parquet_files(path: str | PathLike[str]) -> list[Path]:
@@ -146,7 +154,7 @@ def parquet_fields(path: str | PathLike[str], *, opener: Opener | None = None) -
         try:
             fields = pq.ParquetFile(opener(file) if opener else file).schema_arrow.remove_metadata()
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise DataError(f"{name}: is no readable Parquet file ({type(error).__name__})") from None
+            raise not_parquet(name, error) from None
         nested = [
             f"column {field.name!r}: holds lists or structures"
             for field in fields

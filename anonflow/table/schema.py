@@ -71,6 +71,15 @@ class Column:
     notation: Notation | None = None
 
     @property
+    def empty_is_missing(self) -> bool:
+        """Whether an empty text is a missing value: in published columns that are no quasi-identifiers.
+
+        A published file has an empty cell for both there; of quasi-identifiers it has a missing value as the empty cell
+        and the empty text as ``""``.
+        """
+        return self.role in ("sensitive", "insensitive")
+
+    @property
     def details(self) -> str:
         """What else is declared, in a few words; labels of a boundary among them."""
         parts = []

@@ -130,7 +130,10 @@ class Checkpoints:
         AnonflowError
             If it cannot be written.
         """
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise AnonflowError(f"{self.folder}: cannot be made: {error.strerror}") from None
         write_whole(path, lambda part: _write(part, results), mode=0o600)
 
     def read(self, path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:

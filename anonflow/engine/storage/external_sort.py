@@ -99,7 +99,7 @@ def sort_piece(
     DataError, OSError
         If it cannot be read or has changed, or the file cannot be written.
     """
-    table = read_piece(piece, columns, fingerprint.open)
+    table = read_piece(piece, columns, fingerprint.open, schema)
     qis = {coder.name for coder in made}
     frame = table.select(
         [name for name in columns if schema[name].missing == "drop" or name in qis]

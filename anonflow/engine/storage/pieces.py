@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.storage.spill import read_batch, write_batches
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
-from anonflow.table.read import Opener, csv_batches, parquet_fields, parquet_files
+from anonflow.table.read import Opener, csv_batches, not_parquet, parquet_fields, parquet_files
 from anonflow.table.schema import Schema
 
 __all__ = [
@@ -87,7 +88,7 @@ def parquet_pieces(path: Path, rows: int, opener: Opener | None = None) -> list[
         try:
             about = pq.ParquetFile(opener(file) if opener else file).metadata
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise DataError(f"{file}: is no readable Parquet file ({type(error).__name__})") from None
+            raise not_parquet(file, error) from None
         groups: list[int] = []
         held = 0
         for number in range(about.num_row_groups):
@@ -205,7 +206,7 @@ def _batches(
                 for batch in content.iter_batches(min(rows, 1 << 16), columns=list(columns)):
                     yield _plain(pa.Table.from_batches([batch]).select(list(columns))).to_batches()[0]
             except (pa.ArrowException, OSError, UnicodeError) as error:
-                raise DataError(f"{file}: cannot be read ({type(error).__name__})") from None
+                raise not_parquet(file, error) from None
         return
     for batch in csv_batches(
         path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
@@ -213,7 +214,9 @@ def _batches(
         yield batch.select(list(columns))
 
 
-def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = None) -> pa.Table:
+def read_piece(
+    piece: Piece, columns: Sequence[str], opener: Opener | None = None, schema: Schema | None = None
+) -> pa.Table:
     """The rows of a piece.
 
     Parameters
@@ -222,6 +225,8 @@ def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = Non
     columns : sequence of str
     opener : callable, optional
         Opens the file of a source; what the run itself put aside needs none.
+    schema : Schema, optional
+        What the columns are; without it texts stay as they are.
 
     Raises
     ------
@@ -229,13 +234,29 @@ def read_piece(piece: Piece, columns: Sequence[str], opener: Opener | None = Non
         If the file cannot be read.
     """
     if piece.groups is None:
-        return pa.Table.from_batches([read_batch(piece.path)]).select(list(columns))
+        return _without_empty_texts(
+            pa.Table.from_batches([read_batch(piece.path)]).select(list(columns)), schema
+        )
     try:
         with pq.ParquetFile(opener(Path(piece.path)) if opener else piece.path) as file:
             table = file.read_row_groups(list(piece.groups), columns=list(columns))
-        return _plain(table.select(list(columns)))
+        return _without_empty_texts(_plain(table.select(list(columns))), schema)
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise DataError(f"{piece.path}: cannot be read ({type(error).__name__})") from None
+        raise not_parquet(piece.path, error) from None
+
+
+def _without_empty_texts(table: pa.Table, schema: Schema | None) -> pa.Table:
+    """The same as :class:`anonflow.table.Table` has it: what no CSV file can tell from a missing value is one."""
+    if schema is None:
+        return table
+    for at, field in enumerate(table.schema):
+        text = pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+        if text and schema[field.name].empty_is_missing:
+            cells = table.column(at)
+            empty = pc.fill_null(pc.equal(cells, ""), False)
+            if pc.any(empty).as_py():
+                table = table.set_column(at, field, pc.if_else(empty, pa.scalar(None, field.type), cells))
+    return table
 
 
 def _plain(table: pa.Table) -> pa.Table:

@@ -287,7 +287,7 @@ def scan(
     DataError
         If it cannot be read or has changed, or a quasi-identifier has too many distinct values.
     """
-    frame = read_piece(piece, columns, fingerprint.open).to_pandas()
+    frame = read_piece(piece, columns, fingerprint.open, schema).to_pandas()
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame = frame[kept]
@@ -428,7 +428,7 @@ def codes_at(
     """
     qis = {coder.name for coder in made}
     needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
-    frame = read_piece(piece, needed, fingerprint.open).to_pandas()
+    frame = read_piece(piece, needed, fingerprint.open, schema).to_pandas()
     rows = frame.iloc[np.flatnonzero(kept_rows(frame, schema))[at]]
     return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in made], axis=1))
 
@@ -461,7 +461,7 @@ def marks_of(
         If it cannot be read or has changed.
     """
     needed = [name for name in columns if schema[name].missing == "drop" or name in by]
-    frame = read_piece(piece, needed, fingerprint.open).to_pandas()
+    frame = read_piece(piece, needed, fingerprint.open, schema).to_pandas()
     return unit_marks(frame[kept_rows(frame, schema)], by, key)
 
 
