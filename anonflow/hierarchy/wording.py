@@ -11,8 +11,6 @@ from anonflow.strict_yaml import shorten
 
 __all__ = ["fail", "number_text", "plural", "shorten", "some"]
 
-MAX_PROBLEMS = 20
-
 
 def plural(count: int, noun: str) -> str:
     """`1 value`, `2 values`."""
@@ -35,9 +33,7 @@ def fail(where: str, problems: Sequence[str]) -> None:
         If there are problems.
     """
     if problems:
-        extra = len(problems) - MAX_PROBLEMS
-        shown = list(problems[:MAX_PROBLEMS]) + ([f"... and {extra:,} more"] if extra > 0 else [])
-        raise HierarchyError.collected(where, [f"{where}: {problem}" for problem in shown])
+        raise HierarchyError.collected(where, [f"{where}: {problem}" for problem in problems])
 
 
 def number_text(number: float | np.integer | np.floating) -> str:

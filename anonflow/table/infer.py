@@ -168,8 +168,6 @@ def _is_numeric(values: pd.Series) -> bool:
 
 
 def _is_dates(values: pd.Series) -> bool:
-    from anonflow.table.coding import numbers_of
-
     return numbers_of(values, "")[1] is not None
 
 

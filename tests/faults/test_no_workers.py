@@ -14,7 +14,7 @@ import pytest
 
 from anonflow import engine
 from anonflow.engine.execution.events import Event, EventStream, PartitionDone
-from anonflow.engine.execution.presence import Presence
+from anonflow.engine.execution.presence import WorkerPresence
 from anonflow.errors import AnonflowError
 from tests.cases.flow_files import write_flow
 from tests.faults.processes import anonflow, environment
@@ -245,7 +245,7 @@ def test_an_absence_is_said_once_and_ends(clock: list[float]) -> None:
     events = EventStream()
     said: list[str] = []
     events.listen(lambda event: said.append(getattr(event, "message", "")))
-    presence = Presence(Client([2, 0, 0, None, 0, 0, 3, *[0] * 99]), "tcp://h:1", 20, events)
+    presence = WorkerPresence(Client([2, 0, 0, None, 0, 0, 3, *[0] * 99]), "tcp://h:1", 20, events)
     for _ in range(7):
         presence.look()
         presence.look()  # not sooner than a second later

@@ -26,6 +26,7 @@ import pandas as pd
 import anonflow as af
 from anonflow import kernels
 from anonflow.algorithms.anonymize import anonymize
+from anonflow.algorithms.registry import REGISTRY
 from anonflow.kernels import cache, jit
 from anonflow.loss import MEASURES
 from anonflow.release.draw import assignments
@@ -40,7 +41,7 @@ Run = Callable[[], object]
 
 
 @functools.cache
-def table(n: int = 40, limits: bool = False) -> af.Table:
+def table(n: int = 40, limits: bool = False, letter: str = "categorical") -> af.Table:
     """All kinds of columns, with missing values."""
     rng = np.random.default_rng(8)
     number = rng.integers(0, 10**6, n).astype(float)
@@ -61,7 +62,7 @@ def table(n: int = 40, limits: bool = False) -> af.Table:
         {
             "number": {**qi, "kind": "numeric", "missing": "suppress"},
             "small": {**qi, "kind": "numeric", **limit},
-            "letter": {**qi, "kind": "categorical"},
+            "letter": {**qi, "kind": letter},
             "city": {**qi, "kind": "hierarchy", "hierarchy": city_tree()},
             "ill": {"role": "sensitive"},
         },
@@ -70,7 +71,8 @@ def table(n: int = 40, limits: bool = False) -> af.Table:
 
 def solved(name: str, n: int = 40, limits: bool = False, k: int = 3, **options: Any) -> Any:
     """A method's result."""
-    return anonymize(table(n, limits), name, k=k, seed=SEED, workers=1, **options)
+    letter = "suppression" if REGISTRY[name].needs_hierarchies else "categorical"
+    return anonymize(table(n, limits, letter), name, k=k, seed=SEED, workers=1, **options)
 
 
 def of(name: str, **options: Any) -> Run:
@@ -127,6 +129,8 @@ RUNS: dict[str, Run] = {
     "k-member chains": of("k-member", **CHAINS),
     "greedy-cka": of("greedy-cka"),
     "greedy-cka chains": of("greedy-cka", **CHAINS),
+    "full-domain": of("full-domain", limit=0.2),
+    "local-recoding": of("local-recoding"),
     "pattern-guided": of("pattern-guided", patterns={"together": [["number", "small"]]}),
     "pattern-guided local search": of("pattern-guided", local_search=True, orders=2),
     "pattern-guided-optimal": of("pattern-guided-optimal", n=10, k=2, time_limit=5.0),

@@ -377,9 +377,9 @@ def test_texts_of_a_parquet_file_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no readable Parquet file \(ArrowInvalid\)"):
         read_frame(tmp_path / "t.parquet")
     piece = Piece(str(tmp_path / "t.parquet"), (0,), 2)
-    with pytest.raises(DataError, match=r"cannot be read \(ArrowInvalid\)"):
+    with pytest.raises(DataError, match=r"is no readable Parquet file \(ArrowInvalid\)"):
         read_piece(piece, ["a", "b"])
-    with pytest.raises(DataError, match=r"cannot be read \(ArrowInvalid\)"):
+    with pytest.raises(DataError, match=r"is no readable Parquet file \(ArrowInvalid\)"):
         rewrite(piece.path, SourceSpec(parquet="t.parquet"), ["b"], 10, str(tmp_path / "piece"))
 
 

@@ -300,10 +300,10 @@ def test_partitions_combine_to_the_whole(seed: int, n: int, homogeneous: bool) -
         matches[at, 1] = rng.permutation(at)
     if homogeneous:
         made = Generalization.join_by_class(table.records, classes)
-        subject: Any = SimpleNamespace(generalization=made, classes=classes, k=2)
+        subject: Any = SimpleNamespace(generalization=made, classes=classes, k=2, partitions=parts)
     else:
         made = Generalization.join_of(table.records, matches)
-        subject = SimpleNamespace(generalization=made, matches=matches, k=2)
+        subject = SimpleNamespace(generalization=made, matches=matches, k=2, partitions=parts)
     names = utility.measure_names()
     whole = af.measure(table, subject, names)
     ready = pickle.loads(pickle.dumps(utility.asked(table.records, names, k=2)))
@@ -311,7 +311,7 @@ def test_partitions_combine_to_the_whole(seed: int, n: int, homogeneous: bool) -
     chunks = []
     for at in parts:
         place[at] = np.arange(len(at))
-        own: dict[str, Any] = {"generalization": made.take(at)}
+        own: dict[str, Any] = {"generalization": made.take(at), "partitions": [np.arange(len(at))]}
         if homogeneous:
             own["classes"] = classes[at]
         else:

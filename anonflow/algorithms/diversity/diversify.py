@@ -486,7 +486,7 @@ class _TableDiversification:
             other += (1 - other) * (int(suppressed.sum()) - hidden) / max(n - hidden, 1)
             own = done.loss("ncp")
             done.facts["k_member_gcp"] = other
-            advice = "; take classes: they lose less" if own > other else ""
+            advice = "; take classes: they lose less" if own > other * (1 + 1e-9) else ""
             done.facts["compared"] = f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}"
         lost = [each.lost for each in made if each.lost]
         if lost:

@@ -117,7 +117,9 @@ def sorted_pairs(
         if not left or left < FEW * comb(q, len(hidden)):
             break
         order, first, last = _sorted(codes, whole, hidden)
-        _enter(codes, order, first, last, np.array(hidden, np.int64), near, filled, pool, compiled)
+        _enter(
+            codes, order, first, last, np.array(hidden, np.int64), near, filled, pool=pool, compiled=compiled
+        )
     _among_all(plan, origin, np.flatnonzero(filled < count), near, pool, compiled)
     return near
 
@@ -154,6 +156,7 @@ def _enter(
     hidden: np.ndarray,
     near: np.ndarray,
     filled: np.ndarray,
+    *,
     pool: ThreadPoolExecutor,
     compiled: bool,
 ) -> None:

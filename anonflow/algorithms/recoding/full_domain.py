@@ -15,7 +15,7 @@ from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.table.records import Records
 
-__all__ = ["FULL_DOMAIN", "Limit", "Search", "TimeLimit", "Widths", "full_domain", "search"]
+__all__ = ["FULL_DOMAIN", "LatticeSearch", "Limit", "TimeLimit", "Widths", "full_domain", "search"]
 
 Limit = Annotated[float, Option("Suppression limit", least=0, most=1, step=0.01)]
 Widths = Annotated[Any, Option("Widths of numeric columns", in_form=False)]
@@ -97,7 +97,7 @@ def outcome_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class LatticeSearch:
     """What a search of the lattice found.
 
     Attributes
@@ -132,7 +132,7 @@ class Search:
 
 def search(
     part: Partition, k: int, limit: float, widths: Any = None, time_limit: float | None = None
-) -> Search:
+) -> LatticeSearch:
     """The node of least loss among those that suppress at most a share of the records.
 
     Parameters
@@ -148,7 +148,7 @@ def search(
 
     Returns
     -------
-    Search
+    LatticeSearch
         Of nodes that lose equally much, the first by its bound, then by its levels.
 
     Raises
@@ -197,7 +197,7 @@ def search(
             f"full-domain: no levels within the boundaries suppress at most {most} records; raise `limit`, lower k, or "
             "allow wider generalizations"
         )
-    return Search(lattice, best, checked, min(proved, best.loss))
+    return LatticeSearch(lattice, best, checked, min(proved, best.loss))
 
 
 def _most_suppressed(records: Records, limit: float) -> int:

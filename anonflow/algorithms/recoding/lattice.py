@@ -18,7 +18,7 @@ from anonflow.table.domain import Domain, number_text
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["MOST_NODES", "Groups", "Lattice", "Levels", "column_levels"]
+__all__ = ["MOST_NODES", "ColumnLevels", "Groups", "Lattice", "column_levels"]
 
 MOST_NODES = 10_000_000
 """Nodes of a lattice that is searched; 25 bytes each."""
@@ -32,7 +32,7 @@ domain into at most so many intervals; each further one is twice as wide."""
 
 
 @dataclass(frozen=True, eq=False)
-class Levels:
+class ColumnLevels:
     """The levels of a published column: at each, every value has one cell.
 
     Attributes
@@ -57,12 +57,12 @@ class Levels:
     hi: tuple[np.ndarray, ...]
 
 
-def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> list[Levels]:
+def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> list[ColumnLevels]:
     """The levels of every column, from own values to the whole domain.
 
     A hierarchy: at level h, each value is published as its highest ancestor of height at most h. A number: own
     values, then intervals of each width, which begin at multiples of it, then the whole domain. Positions: the
-    last ones are hidden first. Levels that break a boundary or a limit of the column are left out, and those that
+    last ones are hidden first. ColumnLevels that break a boundary or a limit of the column are left out, and those that
     publish the same as the level before.
 
     Parameters
@@ -74,7 +74,7 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
 
     Returns
     -------
-    list of Levels
+    list of ColumnLevels
         In the schema's order. O(sum of L D) time and memory.
 
     Raises
@@ -103,7 +103,7 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
             labels, runs = _node_runs(domain)
         allowed = _allowed(records, qis, runs)
         levels.append(
-            Levels(
+            ColumnLevels(
                 column,
                 tuple(labels[level] for level in allowed),
                 tuple(qis),
@@ -273,7 +273,7 @@ class Lattice:
     ----------
     records : Records
         n records.
-    columns : list of Levels
+    columns : list of ColumnLevels
     loss : str
     compiled : bool, optional
         Whether compiled kernels count; the plain ones give the same.
@@ -281,7 +281,7 @@ class Lattice:
     Attributes
     ----------
     shape : tuple of int
-        Levels of each column; a node is an index.
+        ColumnLevels of each column; a node is an index.
     bound : numpy.ndarray of `shape`, float64
         For each node a lower bound of the loss of that node and of every node above it.
 
@@ -291,7 +291,7 @@ class Lattice:
     """
 
     records: Records
-    columns: list[Levels]
+    columns: list[ColumnLevels]
     loss: str
     compiled: bool = True
     shape: tuple[int, ...] = field(init=False)

@@ -9,7 +9,7 @@ from anonflow.engine.duration import in_words
 from anonflow.engine.execution.events import EventStream
 from anonflow.errors import AnonflowError
 
-__all__ = ["Presence"]
+__all__ = ["WorkerPresence"]
 
 LOOK = 1.0
 """Seconds between two looks."""
@@ -21,7 +21,7 @@ ANSWER = 5.0
 """Seconds that a scheduler has for its answer; what it does not answer is no news."""
 
 
-class Presence:
+class WorkerPresence:
     """The workers of a cluster.
 
     Parameters

@@ -20,7 +20,7 @@ from typing import Any
 
 from anonflow.engine.execution import tasks
 from anonflow.engine.execution.events import EventStream
-from anonflow.engine.execution.presence import Presence
+from anonflow.engine.execution.presence import WorkerPresence
 from anonflow.engine.execution.tasks import Failed
 from anonflow.engine.execution.trust import guarded, security_of
 from anonflow.engine.flows.spec import SCHEDULER
@@ -388,7 +388,7 @@ class Executor:
                 "or use the scheduler threads"
             ) from None
         with client:
-            presence = Presence(client, _name(where), self._wait, self._events)
+            presence = WorkerPresence(client, _name(where), self._wait, self._events)
             if not self._is_ready(client, where, presence):
                 return
             if client.dashboard_link:
@@ -397,7 +397,7 @@ class Executor:
                 self._on_client(client, where, job, presence)
                 self._arrived.put((None, None))
 
-    def _is_ready(self, client: Any, where: Any, presence: Presence) -> bool:
+    def _is_ready(self, client: Any, where: Any, presence: WorkerPresence) -> bool:
         """Wait until a worker answers; False if nobody waits any more.
 
         A worker that cannot import the tasks answers nothing at all, not even with an error.
@@ -429,7 +429,7 @@ class Executor:
             "see that anonflow can be imported where they run, or use the scheduler threads"
         )
 
-    def _on_client(self, client: Any, where: Any, job: _Submission, presence: Presence) -> None:
+    def _on_client(self, client: Any, where: Any, job: _Submission, presence: WorkerPresence) -> None:
         """Send calls to a cluster, and put down each result when it is there.
 
         What waits on a worker that ends is blamed for it as well as what ran there. So a call that lost too many
@@ -457,7 +457,7 @@ class Executor:
         calls: Iterable[Call],
         shared: list[Any],
         count: int | None,
-        presence: Presence,
+        presence: WorkerPresence,
     ) -> Iterator[Call]:
         """Do calls; those that have no result because workers ended are given back, one after another.
 

@@ -222,7 +222,7 @@ class Flow:
 
     def _repr_html_(self) -> str:
         from anonflow.drawing import grid, view
-        from anonflow.engine.flows.outline import outline
+        from anonflow.engine.flows.planned_steps import outline
 
         return view(f"Flow {self.name}", grid(["step", "what it does"], outline(self)))
 

@@ -158,7 +158,7 @@ def attacked_part(
                 rows.append(linker)
                 continue
             try:
-                row = row_of(one, one.attack(context))
+                row = row_of(one, replace(one.attack(context), counted=True))
             except (DataError, ParameterError):
                 if asked:
                     raise

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from anonflow.engine.storage.batch_files import InFiles
 
 __all__ = [
+    "DiverseRound",
     "DiversityContext",
-    "RoundDone",
     "context_of",
     "count_blocks",
     "diverse_batch",
@@ -124,7 +124,7 @@ class DiversityContext:
 
 
 @dataclass(frozen=True, eq=False)
-class RoundDone:
+class DiverseRound:
     """What the client is told of a batch after a round.
 
     Attributes
@@ -206,7 +206,7 @@ def diverse_batch(
     batch: Batch,
     rows: StoredRows,
     last: bool | None,
-) -> RoundDone:
+) -> DiverseRound:
     """A round of the step over a batch's partitions.
 
     Parameters
@@ -263,7 +263,7 @@ def diverse_batch(
     hidden = np.bincount(
         parts.values[_suppressed(batch, each)].ravel(), minlength=context.targets.size
     ).astype(np.int64)
-    return RoundDone(
+    return DiverseRound(
         np.logical_or.reduce([one.refused for one in each]),
         any(one.open for one in each),
         hidden,
@@ -502,7 +502,7 @@ def diversified(
         found = {batch.number: result for batch, result in each_batch(function, lambda batch: more)}
         return [found[number] for number in sorted(found)]
 
-    def go(last: bool | None) -> tuple[list[RoundDone], np.ndarray, float]:
+    def go(last: bool | None) -> tuple[list[DiverseRound], np.ndarray, float]:
         done = in_order(diverse_batch, last)
         for each in done:
             session.used(each.memory)
@@ -557,7 +557,7 @@ def diversified(
         other += (1 - other) * (suppressed - before) / max(context.n - before, 1)
         weights = np.array([domain.weight for domain in context.domains])
         own = float(again.measured.costs @ weights / weights.sum() / context.n)
-        advice = "; take classes: they lose less" if own > other else ""
+        advice = "; take classes: they lose less" if own > other * (1 + 1e-9) else ""
         said.append(f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}")
     lost = sum(each.lost for each in done)
     if lost:

@@ -80,7 +80,7 @@ def test_what_no_release_can_have_is_one_sentence() -> None:
         check_diversity(table, "alpha-k-anonymity", alpha=0.2)
     for criterion, parameters, words in (
         ("beta-likeness", {"beta": -1}, "a number of at least 0"),
-        ("alpha-k-anonymity", {"alpha": 1.5}, "a number between 0 and 1"),
+        ("alpha-k-anonymity", {"alpha": 1.5}, "at least 0 and at most 1"),
         ("delta-disclosure", {}, "needs delta"),
         ("beta-likeness", {"beta": 1, "t": 0.2}, "takes beta, not t"),
     ):

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anonflow.algorithms.budget import AUTO
-
-if TYPE_CHECKING:
-    from anonflow.engine.flows.flow import Flow
 
 __all__ = ["outline"]
 
@@ -16,7 +13,7 @@ _MOST = 6
 """Runs that are named; of more, how many there are."""
 
 
-def outline(flow: Flow) -> list[tuple[str, str]]:
+def outline(flow: Any) -> list[tuple[str, str]]:
     """The steps of a flow in their order, each with what it does; nothing is read.
 
     Parameters
