@@ -130,7 +130,7 @@ def test_at_shutdown_the_status_is_that_of_what_was_done(tmp_path: Path, number:
     """Fault: a signal while the process ends. Said: nothing more. The status: 0, as what was said before."""
     late = f"""
     import atexit, os, time
-    atexit.register(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(60)))
+    atexit.register(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(1)))
     """
     done = changed(late, "run", write_flow(tmp_path), *QUIET, timeout=50)
     assert (done.returncode, done.stderr) == (0, "")
