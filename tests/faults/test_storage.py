@@ -357,7 +357,7 @@ def test_a_user_who_is_not_root(nobody: Path) -> None:
         ),
         ("people.csv", "people.csv: cannot be read (PermissionError)"),
         ("owner/test", "Permission denied"),
-        ("flow.yaml", "Permission denied"),
+        ("flow.yaml", "is not readable"),
     ],
 )
 def test_a_user_who_may_not(nobody: Path, closed: str, says: str) -> None:
