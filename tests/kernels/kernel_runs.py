@@ -111,6 +111,7 @@ RUNS: dict[str, Run] = {
     "two-phase chains": of("two-phase", n=70, rounds=1, kicks=1, threads=1),
     "two-phase chains entropy": of("two-phase", n=70, loss="entropy", rounds=1, kicks=1, threads=1),
     "two-phase sparse": of("two-phase", start="sparse", candidates=8, **QUICK),
+    "two-phase sparse, sorted": of("two-phase", start="sparse", candidates=8, pairs="sorted", **QUICK),
     "two-phase in blocks": of("two-phase", n=70, improve="reassign", block=20, **QUICK),
     "two-phase cycles": of("two-phase", n=70, improve="cycles", **QUICK),
     "two-phase both": of("two-phase", n=70, improve="both", **QUICK),
