@@ -26,7 +26,14 @@ from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.storage import diversified, external_sort, release, scan
 from anonflow.engine.storage.spill import Spill
-from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, VerificationError
+from anonflow.errors import (
+    AnonflowError,
+    DataError,
+    FlowError,
+    InfeasibleError,
+    ParameterError,
+    VerificationError,
+)
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
 from tests.cases.flow_files import write_flow
@@ -292,6 +299,20 @@ def test_a_diversity_that_the_table_does_not_have_is_refused_as_in_memory(tmp_pa
     for flow in written(tmp_path, 200, steps=steps, publish=PARQUET):
         with pytest.raises(InfeasibleError, match="the largest feasible p is") as caught:
             engine.run(flow, seed=SEED)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_more_values_than_k_are_refused_before_work_as_in_memory(tmp_path: Path) -> None:
+    steps = "  - diversify: {criterion: delta-disclosure, delta: 3, column: visits}\n  - draw: {}\n"
+    said = []
+    for flow in written(tmp_path, 200, steps=steps, publish=PARQUET):
+        began: list[str] = []
+        with pytest.raises(ParameterError, match="more than k = 3") as caught:
+            engine.run(
+                flow, seed=SEED, on_event=lambda event, to=began: to.append(getattr(event, "step", ""))
+            )
+        assert "anonymize" not in began
         said.append(str(caught.value))
     assert said[0] == said[1]
 
@@ -633,6 +654,9 @@ def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
     [
         ({"steps": "  - measure: [lower-bound]\n"}, "lower-bound"),
         ({"steps": "  - draw: {}\n  - verify: [covers, linkable-columns]\n"}, "linkable-columns"),
+        ({"steps": "  - draw: {}\n  - verify: [{average-risk: {most: 0.2}}]\n"}, "average-risk"),
+        ({"steps": "  - draw: {}\n  - verify: [{share-at-risk: {threshold: 0.1}}]\n"}, "share-at-risk"),
+        ({"steps": "  - draw: {}\n  - verify: [{key-sets: {sets: [[income]]}}]\n"}, "key-sets"),
         (
             {
                 "steps": "  - verify: [covers, {p-sensitivity: {p: 2, column: income}}]\n",
