@@ -280,6 +280,36 @@ def test_diversify_goes_three_rounds_where_draws_fail(
     assert set(rounds) == {None, False, True}
 
 
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_diversify_is_the_same_where_tasks_are_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int
+) -> None:
+    """A worker that ends after it wrote its results has its task done again by another one."""
+    for name in ("diverse_batch", "finish_batch"):
+        real = getattr(diversified, name)
+
+        def twice(*given: Any, real: Any = real) -> Any:
+            real(*given)
+            return real(*given)
+
+        monkeypatch.setattr(diversified, name, functools.wraps(real)(twice))
+    settings, frame = "{criterion: l-diversity, l: 2}", people(260)
+    if rounds == 3:
+        for module in (diversify, diversified):
+            monkeypatch.setattr(module, "refusal_at_most", lambda failed, draws: 0.5)
+        settings = "{criterion: p-sensitivity, p: 2, risk: 0.3}"
+    else:  # suppressed records need others' company
+        frame["income"] = [f"i{(i // 7) % 9}" if i % 3 else "i0" for i in range(260)]
+        frame["age"] = [20 + i // 40 for i in range(260)]
+    steps = f"  - diversify: {settings}\n  - draw: {{}}\n  - verify: [covers]\n"
+    k = 6 if rounds == 3 else 3
+    flows = written(
+        tmp_path, frame=frame, anonymize=f"{{algorithm: greedy, k: {k}}}", steps=steps, publish=PARQUET,
+        partition="{size: 20}",
+    )  # fmt: skip
+    compared(*flows, exact=False)
+
+
 @pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
 def test_diversify_without_a_draw(tmp_path: Path, algorithm: str) -> None:
     steps = "  - diversify: {criterion: l-diversity, l: 1.5}\n  - verify: [covers, guarantee]\n"
