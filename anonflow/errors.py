@@ -89,7 +89,7 @@ class AnonflowError(Exception):
             return self.message
         lines = [self.message, *(f"  {problem}" for problem in self.problems[: self.shown])]
         if len(self.problems) > self.shown:
-            lines.append(f"  and {len(self.problems) - self.shown} more")
+            lines.append(f"  and {len(self.problems) - self.shown:,} more")
         return "\n".join(lines)
 
     @classmethod
@@ -105,7 +105,7 @@ class AnonflowError(Exception):
             raise ValueError("an error needs at least one problem")
         if len(problems) == 1:
             return cls(problems[0], found=found)
-        return cls(f"{what}: {len(problems)} problems", problems, found)
+        return cls(f"{what}: {len(problems):,} problems", problems, found)
 
 
 class SchemaError(AnonflowError):
