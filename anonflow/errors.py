@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 __all__ = [
     "AnonflowError",
+    "AnonflowWarning",
     "DataError",
     "FlowError",
     "HierarchyError",
@@ -149,6 +150,10 @@ class VerificationError(AnonflowError):
     """A release that does not keep what it promises."""
 
     exit_status = 1
+
+
+class AnonflowWarning(UserWarning):
+    """The base of every warning that anonflow gives: one line that a person can act on, and never a cell's value."""
 
 
 BUG = "this is a bug in anonflow, please report it"
