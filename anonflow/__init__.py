@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from anonflow.criteria.verify import verify
     from anonflow.dashboards.app import dashboard
     from anonflow.engine.compare import compare
+    from anonflow.engine.report.card import release_card
     from anonflow.engine.run import run
     from anonflow.hierarchy import Hierarchy
     from anonflow.release import ranges, read_release, shares
@@ -45,6 +46,7 @@ __all__ = [
     "pattern_grid",
     "ranges",
     "read_release",
+    "release_card",
     "risk",
     "run",
     "shares",
@@ -73,6 +75,7 @@ _HOMES = {
     "pattern_grid": "anonflow.algorithms",
     "ranges": "anonflow.release",
     "read_release": "anonflow.release",
+    "release_card": "anonflow.engine.report.card",
     "risk": None,
     "run": "anonflow.engine",
     "shares": "anonflow.release",

@@ -38,6 +38,8 @@ _SAID = {
     "shuffle": "shuffling",
     "verify": "verifying the release",
     "attack": "trying attackers",
+    "card": "filling in the release card",
+    "hold out": "attacking people held out, and people released",
     "publish": "writing",
 }
 

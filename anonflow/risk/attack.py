@@ -9,6 +9,7 @@ from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import MOST, Counter
+from anonflow.risk.disclosive import Disclosive
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
@@ -21,7 +22,17 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ATTACKERS", "COLUMNS", "OF_ROWS", "WITH_REGISTER", "attack", "attackers_of", "row_of", "usual"]
+__all__ = [
+    "ATTACKERS",
+    "COLUMNS",
+    "OF_ROWS",
+    "OF_THE_ROW",
+    "WITH_REGISTER",
+    "attack",
+    "attackers_of",
+    "row_of",
+    "usual",
+]
 
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
@@ -38,6 +49,7 @@ ATTACKERS: dict[str, Any] = {
         Clerk,
         Intersection,
         Homogeneity,
+        Disclosive,
         Population,
         Counter,
     )
@@ -46,6 +58,18 @@ ATTACKERS: dict[str, Any] = {
 
 OF_ROWS = (Prosecutor.name, Journalist.name, Presence.name, Marketer.name, Homogeneity.name, Population.name)
 """The attackers who can be judged by the rows of a release alone."""
+
+OF_THE_ROW = (
+    Prosecutor.name,
+    Journalist.name,
+    Marketer.name,
+    Linker.name,
+    LinkableColumns.name,
+    Replayer.name,
+    Simulator.name,
+    Counter.name,
+)
+"""The attackers who know nobody's true row and point at one: the largest of their probabilities is a person's risk."""
 
 WITH_REGISTER = (Journalist.name, Presence.name)
 """The attackers who take a register: in a flow, a file under ``population``."""
@@ -208,6 +232,7 @@ _NEEDS = {
     "journalist": "needs a population: risk.Journalist(population=frame)",
     "presence": "needs a population: risk.Presence(population=frame)",
     "insider": "has the parameters c and targets",
+    "disco": "has the parameter column",
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",

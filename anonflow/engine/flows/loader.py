@@ -11,7 +11,7 @@ from typing import Any
 from anonflow import strict_yaml
 from anonflow.engine.flows.flow import OWNER, Flow, Run
 from anonflow.engine.flows.matrix import Matrix
-from anonflow.engine.flows.sections import Sections
+from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import (
     NAME_PATTERN,
     VERSION,
@@ -193,11 +193,18 @@ class _Checker:
             for form in ("csv", "parquet"):
                 if isinstance(source.get(form), str) and "\0" not in source[form]:
                     taken[(self.folder / source[form]).resolve()] = "the source"
-        for key, endings in (("table", (".parquet", ".csv")), ("report", (".html",))):
-            given = getattr(publish, key)
+        report = publish.report
+        data = self.data.get("publish")
+        mapped = isinstance(data, dict) and isinstance(data.get("report"), dict)
+        in_report: KeyPath = ("publish", "report", "file") if mapped else ("publish", "report")
+        targets: tuple[tuple[str, KeyPath, str | None, tuple[str, ...]], ...] = (
+            ("table", ("publish", "table"), publish.table, (".parquet", ".csv")),
+            ("report", in_report, None if report is None else report.file, (".html",)),
+            ("pdf", ("publish", "report", "pdf"), None if report is None else report.pdf, (".pdf",)),
+        )
+        for key, place, given, endings in targets:
             if given is None:
                 continue
-            place = ("publish", key)
             if not self.sections.usable(place, given):
                 continue
             if Path(given).suffix.lower() not in endings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -144,6 +144,7 @@ class Sections:
 _WORDS = {
     "int_type": "must be a whole number",
     "partition_size": "must be a whole number, or auto",
+    "report": "must be the name of an .html file, or a mapping of file, template, threshold and pdf",
     "finite_number": "must be a number",
     "float_type": "must be a number",
     "bool_type": "must be true or false",
@@ -182,6 +183,9 @@ def _model_at(model: type[BaseModel], inside: list[str | int]) -> type[BaseModel
     """The model that the mapping one above the end of `inside` is checked against."""
     for part in inside[:-1]:
         declared = model.model_fields.get(str(part))
-        if declared is not None and isinstance(declared.annotation, type):
-            model = declared.annotation
+        if declared is None:
+            continue
+        for kind in (declared.annotation, *get_args(declared.annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                model = kind
     return model

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.budget import AUTO
@@ -25,6 +34,7 @@ __all__ = [
     "FlowSpec",
     "PartitionSpec",
     "PublishSpec",
+    "ReportSpec",
     "RunSpec",
     "SourceSpec",
     "StepsSpec",
@@ -280,14 +290,44 @@ class StepsSpec(_Spec):
     """Measures (`gcp`, `usefulness`, ...)."""
 
 
+def _report(value: Any) -> Any:
+    """The name of the page alone is a report in the usual form; one problem for each wrong value."""
+    if value is None or isinstance(value, dict | ReportSpec):
+        return value
+    if not isinstance(value, str):
+        raise PydanticCustomError("report", "a file name, or a mapping")
+    return {"file": value}
+
+
+class ReportSpec(_Spec):
+    """The report of a run; its file name alone is the usual form."""
+
+    file: StrictStr = "out/report.html"
+    """The page: an .html file."""
+
+    template: Literal["plain", "ema"] = "plain"
+    """ema: for a reviewer, modelled on the anonymization report of EMA's Policy 0070 and of Health Canada."""
+
+    threshold: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)] | None = None
+    """What the largest probability of any person over all attackers must be smaller than; 0.09 with ema."""
+
+    pdf: StrictStr | None = None
+    """The same page as a .pdf file, printed by Chromium or Chrome of this machine."""
+
+    @property
+    def limit(self) -> float | None:
+        """The threshold that the release card is judged by."""
+        return 0.09 if self.threshold is None and self.template == "ema" else self.threshold
+
+
 class PublishSpec(_Spec):
     """What is written where, relative to the flow file."""
 
     table: StrictStr | None = None
     """The release: a .parquet or .csv file."""
 
-    report: StrictStr | None = None
-    """The report: an .html file."""
+    report: Annotated[ReportSpec | None, BeforeValidator(_report)] = None
+    """The report: an .html file, or a mapping of file, template, threshold and pdf."""
 
     run: dict[str, Any] | None = None
     """With a matrix: which of its runs is published, as a value for each of its keys."""
