@@ -129,6 +129,7 @@ def flow_keys() -> Lines:
         "AnonymizeSpec": "`anonymize`",
         "DiversifySpec": "`diversify`",
         "PublishSpec": "`publish`",
+        "ReportSpec": "`publish: report`",
         "RunSpec": "`run`",
     }
     unknown = set(parts) - set(titles) - {"DrawSpec"}
