@@ -38,8 +38,6 @@ _SAID = {
     "shuffle": "shuffling",
     "verify": "verifying the release",
     "attack": "trying attackers",
-    "card": "filling in the release card",
-    "hold out": "attacking people held out, and people released",
     "publish": "writing",
 }
 

@@ -20,6 +20,7 @@ from anonflow.criteria.diversity import (
 )
 from anonflow.criteria.linkable import LINKABLE_COLUMNS
 from anonflow.criteria.regular import K_REGULAR
+from anonflow.criteria.units import UNITS
 
 __all__ = ["CRITERIA", "promise_of"]
 
@@ -36,6 +37,7 @@ CRITERIA: dict[str, Criterion] = {
         TWO_SIDED,
         K_CONCEALMENT,
         K_REGULAR,
+        UNITS,
         BOUNDARY,
         PATTERN,
         P_SENSITIVITY,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from anonflow.engine.report.card import ReleaseCard
     from anonflow.engine.report.report import Described
     from anonflow.engine.storage.storage import DrawnRelease
+    from anonflow.risk import Answer
 
 __all__ = [
     "attack",
@@ -162,7 +163,10 @@ def with_card(session: Session, report: RunReport, result: RunResult) -> RunRepo
             guarantee=result.guarantee,
         )  # fmt: skip
 
-    report = replace(report, card=session.step("card", card, result.number))
+    kept: list[ReleaseCard] = []
+    session.events.check()
+    session.timed("card", lambda: kept.append(card()))
+    report = replace(report, card=kept[0])
     return with_answers(session, report, result) if form.template == "ema" else report
 
 
@@ -182,10 +186,13 @@ def with_answers(session: Session, report: RunReport, result: RunResult) -> RunR
             report, unanswered="the table is worked on in pieces; hold controls out of a part of it"
         )
     try:
-        answers = session.step("hold out", lambda: held_out(made, session.seed), result.number)
+        session.events.check()
+        session.events.log("attacking people who are held out, and people who are released")
+        answers: list[Answer] = []
+        session.timed("hold out", lambda: answers.extend(held_out(made, session.seed)))
     except ParameterError as error:
         return replace(report, unanswered=error.message)
-    return replace(report, answers=answers)
+    return replace(report, answers=tuple(answers))
 
 
 def page_of(flow: Flow, table: Described, report: RunReport, seconds: float) -> str:

@@ -10,6 +10,7 @@ from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.people import Unit
 from anonflow.risk.population import Population, PopulationRisk, population_risk
 from anonflow.risk.simulator import Simulator
 from anonflow.risk.three_questions import Answer, three_questions
@@ -44,6 +45,7 @@ __all__ = [
     "Scene",
     "Simulator",
     "Success",
+    "Unit",
     "attack",
     "attackers_of",
     "describe",

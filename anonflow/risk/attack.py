@@ -14,6 +14,7 @@ from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.people import Unit
 from anonflow.risk.population import Population
 from anonflow.risk.simulator import Simulator
 from anonflow.table import Schema, Table
@@ -42,6 +43,7 @@ ATTACKERS: dict[str, Any] = {
         Presence,
         Marketer,
         Linker,
+        Unit,
         LinkableColumns,
         Insider,
         Replayer,
@@ -64,6 +66,7 @@ OF_THE_ROW = (
     Journalist.name,
     Marketer.name,
     Linker.name,
+    Unit.name,
     LinkableColumns.name,
     Replayer.name,
     Simulator.name,
@@ -255,6 +258,8 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
     whole = context.schema is None and not context.deleted
     if whole:
         chosen.append(Linker())
+    if whole and context.table.unit is not None:
+        chosen.append(Unit())
     if whole and any(name in context.frame.columns for name in context.table.other_columns):
         chosen.append(LinkableColumns())
     if not publishable and (context.truth is not None or context.listing is not None):

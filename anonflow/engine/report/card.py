@@ -117,9 +117,9 @@ class ReleaseCard:
     def headline(self) -> str:
         """One sentence over the card."""
         if self.failing:
-            names = ", ".join(each.name for each in self.failing)
+            names = ", ".join(each.name.capitalize() for each in self.failing)
             return f"{len(self.failing)} of {len(self.lines)} lines fail: {names}."
-        open_lines = [each.name for each in self.lines if each.verdict == NOT_MEASURED]
+        open_lines = [each.name.capitalize() for each in self.lines if each.verdict == NOT_MEASURED]
         if open_lines:
             return f"No line fails; not measured: {', '.join(open_lines)}."
         return "No line fails."

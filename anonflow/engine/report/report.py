@@ -112,7 +112,15 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
     attacks = publishable(report.attacks)
     return page(
-        flow.name, report.results, shown, table.n, columns_of(table), left_out, seconds, attacks, report.card
+        flow.name,
+        report.results,
+        shown,
+        table.n,
+        columns_of(table),
+        left_out,
+        seconds,
+        attacks=attacks,
+        card=report.card,
     )
 
 
@@ -141,6 +149,7 @@ def page(
     columns: list[tuple[str, str, str, str]],
     warnings: tuple[str, ...],
     seconds: float,
+    *,
     attacks: list[dict[str, Any]] | None = None,
     card: ReleaseCard | None = None,
 ) -> str:
@@ -289,6 +298,7 @@ def _number(value: Any) -> str:
 
 
 def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
+    """What a report draws of one run: its losses, its cells, its sizes and patterns."""
     labels = [one.column for one in result.columns]
     cells = [(one.exact, max(0.0, 1.0 - one.exact - one.whole), one.whole) for one in result.columns]
     regular = result.anonymization is not None and result.anonymization.matches is not None

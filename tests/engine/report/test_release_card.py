@@ -69,7 +69,7 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     assert f"p = 2 costs {price:+.3f} GCP" in line.sentence()
     assert "cannot be had" in line.remedies[1].sentence()  # less than half of the table is ill
     assert not found.ok
-    assert "homogeneity" in found.headline()
+    assert "Homogeneity" in found.headline()
 
 
 @pytest.mark.parametrize(("k", "meets"), [(11, False), (12, True)])
@@ -103,7 +103,7 @@ def test_what_is_not_measured_is_no_pass() -> None:
     found = card(af.Table(table().frame[["age", "city"]], keys), "k-concealment")
     verdicts = {line.name: line.verdict for line in found.lines}
     assert verdicts["homogeneity"] == verdicts["insider"] == "not measured"
-    assert "not measured: homogeneity, insider" in found.headline()
+    assert "not measured: Homogeneity, Insider" in found.headline()
 
 
 def test_an_insider_who_finds_more_is_told_what_classes_cost() -> None:
