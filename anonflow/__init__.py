@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anonflow.risk.attack import attack
     from anonflow.risk.describe import describe
     from anonflow.table import Schema, Table
+    from anonflow.table.per_unit import capped_rows, one_row_per_unit
     from anonflow.utility import measure
     from anonflow.widgets.explorer import explorer
 
@@ -35,6 +36,7 @@ __all__ = [
     "algorithms",
     "anonymize",
     "attack",
+    "capped_rows",
     "compare",
     "dashboard",
     "datasets",
@@ -43,6 +45,7 @@ __all__ = [
     "errors",
     "explorer",
     "measure",
+    "one_row_per_unit",
     "pattern_grid",
     "ranges",
     "read_release",
@@ -64,6 +67,7 @@ _HOMES = {
     "algorithms": None,
     "anonymize": "anonflow.algorithms",
     "attack": "anonflow.risk",
+    "capped_rows": "anonflow.table.per_unit",
     "compare": "anonflow.engine",
     "dashboard": "anonflow.dashboards.app",
     "datasets": None,
@@ -72,6 +76,7 @@ _HOMES = {
     "errors": None,
     "explorer": "anonflow.widgets",
     "measure": "anonflow.utility",
+    "one_row_per_unit": "anonflow.table.per_unit",
     "pattern_grid": "anonflow.algorithms",
     "ranges": "anonflow.release",
     "read_release": "anonflow.release",

@@ -125,6 +125,7 @@ def flow_keys() -> Lines:
     titles = {
         "TableSpec": "`table`",
         "SourceSpec": "`table: source`",
+        "UnitsSpec": "`table: units`",
         "PartitionSpec": "`partition`",
         "AnonymizeSpec": "`anonymize`",
         "DiversifySpec": "`diversify`",

@@ -107,6 +107,8 @@ class _Checker:
         schema = sections.schema()
         if table is not None:
             sections.source(table.source)
+            if table.units is not None:
+                sections.units(table.units)
         partition = sections.model(PartitionSpec, ("partition",), optional=True) or PartitionSpec()
         run = sections.model(RunSpec, ("run",), optional=True) or RunSpec()
         publish = sections.model(PublishSpec, ("publish",), optional=True) or PublishSpec()

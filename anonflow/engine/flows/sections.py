@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from anonflow import strict_yaml
 from anonflow.engine.duration import DURATION, DURATION_WORDS
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
-from anonflow.engine.flows.spec import SCHEDULER, SourceSpec
+from anonflow.engine.flows.spec import SCHEDULER, SourceSpec, UnitsSpec
 from anonflow.errors import AnonflowError, Problem
 from anonflow.table.read import DELIMITER, DELIMITER_WORDS
 from anonflow.table.schema import Schema
@@ -104,6 +104,14 @@ class Sections:
                     for problem in error.problems:
                         self.problems.add(("table", "columns", name, "hierarchy"), problem)
         return schema
+
+    def units(self, units: UnitsSpec) -> None:
+        """Check what is done with people's rows."""
+        path: KeyPath = ("table", "units")
+        if units.cap is None and units.recipes is None:
+            self.problems.add(path, "'units' needs a cap of rows, or recipes for one row per unit")
+        if units.rows is not None and units.recipes is None:
+            self.problems.add((*path, "rows"), "'rows' goes with recipes: one row per unit")
 
     def usable(self, path: KeyPath, text: str) -> bool:
         """Whether a text can be a path at all."""

@@ -25,6 +25,7 @@ from anonflow.algorithms.diversity.target import PARAMETERS
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
+from anonflow.table.per_unit import RECIPES
 from anonflow.table.read import DELIMITER
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "SourceSpec",
     "StepsSpec",
     "TableSpec",
+    "UnitsSpec",
 ]
 
 VERSION: Literal[1] = 1
@@ -107,10 +109,29 @@ class SourceSpec(_Spec):
     """True to work on the table in pieces on disk, or how many rows a piece has; false never to. Without it, a file that would take more memory than there is, is worked on in pieces."""
 
 
+class UnitsSpec(_Spec):
+    """What is done with the source's rows where people have several, before anything else."""
+
+    unit: StrictStr
+    """The column that says whose a row is."""
+
+    cap: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Rows of a unit that are kept, drawn at random."""
+
+    recipes: dict[str, Literal[RECIPES]] | None = None  # type: ignore[valid-type]
+    """One row per unit: column -> first, last, min, max, mean, median, sum, count, distinct, common, all or same."""
+
+    rows: StrictStr | None = None
+    """With recipes: a new column with the number of rows of each unit."""
+
+
 class TableSpec(_Spec):
     """The table and what its columns are."""
 
     source: SourceSpec
+
+    units: UnitsSpec | None = None
+    """Of people with several rows: at most some of them, or one row per unit."""
 
     columns: dict[str, Any]
     """Column name -> {role, kind, ...}; handed to the schema as it is."""

@@ -45,7 +45,7 @@ __all__ = [
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
     "that matters.",
-    "One row is taken to be one person. Who has several rows is protected less than k says.",
+    "One row is taken to be one person, unless a column has the role unit: who has several rows is protected less than k says.",
     "Two releases about the same people, or two draws of one table, can be intersected. Publish once.",
     "Only columns named as quasi-identifiers are generalized; what else is published is as it was, on another row.",
 )

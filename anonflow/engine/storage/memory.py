@@ -154,7 +154,7 @@ class InMemory:
 
     def load(self, executor: Executor) -> Table:
         """Read and code the table."""
-        self.table = source.read(self._session.flow, self._session.fingerprint)
+        self.table = source.read(self._session.flow, self._session.fingerprint, self._session.seed)
         return self.table
 
     def sample(self) -> Records:
