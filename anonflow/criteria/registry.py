@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
-from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK
+from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK, UNIQUENESS
 from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
 from anonflow.criteria.covers import COVERS
 from anonflow.criteria.criterion import Criterion
@@ -32,6 +32,7 @@ CRITERIA: dict[str, Criterion] = {
         KEY_SETS,
         AVERAGE_RISK,
         SHARE_AT_RISK,
+        UNIQUENESS,
         COVERED_BY_K,
         COVERS_K,
         TWO_SIDED,
