@@ -33,11 +33,13 @@ from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.storage import external_sort, pieces, scan
 from anonflow.engine.storage.batch_files import InFiles
+from anonflow.engine.storage.batch_release import pairs_of_batch
 from anonflow.engine.storage.class_buckets import add_classes
 from anonflow.engine.storage.diversified import context_of, diversified, target_of_table
 from anonflow.engine.storage.external_sort import Ordered
 from anonflow.engine.storage.outline import Outline
-from anonflow.engine.storage.release import Buckets, check_made, draw, pairs_of_batch
+from anonflow.engine.storage.release import check_made, draw
+from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
