@@ -14,7 +14,7 @@ from scipy import stats
 from anonflow.criteria import verify
 from anonflow.errors import DataError
 from anonflow.release import ReleaseWarning, write_release
-from anonflow.release.publish import plain_values
+from anonflow.release.values import plain_values
 from tests.cases.releases import made, people, with_positions
 from tests.naive.draw import beside, ring
 

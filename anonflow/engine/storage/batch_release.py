@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,21 @@ from anonflow.criteria.graph import covering
 from anonflow.criteria.request import CriterionRequest as Criterion
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
-from anonflow.engine.execution.batches import Batch, Place, Tally, joined, tallied
+from anonflow.engine.context import Session
+from anonflow.engine.execution.batches import Batch, Place, Tally, batches_of, joined, tallied
+from anonflow.engine.execution.plan import RunPlan, settings_of
 from anonflow.engine.execution.tasks import TaskSettings, peak_memory
-from anonflow.engine.storage.external_sort import OTHER, POSITION, StoredRows, codes_of
+from anonflow.engine.storage.external_sort import OTHER, POSITION, Ordered, StoredRows, codes_of
 from anonflow.engine.storage.scan import Sketch
 from anonflow.engine.storage.spill import deal, read_batch, save
 from anonflow.errors import AnonflowError
+from anonflow.generalization import Generalization
 from anonflow.release import Certificate, RandomWords, Release
-from anonflow.release.draw import bucket_count, draw_assignment, permute_classes
+from anonflow.release.draw import bucket_count
 from anonflow.release.draw import deal as deal_positions
-from anonflow.release.publish import plain_values
+from anonflow.release.rows import GeneralizedRows, permute_suppressed
 from anonflow.table import Domain, Records, Schema, Table, row_marks
+from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import joint_codes
 
 if TYPE_CHECKING:
@@ -40,6 +44,7 @@ __all__ = [
     "AttackedRows",
     "BatchDrawn",
     "ReleaseContext",
+    "StoredBatch",
     "VerifiedRows",
     "attack_batch",
     "check_batch",
@@ -49,6 +54,7 @@ __all__ = [
     "draw_hidden",
     "hidden_positions",
     "pairs_of_batch",
+    "stored_batches",
 ]
 
 MARK, CLASS, LIST = "mark", "class", "list"
@@ -126,6 +132,61 @@ class ReleaseContext:
         """The words of the draw and of the shuffle."""
         return RandomWords(self.seed)
 
+    def certificate(self, candidates: Candidates, **more: Any) -> Certificate:
+        """That of some rows of the release."""
+        return Certificate.of_candidates(self.k, self.guarantee, self.algorithm, candidates, **more)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredBatch:
+    """A batch of a run, and where its rows and its results lie: what a task is given of it.
+
+    Attributes
+    ----------
+    settings : TaskSettings
+    batch : Batch
+    rows : StoredRows
+    place : Place
+        Where its results are.
+    """
+
+    settings: TaskSettings
+    batch: Batch
+    rows: StoredRows
+    place: Place
+
+    def outcome(self, domains: tuple[Domain, ...], table: pa.Table) -> tuple[Records, Outcome]:
+        """Its records, and what the method made of them.
+
+        Raises
+        ------
+        AnonflowError
+            If results are gone.
+        """
+        records = Records(domains, codes_of(table))
+        parts = [records.take(at) for at in self.batch.parts]
+        results = self.place.open(self.settings, self.batch, domains, parts).found
+        if len(results) < len(parts):
+            raise AnonflowError("results of this run are gone or damaged; run the flow again")
+        outcomes = [results[p].matched.outcome for p in sorted(results)]
+        return records, joined(self.batch, records, outcomes)[0]
+
+
+def stored_batches(session: Session, one: RunPlan, n: int, place: Place) -> Iterator[StoredBatch]:
+    """The batches of a run of n records in pieces.
+
+    Raises
+    ------
+    TypeError
+        If the run's records are not in pieces.
+    """
+    order = one.order
+    if not isinstance(order, Ordered):
+        raise TypeError("the run's records are not in pieces")
+    settings = settings_of(session.flow, one.run, session.seed)
+    for batch in batches_of(one.cuts, n):
+        yield StoredBatch(settings, batch, order.rows(batch.start, batch.stop), place)
+
 
 @dataclass(frozen=True)
 class BatchDrawn:
@@ -172,9 +233,8 @@ def draw_hidden(context: ReleaseContext, batches: Sequence[int]) -> None:
         If a file cannot be read or written.
     """
     positions = hidden_positions(context.spill, batches)
-    origin = permute_classes(np.zeros(len(positions), np.int8), context.words, positions)
-    row = np.empty_like(positions)
-    row[origin] = positions  # row[t] is the row that carries the other columns of positions[t]
+    origin = permute_suppressed(positions, context.words)
+    row = positions[np.argsort(origin)]  # row[t] is the row that carries the other columns of positions[t]
     save(context.hidden, positions=positions, row=row)
 
 
@@ -193,23 +253,8 @@ def hidden_positions(spill: str, batches: Sequence[int]) -> np.ndarray:
     return np.sort(np.concatenate(parts))
 
 
-def draw_batch(
-    context: ReleaseContext, settings: TaskSettings, batch: Batch, rows: StoredRows, place: Place
-) -> BatchDrawn:
+def draw_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
     """Draw a batch's assignment, verify what would be published of it, and deal its rows to the buckets.
-
-    Parameters
-    ----------
-    context : ReleaseContext
-    settings : TaskSettings
-    batch : Batch
-    rows : StoredRows
-    place : Place
-        Where its results are.
-
-    Returns
-    -------
-    BatchDrawn
 
     Raises
     ------
@@ -218,14 +263,18 @@ def draw_batch(
     AnonflowError, OSError
         If files are gone, or cannot be written.
     """
-    return _loaded(context, settings, batch, rows, place).dealt(batch)
+    return _DrawnBatch(context, stored).dealt()
 
 
-def check_batch(
-    context: ReleaseContext, settings: TaskSettings, batch: Batch, rows: StoredRows, place: Place
-) -> BatchDrawn:
-    """Verify what a method made of a batch, where nothing is drawn; takes and raises what :func:`draw_batch` does."""
-    return _loaded(context, settings, batch, rows, place).checked(batch, settings)
+def check_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
+    """Verify what a method made of a batch, where nothing is drawn.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    return _DrawnBatch(context, stored).checked()
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,35 +291,24 @@ class AttackedRows:
         The published rows.
     origin : numpy.ndarray, shape (m,), int64
         Whose other columns each row carries.
-    matches : numpy.ndarray, shape (m, w), int64, or None
-    classes : numpy.ndarray, shape (m,), int64, or None
+    candidates : Candidates or None
+        Among which originals the one of each row is, where the method says it.
     """
 
     codes: np.ndarray
     others: dict[str, pd.Series]
     shown: pd.DataFrame
     origin: np.ndarray
-    matches: np.ndarray | None
-    classes: np.ndarray | None
+    candidates: Candidates | None
 
 
-def attack_batch(
-    context: ReleaseContext,
-    settings: TaskSettings,
-    batch: Batch,
-    rows: StoredRows,
-    place: Place,
-    partitions: np.ndarray,
-) -> AttackedRows:
+def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray) -> AttackedRows:
     """The rows of some of a batch's partitions with the truth, for who attacks them.
 
     Parameters
     ----------
     context : ReleaseContext
-    settings : TaskSettings
-    batch : Batch
-    rows : StoredRows
-    place : Place
+    stored : StoredBatch
     partitions : numpy.ndarray, int64
         Their numbers. Suppressed records are left out.
 
@@ -279,27 +317,18 @@ def attack_batch(
     AnonflowError, OSError
         If files are gone.
     """
-    return _loaded(context, settings, batch, rows, place).attacked(batch, partitions)
+    return _DrawnBatch(context, stored).attacked(partitions)
 
 
 def covering_batch(
-    context: ReleaseContext,
-    settings: TaskSettings,
-    batch: Batch,
-    rows: StoredRows,
-    place: Place,
-    partitions: np.ndarray,
-    codes: np.ndarray,
+    context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray, codes: np.ndarray
 ) -> np.ndarray:
     """How many rows of a batch, but for those of some partitions, cover each of some records, shape (m,), int64.
 
     Parameters
     ----------
     context : ReleaseContext
-    settings : TaskSettings
-    batch : Batch
-    rows : StoredRows
-    place : Place
+    stored : StoredBatch
     partitions : numpy.ndarray, int64
         Of which only the suppressed records count.
     codes : numpy.ndarray, shape (m, q), int32
@@ -309,30 +338,19 @@ def covering_batch(
     AnonflowError, OSError
         If files are gone.
     """
-    drawn = _loaded(context, settings, batch, rows, place)
+    drawn = _DrawnBatch(context, stored)
     counted = np.ones(drawn.records.n, bool)
-    counted[drawn.of_partitions(batch, partitions)] = False
-    made = drawn.whole.generalization.take(np.flatnonzero(counted))
-    return covering(Records(context.domains, codes), made)
+    counted[drawn.of_partitions(partitions)] = False
+    return covering(Records(context.domains, codes), drawn.whole.generalization.take(np.flatnonzero(counted)))
 
 
-def pairs_of_batch(
-    domains: tuple[Domain, ...],
-    settings: TaskSettings,
-    batch: Batch,
-    rows: StoredRows,
-    place: Place,
-    files: Sequence[str],
-) -> int:
+def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, files: Sequence[str]) -> int:
     """How many originals of the whole table a batch's generalized records cover in all; O(m n q / 64) for m of n.
 
     Parameters
     ----------
     domains : tuple of Domain
-    settings : TaskSettings
-    batch : Batch
-    rows : StoredRows
-    place : Place
+    stored : StoredBatch
     files : sequence of str
         The whole table, in any order.
 
@@ -341,48 +359,30 @@ def pairs_of_batch(
     AnonflowError, OSError
         If files are gone.
     """
-    _, made = _outcome(domains, settings, batch, rows.table(), place)
-    found = 0
-    for file in files:
-        part = Records(domains, codes_of(read_batch(file)))
-        found += int(covering(part, made.generalization).sum())
-    return found
-
-
-def _outcome(
-    domains: tuple[Domain, ...], settings: TaskSettings, batch: Batch, table: pa.Table, place: Place
-) -> tuple[Records, Outcome]:
-    records = Records(domains, codes_of(table))
-    there = place.open(settings, batch, domains, [records.take(at) for at in batch.parts]).found
-    if len(there) < len(batch.bounds):
-        raise AnonflowError("results of this run are gone or damaged; run the flow again")
-    return records, joined(batch, records, [there[p].matched.outcome for p in sorted(there)])[0]
-
-
-def _loaded(
-    context: ReleaseContext, settings: TaskSettings, batch: Batch, rows: StoredRows, place: Place
-) -> _DrawnBatch:
-    table = rows.table()
-    records, whole = _outcome(context.domains, settings, batch, table, place)
-    return _DrawnBatch(context, table, records, whole)
+    generalization = stored.outcome(domains, stored.rows.table())[1].generalization
+    originals = (Records(domains, codes_of(read_batch(file))) for file in files)
+    return sum(int(covering(part, generalization).sum()) for part in originals)
 
 
 class _DrawnBatch:
     """A batch's rows on their way to the buckets."""
 
-    def __init__(self, context: ReleaseContext, rows: pa.Table, records: Records, whole: Outcome) -> None:
+    def __init__(self, context: ReleaseContext, stored: StoredBatch) -> None:
         self.context = context
-        self.rows = rows
-        self.positions = rows[POSITION].to_numpy()
-        self.records = records
-        self.whole = whole
-        self.kept = np.flatnonzero(~whole.suppressed)
-        self.hidden = np.flatnonzero(whole.suppressed)
+        self.batch, self.options = stored.batch, stored.settings.options
+        self.table = stored.rows.table()
+        self.positions = self.table[POSITION].to_numpy()
+        self.records, outcome = stored.outcome(context.domains, self.table)
+        self.whole = GeneralizedRows(
+            outcome.generalization, outcome.matches, outcome.classes, outcome.suppressed, self.positions
+        )
+        self.kept = np.flatnonzero(~outcome.suppressed)
+        self.hidden = np.flatnonzero(outcome.suppressed)
 
-    def dealt(self, batch: Batch) -> BatchDrawn:
-        context = self.context
-        shown = self._shown(self._origin())
-        findings = self._verified(batch, shown)
+    def dealt(self) -> BatchDrawn:
+        context, number = self.context, self.batch.number
+        shown = self._shown(self.whole.origin(context.words))
+        findings = self._verified(shown)
         place = self.positions.copy()
         if len(self.hidden):
             place[self.hidden] = self._hidden_rows()
@@ -391,69 +391,61 @@ class _DrawnBatch:
         columns[MARK] = pa.array(row_marks(shown, list(shown.columns), context.key))
         labels = 0
         if self.whole.matches is not None:
-            columns[LIST] = self._lists()
+            columns[LIST] = self._lists(self.whole.matches)
         elif self.whole.classes is not None:
-            label, labels = self._classes(f"{context.spill}lists-{batch.number}.npz")
+            label, labels = self._classes(self.whole.classes, f"{context.spill}lists-{number}.npz")
             columns[CLASS] = pa.array(label)
         else:
             columns[CLASS] = pa.array(np.where(self.whole.suppressed, np.int32(-1), np.int32(0)))
         bucket = np.memmap(context.dealt, np.uint16, "r", shape=(context.n,))[place]
-        deal(pa.table(columns), bucket, bucket_count(context.n), f"{context.spill}drawn-{batch.number}.arrow")
-        together = Sketch.of_rows(
-            [self.rows[f"{OTHER}{name}"].to_pandas() for name in context.together]
-        ) if context.together else ()  # fmt: skip
+        deal(pa.table(columns), bucket, bucket_count(context.n), f"{context.spill}drawn-{number}.arrow")
+        together = (
+            Sketch.of_rows([self._cells(name) for name in context.together]) if context.together else ()
+        )
         return BatchDrawn(tallied(findings), labels, peak_memory(), self._hidden_values(), together)
 
-    def checked(self, batch: Batch, settings: TaskSettings) -> BatchDrawn:
+    def checked(self) -> BatchDrawn:
         """What the verifier finds without a draw."""
-        findings = self._verified(batch, None, settings.options)
-        return BatchDrawn(tallied(findings), 0, peak_memory(), self._hidden_values())
+        return BatchDrawn(tallied(self._verified(None)), 0, peak_memory(), self._hidden_values())
 
-    def of_partitions(self, batch: Batch, partitions: np.ndarray) -> np.ndarray:
+    def of_partitions(self, partitions: np.ndarray) -> np.ndarray:
         """The rows of some partitions that are not suppressed."""
-        parts = [batch.parts[p - batch.first] for p in partitions.tolist()]
+        parts = [self.batch.parts[p - self.batch.first] for p in partitions.tolist()]
         at = np.concatenate([np.zeros(0, np.int64), *parts])
         return at[~self.whole.suppressed[at]]
 
-    def attacked(self, batch: Batch, partitions: np.ndarray) -> AttackedRows:
+    def attacked(self, partitions: np.ndarray) -> AttackedRows:
         """Some partitions as they are published."""
-        context, made = self.context, self.whole
-        at, origin = self.of_partitions(batch, partitions), self._origin()
+        at, origin = self.of_partitions(partitions), self.whole.origin(self.context.words)
         rank = np.full(len(self.positions), -1, np.int64)
         rank[at] = np.arange(len(at))
-        matches = None
-        if made.matches is not None:
-            given = made.matches[at]
-            matches = np.where(given >= 0, rank[np.where(given >= 0, given, 0)], -1)
         return AttackedRows(
             np.ascontiguousarray(self.records.codes[at]),
-            {name: self.rows[f"{OTHER}{name}"].to_pandas().iloc[at] for name in context.kinds},
+            {name: self._cells(name).iloc[at] for name in self.context.kinds},
             self._shown(origin).iloc[at].reset_index(drop=True),
             rank[origin[at]],
-            matches,
-            None if made.classes is None else made.classes[at],
+            self._candidates(self.whole.take(at)),
         )
+
+    def _candidates(self, rows: GeneralizedRows) -> Candidates | None:
+        """Of rows of which none is suppressed; None if the method does not say who may be whose."""
+        if rows.matches is None and rows.classes is None:
+            return None
+        return rows.candidates(np.arange(len(rows.suppressed)))
+
+    def _cells(self, name: str) -> pd.Series:
+        cells: pd.Series = self.table[f"{OTHER}{name}"].to_pandas()
+        return cells
 
     def _hidden_values(self) -> dict[str, dict[str, int]]:
         """How often the batch's suppressed records have each text of the columns whose diversity is asked for."""
         found = {}
         for name in self.context.overall:
-            cells = self.rows[f"{OTHER}{name}"].to_pandas().iloc[self.hidden]
+            cells = self._cells(name).iloc[self.hidden]
             texts, codes, _ = joint_codes(cells, cells)
             counts = np.bincount(codes, minlength=len(texts)).tolist()
             found[name] = dict(zip(texts, counts, strict=True))
         return found
-
-    def _origin(self) -> np.ndarray:
-        """Whose other columns each row of the batch carries: suppressed rows their own, for now."""
-        made, words = self.whole, self.context.words
-        origin = np.arange(len(self.positions), dtype=np.int64)
-        if made.matches is not None:
-            return draw_assignment(made.matches, words, self.positions)
-        if made.classes is not None and len(self.kept):
-            at = permute_classes(made.classes[self.kept], words, self.positions[self.kept])
-            origin[self.kept] = self.kept[at]
-        return origin
 
     def _hidden_rows(self) -> np.ndarray:
         """Where the other columns of the batch's suppressed records are published: all of these rows look alike."""
@@ -463,92 +455,47 @@ class _DrawnBatch:
         return found
 
     def _shown(self, origin: np.ndarray) -> pd.DataFrame:
-        made, context = self.whole, self.context
-        published = made.generalization.decode(suppressed=made.suppressed)
-        hidden = made.suppressed if context.blanks else None
-        columns: dict[str, Any] = {}
-        for name in context.columns:
-            if name in published.columns:
-                columns[name] = published[name].array
-                continue
-            kind = context.kinds[name]
-            cells = self.rows[f"{OTHER}{name}"].to_pandas()
-            values = plain_values(cells, origin, hidden=hidden, name=name, text=kind == "text")
-            columns[name] = np.asarray(values, np.float64) if kind == "float" else values
-        return pd.DataFrame(columns, index=pd.RangeIndex(len(origin)))
+        context = self.context
+        return self.whole.shown(
+            origin, context.columns, self._cells, hidden=context.blanks, kinds=context.kinds
+        )
 
-    def _verified(
-        self, batch: Batch, shown: pd.DataFrame | None, options: Mapping[str, Any] | None = None
-    ) -> tuple[tuple[Finding, ...], ...]:
+    def _verified(self, shown: pd.DataFrame | None) -> tuple[tuple[Finding, ...], ...]:
         """Rows that are not suppressed, against their originals: with their lists at once, else by partitions.
 
         The originals of these rows are among the batch's; rows that are suppressed say nothing.
         """
-        made = self.whole
-        if made.matches is not None or made.classes is not None:
-            return (self._check(self.kept, shown, options),) if len(self.kept) else ()
-        parts = [part[~made.suppressed[part]] for part in batch.parts]
-        return tuple(self._check(part, shown, options) for part in parts if len(part))
+        if self.whole.matches is not None or self.whole.classes is not None:
+            return (self._check(self.kept, shown),) if len(self.kept) else ()
+        parts = [part[~self.whole.suppressed[part]] for part in self.batch.parts]
+        return tuple(self._check(part, shown) for part in parts if len(part))
 
-    def _check(
-        self, at: np.ndarray, shown: pd.DataFrame | None, options: Mapping[str, Any] | None
-    ) -> tuple[Finding, ...]:
-        context, made = self.context, self.whole
-        others = {
-            name: self.rows[f"{OTHER}{name}"].to_pandas().iloc[at].array
-            for name in context.columns
-            if name in context.kinds
-        }
+    def _check(self, at: np.ndarray, shown: pd.DataFrame | None) -> tuple[Finding, ...]:
+        context, rows = self.context, self.whole.take(at)
+        others = {name: self._cells(name).iloc[at].array for name in context.columns if name in context.kinds}
         table = Table.coded(self.records.take(at), context.schema, context.columns, others)
+        criteria, certificate = list(context.asked), None
         if shown is None:
-            subject = VerifiedRows(context, made, at, options or {})
-            return verify(table, subject, list(context.asked), context.k, overall=context.overall).findings
-        certificate = None
-        rank = np.full(len(self.positions), -1, np.int32)
-        rank[at] = np.arange(len(at), dtype=np.int32)
-        if made.matches is not None:
-            given = made.matches[at] >= 0
-            flat = np.where(given, rank[np.where(given, made.matches[at], 0)], np.iinfo(np.int32).max)
-            flat = np.sort(flat, axis=1)
-            sizes = given.sum(axis=1)
-            certificate = self._certificate(
-                np.arange(len(at)), sizes, flat[np.arange(flat.shape[1]) < sizes[:, None]]
-            )
-        elif made.classes is not None:
-            _, member = np.unique(made.classes[at], return_inverse=True)
-            certificate = self._certificate(member, np.bincount(member), np.argsort(member, kind="stable"))
-        frame = shown.iloc[at].reset_index(drop=True)
-        # who drew it knows: what the order of a batch looks like is not asked
-        release = Release(frame, certificate, at)
-        return verify(
-            table, release, list(context.asked), context.k, certificate, overall=context.overall
-        ).findings
+            subject: Release | VerifiedRows = VerifiedRows.of(context, rows, self.options)
+        else:
+            candidates = self._candidates(rows)
+            if candidates is not None:
+                certificate = context.certificate(candidates)
+            # who drew it knows: what the order of a batch looks like is not asked
+            subject = Release(shown.iloc[at].reset_index(drop=True), certificate, at)
+        return verify(table, subject, criteria, context.k, certificate, overall=context.overall).findings
 
-    def _certificate(self, member: np.ndarray, sizes: np.ndarray, flat: np.ndarray) -> Certificate:
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        context = self.context
-        return Certificate(
-            context.k, context.guarantee, context.algorithm, member.astype(np.int32), offsets,
-            flat.astype(np.int32),
-        )  # fmt: skip
-
-    def _lists(self) -> pa.Array:
+    def _lists(self, matches: np.ndarray) -> pa.Array:
         """The originals of each row, ascending positions in the table; a suppressed row has none of its own."""
-        assert self.whole.matches is not None
-        matches = self.whole.matches
-        given = (matches >= 0) & ~self.whole.suppressed[:, None]
-        far = np.iinfo(np.int64).max
-        lists = np.sort(np.where(given, self.positions[np.where(given, matches, 0)], far), axis=1)
-        sizes = given.sum(axis=1)
-        flat = lists[np.arange(lists.shape[1]) < sizes[:, None]].astype(np.int32)
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        listed = (matches >= 0) & ~self.whole.suppressed[:, None]
+        candidates = Candidates.of_matches(np.where(listed, self.positions[np.where(listed, matches, 0)], -1))
+        offsets, flat = candidates.offsets.astype(np.int32), candidates.originals.astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
 
-    def _classes(self, lists: str) -> tuple[np.ndarray, int]:
+    def _classes(self, classes: np.ndarray, lists: str) -> tuple[np.ndarray, int]:
         """The class of each row, -1 if suppressed; and the classes' members, in a file."""
-        assert self.whole.classes is not None
         label = np.full(len(self.positions), -1, np.int32)
-        kinds, member = np.unique(self.whole.classes[self.kept], return_inverse=True)
+        kinds, member = np.unique(classes[self.kept], return_inverse=True)
         label[self.kept] = member
         own = self.positions[self.kept]
         order = np.lexsort([own, member])
@@ -560,21 +507,34 @@ class _DrawnBatch:
         return label, len(kinds)
 
 
+@dataclass(frozen=True, eq=False)
 class VerifiedRows:
-    """Some rows of a batch's outcome, none of them suppressed, as the verifier takes what a method made."""
+    """Some rows as the verifier takes what a method made: no release.
 
-    def __init__(
-        self, context: ReleaseContext, whole: Outcome, at: np.ndarray, options: Mapping[str, Any]
-    ) -> None:
-        self.generalization = whole.generalization.take(at)
-        self.suppressed = np.zeros(len(at), bool)
-        self.k, self.guarantee, self.parameters = context.k, context.guarantee, dict(options)
-        self.matches = None
-        if whole.matches is not None:
-            rank = np.full(len(whole.suppressed), -1, np.int32)
-            rank[at] = np.arange(len(at), dtype=np.int32)
-            given = whole.matches[at]
-            self.matches = np.where(given >= 0, rank[np.where(given >= 0, given, 0)], -1)
+    Attributes
+    ----------
+    generalization : Generalization
+    suppressed : numpy.ndarray, shape (m,), bool
+    k : int
+    guarantee : str
+    parameters : dict
+        The method's options.
+    matches : numpy.ndarray, shape (m, w), int32, or None
+    """
+
+    generalization: Generalization
+    suppressed: np.ndarray
+    k: int
+    guarantee: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    matches: np.ndarray | None = None
+
+    @staticmethod
+    def of(context: ReleaseContext, rows: GeneralizedRows, options: Mapping[str, Any]) -> VerifiedRows:
+        """Rows of a batch."""
+        return VerifiedRows(
+            rows.generalization, rows.suppressed, context.k, context.guarantee, dict(options), rows.matches
+        )
 
 
 def _arrow(cells: Any, kind: str | None) -> pa.Array:

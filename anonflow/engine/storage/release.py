@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonflow.algorithms.method import Outcome
 from anonflow.algorithms.seeds import derived_seed
 from anonflow.criteria.diversity import of_one_class
 from anonflow.criteria.request import DIVERSITY, read_criteria
@@ -22,8 +21,8 @@ from anonflow.criteria.request import CriterionRequest as Criterion
 from anonflow.criteria.verification import Finding
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Place, Tally, batches_of
-from anonflow.engine.execution.plan import RunPlan, settings_of
+from anonflow.engine.execution.batches import Place, Tally
+from anonflow.engine.execution.plan import RunPlan
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.totals import Totals
@@ -40,15 +39,17 @@ from anonflow.engine.storage.batch_release import (
     deal_rows,
     draw_batch,
     draw_hidden,
+    stored_batches,
 )
 from anonflow.engine.storage.scan import Found, Sketch, published_kind, sketched
 from anonflow.engine.storage.shuffle_buckets import Bucket, Buckets, shuffle_bucket
 from anonflow.generalization import Generalization
-from anonflow.release import Certificate, RandomWords, Release
+from anonflow.release import RandomWords, Release
 from anonflow.release.columns import linked_in_sample, unique_together
 from anonflow.release.draw import bucket_count
 from anonflow.release.randomness import seed_of_table
 from anonflow.table import Records, Table
+from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.table.spreadsheets import formula_cells, formula_sentence
 
@@ -162,12 +163,11 @@ def _sample_calls(
 ) -> Iterator[Call]:
     """Calls with the partitions of the sample that each batch has; of `every` batch, or of those that have some."""
     picked = sampled(len(one.cuts), context.n, session.seed)
-    settings = settings_of(session.flow, one.run, session.seed)
-    for batch in batches_of(one.cuts, context.n):
+    for stored in stored_batches(session, one, context.n, place):
+        batch = stored.batch
         own = picked[(picked >= batch.first) & (picked < batch.first + len(batch.bounds))]
         if every or len(own):
-            rows = one.order.rows(batch.start, batch.stop)
-            yield Call(function, (settings, batch, rows, place, own, *more), "attack", batch.number)
+            yield Call(function, (stored, own, *more), "attack", batch.number)
 
 
 def _sample(
@@ -196,33 +196,11 @@ def _put_together(
     shown = pd.concat([each.shown for each in attacked], ignore_index=True)
     truth = np.concatenate([each.origin + start for each, start in zip(attacked, starts, strict=True)])
     order = np.random.default_rng(derived_seed(seed, "attacked rows")).permutation(len(truth))
+    candidates = [each.candidates for each in attacked if each.candidates is not None]
     proof = None
-    if all(each.matches is not None for each in attacked):
-        lists = []
-        for each, start in zip(attacked, starts, strict=True):
-            assert each.matches is not None
-            lists += [np.sort(row[row >= 0]) + start for row in each.matches]
-        lists = [lists[row] for row in order.tolist()]
-        proof = _proof(context, np.arange(len(lists)), lists)
-    elif all(each.classes is not None for each in attacked):
-        used, labels = 0, []
-        for each in attacked:
-            assert each.classes is not None
-            own = np.unique(each.classes, return_inverse=True)[1]
-            labels.append(own + used)
-            used += int(own.max(initial=-1)) + 1
-        label = np.concatenate(labels)
-        members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
-        proof = _proof(context, label[order], members)
+    if candidates:
+        proof = context.certificate(Candidates.joined(candidates, starts).take(order))
     return table, Release(shown.iloc[order].reset_index(drop=True), proof, truth[order])
-
-
-def _proof(context: ReleaseContext, row_list: np.ndarray, lists: Sequence[np.ndarray]) -> Certificate:
-    offsets = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
-    return Certificate(
-        context.k, context.guarantee, context.algorithm, row_list.astype(np.int32), offsets,
-        np.concatenate(lists).astype(np.int32),
-    )  # fmt: skip
 
 
 def _context(
@@ -263,15 +241,9 @@ def _draw(
     if hidden:
         first.append(Call(draw_hidden, (hidden,), "draw"))
     executor.all(first, context)
-    settings = settings_of(session.flow, one.run, session.seed)
-    calls: Iterator[Call] = (
-        Call(
-            draw_batch,
-            (settings, batch, one.order.rows(batch.start, batch.stop), place),
-            "draw-verify",
-            batch.number,
-        )
-        for batch in batches_of(one.cuts, context.n)
+    calls = (
+        Call(draw_batch, (stored,), "draw-verify", stored.batch.number)
+        for stored in stored_batches(session, one, context.n, place)
     )
     drawn: dict[int, BatchDrawn] = {}
     together: list[Sketch] = []
@@ -322,15 +294,9 @@ def check_made(
         one.run.anonymize.algorithm, tuple(asked), table.n, totals.suppressed, b"", "", place.spill,
         found.texts(), False,
     )  # fmt: skip
-    settings = settings_of(session.flow, one.run, session.seed)
     calls = (
-        Call(
-            check_batch,
-            (settings, batch, one.order.rows(batch.start, batch.stop), place),
-            "verify",
-            batch.number,
-        )
-        for batch in batches_of(one.cuts, table.n)
+        Call(check_batch, (stored,), "verify", stored.batch.number)
+        for stored in stored_batches(session, one, context.n, place)
     )
     checked = dict(executor.answers(calls, context))
     in_order = [checked[number] for number in range(len(checked))]
@@ -379,9 +345,8 @@ def _of_suppressed(context: ReleaseContext, asked: Criterion) -> Finding:
     few = min(context.suppressed, context.k)
     records = Records(context.domains, np.zeros((few, len(context.domains)), np.int32))
     everyone = np.ones(few, bool)
-    made = Generalization.of(records).with_suppressed(everyone)
-    nobody = VerifiedRows(context, Outcome(made, suppressed=everyone), np.arange(few), {})
-    nobody.suppressed = everyone
+    generalization = Generalization.of(records).with_suppressed(everyone)
+    nobody = VerifiedRows(generalization, everyone, context.k, context.guarantee)
     table = Table.coded(records, context.schema, (), {})
     (finding,) = verify(table, nobody, [asked], context.k).findings
     return replace(finding, failed=context.suppressed if finding.holds is False else 0)

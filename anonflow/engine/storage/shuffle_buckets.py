@@ -16,12 +16,12 @@ from anonflow.engine.storage.batch_release import CLASS, LIST, MARK, SHOWN, Rele
 from anonflow.engine.storage.external_sort import POSITION
 from anonflow.engine.storage.spill import read_batch, save, write_batches
 from anonflow.errors import VerificationError
-from anonflow.release import Certificate
 from anonflow.release.certificate import versions
 from anonflow.release.draw import permute_buckets
 from anonflow.release.tables import write_parts
 from anonflow.table import row_marks
 from anonflow.table.domain import WHOLE
+from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import Content
 from anonflow.table.spreadsheets import formula_cells
 
@@ -206,11 +206,7 @@ class Buckets:
             If it cannot be written.
         """
         context, n = self.context, self.context.n
-        nothing = np.zeros(0, np.int32)
-        head = Certificate(
-            context.k, context.guarantee, context.algorithm, nothing, np.zeros(1, np.int64), nothing,
-            versions(), key=context.key,
-        )  # fmt: skip
+        head = context.certificate(Candidates.of_nobody(0), versions=versions(), key=context.key)
         suppressed = hidden_positions(context.spill, self.hidden)
         if self.kind == "matches":
             lists, entries = sum(b.lists for b in self.buckets), sum(b.originals for b in self.buckets)
