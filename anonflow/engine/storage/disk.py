@@ -302,11 +302,11 @@ class OnDisk:
         more = self._flow.spec.steps.diversify
         if more is None:
             return totals
-        source = self._place(one.run)
-        made = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"), fresh=False)
+        source = replace(self._place(one.run), fresh=False)
+        made = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"))
         context = context_of(
             more, self._target, self._found.sensitive[self._target[0]], self.outline.domains, self.outline.n,
-            one.run.anonymize.k, replace(source, fresh=False), made,
+            one.run.anonymize.k, source, made,
         )  # fmt: skip
         number = one.run.number
         again, self._hidden[number], self._said[number] = self._session.step(
