@@ -68,7 +68,9 @@ def full_domain(
     et al. 2009, OLA; Kohlmayer et al. 2012, Flash). Departing from both, which compare all nodes that are left, nodes
     come in the order of a lower bound of their loss, a node raises the bounds of those below it by what its suppressed
     records cost there at least, and the search ends with the first bound that is not below the best loss. Suppressed
-    records cost as everywhere here, all cells hidden. A node's classes are counted from those of a node below it.
+    records cost as everywhere here, all cells hidden. Above a node that suppresses too many records a highest such node
+    is looked for, column by column; all below that are known, too. A node's classes are counted from those of a node
+    below it.
     O(c t q) time for c checked nodes and t distinct records. Where the schema has boundaries, each boundary class is a
     table of its own.
     """
