@@ -162,7 +162,7 @@ def search(
     """
     until = np.inf if time_limit is None else time.monotonic() + time_limit
     lattice = Lattice(part.records, column_levels(part.records, widths), part.loss)
-    state = _Search(lattice, k, _most_suppressed(part.records, limit))
+    state = _KnownNodes(lattice, k, _most_suppressed(part.records, limit))
     proved = np.inf
     for place in np.argsort(lattice.bound, axis=None, kind="stable").tolist():
         bound = float(lattice.bound.flat[place])
@@ -179,7 +179,7 @@ def search(
     return LatticeSearch(lattice, state.best, int(state.counted.sum()), min(proved, state.best.loss))
 
 
-class _Search:
+class _KnownNodes:
     """What is known of each node while a lattice is searched.
 
     Attributes

@@ -102,6 +102,9 @@ class TableSpec(_Spec):
 
     source: SourceSpec
 
+    prepare: tuple[dict[str, Any], ...] = ()
+    """Coding steps that come before, each a name with its column and options; the columns are those after them."""
+
     columns: dict[str, Any]
     """Column name -> {role, kind, ...}; handed to the schema as it is."""
 
