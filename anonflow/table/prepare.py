@@ -119,6 +119,11 @@ def recode(
         Value -> what it becomes; nothing (``null``) makes it missing. Numbers are written as they are published.
     others : {"keep", "missing", "refuse"}, optional
         What happens to values that the table does not name.
+
+    Raises
+    ------
+    DataError
+        If there are others and they are refused.
     """
     table = {_cell_text(old): None if new is None else _cell_text(new) for old, new in values.items()}
     if others == "refuse":
@@ -145,6 +150,11 @@ def date_part(
     part : {"year", "month", "year-month", "age"}
     on : date, optional
         The date at which somebody born on these dates has the age; needed for it, and for it alone.
+
+    Raises
+    ------
+    DataError
+        If cells are no dates, or somebody is born after the date of the age.
     """
     import pandas as pd
 
@@ -191,6 +201,11 @@ def normalize_text(
         What happens to letters.
     accents : {"keep", "remove"}, optional
         Whether marks on letters stay.
+
+    Raises
+    ------
+    DataError
+        If the column holds no text.
     """
     import pandas as pd
 
