@@ -260,6 +260,33 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     )
 
 
+@app.command()
+def prepare(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    schema: Annotated[Path, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")],
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
+    delimiter: Delimiter = ",",
+    encoding: Encoding = "utf-8",
+) -> int:
+    """Show what each step under `prepare` changes in a table: cells, rows, distinct values; never a value."""
+    from anonflow.cli.show import table as shown
+    from anonflow.table.read import read_frame
+
+    steps = _schema(schema).preparation
+    if not steps:
+        raise ParameterError(f"{schema}: has no steps under 'prepare:'; add some, or leave this out")
+    found = steps.changes(read_frame(file, delimiter=delimiter, encoding=encoding))
+    rows = found.to_dict("records")
+    if as_json:
+        say(json.dumps(rows, indent=2))
+        return 0
+    header = ["step", "cells changed", "rows removed", "distinct before", "after"]
+    keys = ("changed", "removed", "distinct", "left")
+    lines = [[str(row["step"]), *(f"{row[key]:,}" for key in keys)] for row in rows]
+    say(shown(header, lines, right=range(1, len(header))))
+    return 0
+
+
 Original = Annotated[
     Path | None,
     typer.Option(help="The original table; without it the rows are looked at alone.", metavar="FILE"),
@@ -478,7 +505,7 @@ def _schema(schema: Path) -> Any:
         columns = data["table"].get("columns")
         if not isinstance(columns, dict):
             raise FlowError(f"{schema}: the flow has no columns under 'table:'")
-        return Schema(columns, folder=schema.parent)
+        return Schema(columns, folder=schema.parent, prepare=data["table"].get("prepare"))
     return Schema.read(schema)
 
 

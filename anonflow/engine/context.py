@@ -189,7 +189,7 @@ class Session:
         """A worker has used so many bytes at the most."""
         self.memory = max(self.memory, memory)
 
-    def tell_about(self, unnamed: Sequence[str], dropped: int) -> None:
+    def tell_about(self, unnamed: Sequence[str], dropped: int, filtered: int = 0) -> None:
         """Say what of the table is not published."""
         if unnamed:
             count = "1 column is" if len(unnamed) == 1 else f"{len(unnamed):,} columns are"
@@ -198,6 +198,8 @@ class Session:
                 + ", ".join(unnamed[:10])
                 + (", ..." if len(unnamed) > 10 else "")
             )
+        if filtered:
+            self.warn(f"{filtered} rows are left out by a filter under prepare, as the flow says")
         if dropped:
             self.warn(f"{dropped} records with a missing value are left out, as the flow says")
 

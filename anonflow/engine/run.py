@@ -146,7 +146,7 @@ class _Runner:
             ) as executor,
         ):
             table = session.step("load", lambda: storage.load(executor))
-            session.tell_about(table.unnamed, table.dropped)
+            session.tell_about(table.unnamed, table.dropped, table.filtered)
             storage.refuse_early()
             if is_fitted(flow):
                 session.step("fit", lambda: self._fit(storage, table))

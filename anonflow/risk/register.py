@@ -57,7 +57,7 @@ class RegisterCounts:
         schema : Schema
             With the kinds and hierarchies of the original.
         register : pandas.DataFrame
-            With every quasi-identifier, a row a person.
+            With every quasi-identifier, a row a person; prepared by the steps that the schema or the originals have.
         originals : Table, optional
             Where it is there, its values are added to the domains, that ranges between them are read alike.
 
@@ -76,6 +76,8 @@ class RegisterCounts:
 
         if not isinstance(register, pd.DataFrame):
             raise ParameterError("the population is a pandas DataFrame with the table's quasi-identifiers")
+        steps = schema.preparation if originals is None else originals.preparation
+        register = steps.apply(register, partial=True)
         names = list(schema.quasi_identifiers)
         lacking = [name for name in names if name not in register.columns]
         if lacking:

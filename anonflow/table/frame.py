@@ -33,7 +33,7 @@ class Table:
     Parameters
     ----------
     frame : pandas.DataFrame
-        One row per person. It is not changed.
+        One row per person. It is not changed. Where the schema has steps before, they are taken first.
     schema : Schema, mapping or path
         What :meth:`Schema.of` takes.
 
@@ -43,6 +43,11 @@ class Table:
         The published columns, in the table's order; identifiers and unnamed columns are gone, as are the
         records that a ``missing: drop`` rule names.
     schema : Schema
+        Its columns; the steps before are taken, and no longer in it.
+    preparation : Preparation
+        The steps that were taken.
+    filtered : int
+        Records that a step left out.
     identifiers : pandas.DataFrame
         The identifiers of the same records: the owner's, to recognize people in a later table.
     records : Records
@@ -71,8 +76,12 @@ class Table:
         *,
         _records: Records | None = None,
     ) -> None:
-        self.schema = Schema.of(schema)
-        self.dropped = 0
+        import pandas as pd
+
+        declared = Schema.of(schema)
+        self.schema = declared.prepared()
+        self.preparation = declared.preparation
+        self.dropped = self.filtered = 0
         self.unpublished: tuple[str, ...] = ()
         self.unnamed: tuple[str, ...] = ()
         if (
@@ -81,6 +90,12 @@ class Table:
             self.frame, self.records = frame, _records
             self.identifiers = frame.iloc[:, :0]
             return
+        if self.preparation and isinstance(frame, pd.DataFrame):
+            before = len(frame)
+            frame = self.preparation.apply(frame)
+            self.filtered = before - len(frame)
+            if before and not len(frame):
+                raise DataError("the steps under `prepare` leave no row; let the filter keep more")
         _check_frame(frame, self.schema)
         frame = _without_empty_texts(frame, self.schema)
         columns = self.schema.columns
@@ -284,6 +299,7 @@ class Table:
         """
         part = Table(self.frame.iloc[index], self.schema, _records=self.records.take(index))
         part.unpublished, part.unnamed = self.unpublished, self.unnamed
+        part.preparation = self.preparation
         part.identifiers = self.identifiers.iloc[index]
         return part
 

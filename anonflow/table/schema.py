@@ -13,6 +13,7 @@ from anonflow.errors import SHOWN, Problem, SchemaError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
 from anonflow.table.notation import RANGES, Notation
+from anonflow.table.prepare import Preparation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,6 +154,13 @@ class Schema(Mapping[str, Column]):
         ``columns`` in a flow; or column name -> :class:`Column`.
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
+    prepare : list of mapping, or Preparation, optional
+        Coding steps that come before, as under ``prepare`` in a flow; the columns are those after them.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+    preparation : Preparation
 
     Raises
     ------
@@ -165,8 +173,14 @@ class Schema(Mapping[str, Column]):
     Columns that a schema does not name are not published.
     """
 
-    def __init__(self, columns: Mapping[str, Any], folder: str | PathLike[str] | None = None) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Any],
+        folder: str | PathLike[str] | None = None,
+        prepare: Sequence[Any] | Preparation | None = None,
+    ) -> None:
         self.folder = Path(folder) if folder is not None else Path()
+        self.preparation = prepare if isinstance(prepare, Preparation) else Preparation(prepare)
         problems: list[Problem] = []
         self._columns: dict[str, Column] = {}
         if not isinstance(columns, Mapping):
@@ -204,7 +218,7 @@ class Schema(Mapping[str, Column]):
 
     @classmethod
     def read(cls, path: str | PathLike[str]) -> Schema:
-        """Read a schema from a YAML file with the columns under ``columns:``.
+        """Read a schema from a YAML file with the columns under ``columns:``, and steps before under ``prepare:``.
 
         Paths inside it are relative to the file.
 
@@ -217,11 +231,15 @@ class Schema(Mapping[str, Column]):
 
         document = strict_yaml.read(path, error=SchemaError)
         data = document.data
-        if not isinstance(data, dict) or set(data) - {"columns", "version"} or "columns" not in data:
+        if (
+            not isinstance(data, dict)
+            or set(data) - {"columns", "version", "prepare"}
+            or "columns" not in data
+        ):
             raise SchemaError(
-                f"{fspath(path)}: a schema file has the columns under 'columns:' and nothing else"
+                f"{fspath(path)}: a schema file has the columns under 'columns:', steps under 'prepare:', and nothing else"
             )
-        return cls(data["columns"], folder=Path(path).parent)
+        return cls(data["columns"], folder=Path(path).parent, prepare=data.get("prepare"))
 
     @classmethod
     def infer(cls, frame: pd.DataFrame) -> Schema:
@@ -317,6 +335,10 @@ class Schema(Mapping[str, Column]):
     def household_column(self) -> str | None:
         """The column that says to which household a row's person belongs."""
         return next((name for name, column in self._columns.items() if column.role == "household"), None)
+
+    def prepared(self) -> Schema:
+        """The same columns, with nothing left to do before."""
+        return Schema(self._columns, self.folder) if self.preparation else self
 
     def to_mapping(self) -> dict[str, dict[str, Any]]:
         """The schema as it is written under ``columns:``; reads back to the same.

@@ -68,7 +68,9 @@ def full_domain(
     et al. 2009, OLA; Kohlmayer et al. 2012, Flash). Departing from both, which compare all nodes that are left, nodes
     come in the order of a lower bound of their loss, a node raises the bounds of those below it by what its suppressed
     records cost there at least, and the search ends with the first bound that is not below the best loss. Suppressed
-    records cost as everywhere here, all cells hidden. A node's classes are counted from those of a node below it.
+    records cost as everywhere here, all cells hidden. Above a node that suppresses too many records a highest such node
+    is looked for, column by column; all below that are known, too. A node's classes are counted from those of a node
+    below it.
     O(c t q) time for c checked nodes and t distinct records. Where the schema has boundaries, each boundary class is a
     table of its own.
     """
@@ -158,46 +160,94 @@ def search(
     InfeasibleError
         If boundaries leave no node that suppresses few enough.
     """
-    until = None if time_limit is None else time.monotonic() + time_limit
+    until = np.inf if time_limit is None else time.monotonic() + time_limit
     lattice = Lattice(part.records, column_levels(part.records, widths), part.loss)
-    most = _most_suppressed(part.records, limit)
-    order = np.argsort(lattice.bound, axis=None, kind="stable")
-    least = lattice.bound.copy()  # raised where a node above says that more is lost
-    counted = np.zeros(lattice.shape, bool)
-    best: Groups | None = None
-    checked = 0
+    state = _KnownNodes(lattice, k, _most_suppressed(part.records, limit))
     proved = np.inf
-    for place in order:
-        at = tuple(int(level) for level in np.unravel_index(place, lattice.shape))
-        proved = float(lattice.bound[at])
-        if best is not None and (proved >= best.loss or (until is not None and time.monotonic() > until)):
+    for place in np.argsort(lattice.bound, axis=None, kind="stable").tolist():
+        bound = float(lattice.bound.flat[place])
+        if bound >= state.loss or (state.best is not None and time.monotonic() > until):
+            proved = bound
             break
-        path = _path(at, lattice.bound, np.inf if best is None else best.loss)
+        if state.least.flat[place] < state.loss:
+            state.visit(tuple(int(level) for level in np.unravel_index(place, lattice.shape)))
+    if state.best is None:
+        raise InfeasibleError(
+            f"full-domain: no levels within the boundaries suppress at most {state.most} records; raise `limit`, lower k, "
+            "or allow wider generalizations"
+        )
+    return LatticeSearch(lattice, state.best, int(state.counted.sum()), min(proved, state.best.loss))
+
+
+class _KnownNodes:
+    """What is known of each node while a lattice is searched.
+
+    Attributes
+    ----------
+    least : numpy.ndarray, float64
+        For each node a lower bound of its loss; infinite where it suppresses too many records.
+    counted : numpy.ndarray, bool
+        Nodes whose groups were counted.
+    best : Groups or None
+        The node of least loss so far.
+    """
+
+    def __init__(self, lattice: Lattice, k: int, most: int) -> None:
+        self.lattice, self.k, self.most = lattice, k, most
+        self.least = lattice.bound.copy()
+        self.counted = np.zeros(lattice.shape, bool)
+        self.best: Groups | None = None
+
+    @property
+    def loss(self) -> float:
+        """The least loss so far."""
+        return np.inf if self.best is None else self.best.loss
+
+    def visit(self, at: tuple[int, ...]) -> None:
+        """Learn whether a node is better than the best, from as few counts as nodes above it allow."""
+        path = _path(at, self.lattice.bound, self.loss)
         step = len(path) - 1
-        while not counted[at] and (best is None or least[at] < best.loss):
+        while not self.counted[at] and self.least[at] < self.loss:
             node = path[step]
             step //= 2
-            if counted[node]:
-                continue
-            groups = lattice.groups(np.array(node), k)
-            counted[node] = True
-            checked += 1
-            below = tuple(slice(0, level + 1) for level in node)
-            if groups.small > most:
-                least[below] = np.inf
-                continue
-            # whoever is suppressed here is suppressed at every node below
-            np.maximum(least[below], lattice.bound[below] + groups.more, out=least[below])
-            if best is None or groups.loss < best.loss:
-                best = groups
-    else:
-        proved = np.inf
-    if best is None:
-        raise InfeasibleError(
-            f"full-domain: no levels within the boundaries suppress at most {most} records; raise `limit`, lower k, or "
-            "allow wider generalizations"
-        )
-    return LatticeSearch(lattice, best, checked, min(proved, best.loss))
+            if not self.counted[node]:
+                groups = self.count(node)
+                if groups.small > self.most:
+                    self.climb(groups)
+
+    def count(self, node: tuple[int, ...], below: Groups | None = None) -> Groups:
+        """Count the groups of a node, and note what they say about the nodes below it."""
+        groups = self.lattice.groups(np.array(node), self.k, below)
+        self.counted[node] = True
+        under = tuple(slice(0, level + 1) for level in node)
+        if groups.small > self.most:
+            self.least[under] = np.inf
+            return groups
+        # whoever is suppressed here is suppressed at every node below
+        np.maximum(self.least[under], self.lattice.bound[under] + groups.more, out=self.least[under])
+        if groups.loss < self.loss:
+            self.best = groups
+        return groups
+
+    def climb(self, groups: Groups) -> None:
+        """Look for a highest node that suppresses too many records, above one that does: all below it do so, too.
+
+        Columns of few levels are raised first. Each count starts from the groups of a node below, which are few.
+        """
+        node, shape = groups.node.tolist(), self.lattice.shape
+        for c in sorted(range(len(shape)), key=shape.__getitem__):
+            low, high = node[c], shape[c] - 1
+            while low < high:
+                middle = (low + high + 1) // 2
+                above = (*node[:c], middle, *node[c + 1 :])
+                if not self.counted[above] and np.isfinite(self.least[above]):
+                    counted = self.count(above, groups)
+                    groups = counted if counted.small > self.most else groups
+                if np.isinf(self.least[above]):
+                    low = middle
+                else:
+                    high = middle - 1
+            node[c] = low
 
 
 def _most_suppressed(records: Records, limit: float) -> int:

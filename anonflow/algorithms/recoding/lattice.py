@@ -23,6 +23,9 @@ __all__ = ["MOST_NODES", "ColumnLevels", "Groups", "Lattice", "column_levels"]
 MOST_NODES = 10_000_000
 """Nodes of a lattice that is searched; 25 bytes each."""
 
+MOST_KEPT = 16
+"""Groups of counted nodes that are kept, as a multiple of the row types; 16 bytes each."""
+
 MOST_WIDTHS = 40
 """Widths of one column."""
 
@@ -297,7 +300,8 @@ class Lattice:
     shape: tuple[int, ...] = field(init=False)
     bound: np.ndarray = field(init=False)
     star: float = field(init=False)
-    _kept: list[Groups] = field(init=False, default_factory=list)
+    _kept: dict[bytes, tuple[np.ndarray, np.ndarray]] = field(init=False, default_factory=dict)
+    _rows_kept: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         records, domains = self.records, self.records.domains
@@ -315,14 +319,9 @@ class Lattice:
             np.where(codes < 0, [domain.size for domain in domains], codes), np.int64
         )
         self._price()
-        self._everyone = Groups(
-            np.zeros(len(self.shape), np.int64),
-            np.arange(len(codes)),
-            self._count.astype(np.int64),
-            0,
-            0.0,
-            0.0,
-        )
+        self._everyone = np.arange(len(codes)), self._count.astype(np.int64)
+        values = [sum(domains[a].size for a in levels.qis) for levels in self.columns]
+        self._order = sorted(range(len(values)), key=lambda c: -values[c])
 
     def _price(self) -> None:
         """Lay out the cells of every level one after the other, with their words and costs."""
@@ -371,8 +370,8 @@ class Lattice:
                 at[a] = self._at[a][level]
         return at
 
-    def groups(self, node: np.ndarray, k: int) -> Groups:
-        """Count the groups of a node, from those of the coarsest counted node below it.
+    def groups(self, node: np.ndarray, k: int, below: Groups | None = None) -> Groups:
+        """Count the groups of a node, from those of a node below it.
 
         Parameters
         ----------
@@ -382,20 +381,38 @@ class Lattice:
         Returns
         -------
         Groups
-            O(g' q) time for the g' groups of the node below.
+            O(g' q) time for the g' groups of the node below, once those are counted.
         """
-        below = min(
-            (groups for groups in self._kept if (groups.node <= node).all()),
-            key=lambda groups: len(groups.first),
-            default=self._everyone,
-        )
-        first, size, _ = self._grouped(node, below.first, below.size)
+        rows, count = self._counted_below(node) if below is None else (below.first, below.size)
+        first, size, _ = self._grouped(node, rows, count)
         price = small_groups_jit if self.compiled else small_groups
         at = self._place(node)
         small, more = price(self._codes, first, size, len(first), self._costs, at, k, self.star)
         own = sum(float(costs[level]) for costs, level in zip(self._level_costs, node.tolist(), strict=True))
-        groups = Groups(node, first, size, int(small), own + float(more), float(more))
-        self._keep(groups, len(below.first))
+        return Groups(node, first, size, int(small), own + float(more), float(more))
+
+    def _counted_below(self, node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The groups of the node that is raised in all columns of this one but the last: a row type, and the records.
+
+        Columns come by their number of values, the largest first: nodes that a search counts share such beginnings, and
+        after a few of them little is left to group.
+        """
+        raised = [c for c in self._order if node[c]]
+        lower = np.zeros(len(node), np.int64)
+        groups = self._everyone
+        for c in raised[:-1]:
+            lower[c] = node[c]
+            key = lower.tobytes()
+            known = self._kept.pop(key, None)
+            if known is None:
+                first, size, _ = self._grouped(lower, *groups)
+                known = first, size
+                self._rows_kept += len(first)
+            self._kept[key] = known  # the last used is the last to go
+            groups = known
+        while self._rows_kept > MOST_KEPT * len(self._codes) + 1024:
+            oldest = self._kept.pop(next(iter(self._kept)))
+            self._rows_kept -= len(oldest[0])
         return groups
 
     def _grouped(
@@ -407,14 +424,6 @@ class Lattice:
         with np.errstate(over="ignore"):
             found = kernel(self._codes, rows, count, self._cells, self._words, at, first, size, label)
         return first[:found].copy(), size[:found].copy(), label
-
-    def _keep(self, groups: Groups, before: int) -> None:
-        """Remember what makes later counts cheaper, in at most four times the memory of the row types."""
-        if 2 * len(groups.first) > before:
-            return
-        self._kept.append(groups)
-        while sum(len(kept.first) for kept in self._kept) > 4 * len(self._codes) + 1024:
-            self._kept.pop(0)
 
     def published(self, node: np.ndarray, k: int) -> tuple[Generalization, np.ndarray, np.ndarray]:
         """What a node publishes.
@@ -433,7 +442,7 @@ class Lattice:
         suppressed : numpy.ndarray, shape (n,), bool
             Records of classes of fewer than k. Not in `generalization`.
         """
-        _, size, label = self._grouped(node, self._everyone.first, self._everyone.size)
+        _, size, label = self._grouped(node, *self._everyone)
         records = self.records
         layout = Layout.of(records.domains)
         lo = np.empty((len(layout.ranges), records.n), np.int32)

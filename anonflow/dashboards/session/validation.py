@@ -29,11 +29,11 @@ MOST = 200
 
 
 def code(
-    frame: pd.DataFrame, columns: Mapping[str, Any], folder: Path
+    frame: pd.DataFrame, columns: Mapping[str, Any], folder: Path, prepare: Any = None
 ) -> tuple[Table | None, tuple[str, ...]]:
-    """The table under these columns, or what is wrong with them."""
+    """The table under these columns, after the steps before; or what is wrong with them."""
     try:
-        return Table(frame, Schema(columns, folder=folder)), ()
+        return Table(frame, Schema(columns, folder=folder, prepare=prepare)), ()
     except AnonflowError as error:
         return None, error.problems
 

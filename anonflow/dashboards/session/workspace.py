@@ -117,7 +117,7 @@ class Workspace(param.Parameterized):
         self._waiting: dict[str, Any] | None = None
         self._batch: JobGroup | None = None
         self._ids = 0
-        self._coded: dict[str, Any] | None = None
+        self._coded: tuple[dict[str, Any], list[Any]] | None = None
         self._column_problems: tuple[str, ...] = ()
         self._delete = weakref.finalize(self, place.delete)
         self.draft.param.watch(self._draft_changed, "document")
@@ -427,12 +427,12 @@ class Workspace(param.Parameterized):
         """Everything that follows from the draft, in one go."""
         document = self.draft.document
         table = self.table
-        columns = self.draft.get(("table", "columns"), {})
+        columns, steps = self.draft.get(("table", "columns"), {}), self.draft.get(("table", "prepare"), [])
         if self.frame is None:
             table, self._column_problems, self._coded = None, ("no table is open; open one first",), None
-        elif columns != self._coded:
-            table, self._column_problems = code(self.frame, columns, self.draft.folder)
-            self._coded = columns
+        elif (columns, steps) != self._coded:
+            table, self._column_problems = code(self.frame, columns, self.draft.folder, steps)
+            self._coded = columns, steps
         problems = self._column_problems
         if not problems and table is not None:
             problems = problems_of(self.draft, table, self.source)

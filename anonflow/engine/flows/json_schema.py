@@ -14,9 +14,10 @@ from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import CRITERIA
 from anonflow.engine.flows import spec
-from anonflow.option import Option, options_of
+from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
 from anonflow.table.notation import RANGES
+from anonflow.table.prepare import STEPS
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
 __all__ = ["flow_schema", "words_of"]
@@ -41,6 +42,7 @@ def flow_schema() -> dict[str, Any]:
                 entry["description"] = " ".join(entry["description"].split())
     made["properties"]["steps"] = _steps(parts.pop("StepsSpec")["properties"])
     parts["TableSpec"]["properties"]["columns"] = _columns()
+    _put(parts["TableSpec"], "prepare", type="array", items=_preparation())
     _put(parts["PartitionSpec"], "size", anyOf=[{"type": "integer", "minimum": 2}, {"const": "auto"}, _NULL])
     _put(parts["PublishSpec"], "report", anyOf=[{"type": "string"}, {"$ref": "#/$defs/ReportSpec"}, _NULL])
     source = parts["SourceSpec"]
@@ -169,6 +171,31 @@ def _named(known: Mapping[str, Mapping[str, Option]]) -> dict[str, Any]:
         forms: list[dict[str, Any]] = [{"type": "object", "properties": values}, _NULL]
         entries[name] = {"anyOf": [*forms, *list(values.values())[:1]]}
     return {"type": "object", "minProperties": 1, "properties": entries}
+
+
+def _preparation() -> dict[str, Any]:
+    """One step before; what a table of values holds is the loader's."""
+    named = {}
+    for name, function in STEPS.items():
+        options = options_of(function)
+        entries = {
+            key.replace("_", "-"): {"description": option.sentence, **_value(option)}
+            for key, option in options.items()
+        }
+        needed = [key.replace("_", "-") for key, option in options.items() if option.default is NEEDED]
+        named[name] = {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["column", *needed],
+            "properties": {"column": {"type": "string"}, **entries},
+        }
+    return {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+        "properties": named,
+    }
 
 
 def _columns() -> dict[str, Any]:

@@ -33,6 +33,8 @@ def outline(flow: Any) -> list[tuple[str, str]]:
     pieces = source.pieces
     told = where[pieces] if pieces is None or isinstance(pieces, bool) else f", in pieces of {pieces:,} rows"
     rows = [("load", f"{name}{told}")]
+    if flow.schema.preparation:
+        rows.append(("prepare", "; ".join(step.words for step in flow.schema.preparation.steps)))
     if any(run.partition.size == AUTO or run.budget is not None for run in flow.runs):
         rows.append(("fit", "what the budget leaves open is timed on some partitions"))
     cuts = dict.fromkeys((run.partition.order, run.partition.size) for run in flow.runs)

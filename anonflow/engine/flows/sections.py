@@ -13,6 +13,7 @@ from anonflow.engine.duration import DURATION, DURATION_WORDS
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
 from anonflow.engine.flows.spec import SCHEDULER, SourceSpec, UnitsSpec
 from anonflow.errors import AnonflowError, Problem
+from anonflow.table.prepare import Preparation
 from anonflow.table.read import DELIMITER, DELIMITER_WORDS
 from anonflow.table.schema import Schema
 
@@ -83,6 +84,7 @@ class Sections:
         """The columns, None if they have problems."""
         data = self.data.get("table")
         columns = data.get("columns") if isinstance(data, dict) else None
+        steps = self._preparation(data)
         if not isinstance(columns, dict):
             return None
         if not columns:
@@ -91,7 +93,7 @@ class Sections:
             )
             return None
         try:
-            schema = Schema(columns, folder=self.folder)
+            schema = Schema(columns, folder=self.folder, prepare=steps)
         except AnonflowError as error:
             for path, text in error.found or [Problem((), text) for text in error.problems]:
                 self.problems.add(("table", "columns", *path), text)
@@ -112,6 +114,16 @@ class Sections:
             self.problems.add(path, "'units' needs a cap of rows, or recipes for one row per unit")
         if units.rows is not None and units.recipes is None:
             self.problems.add((*path, "rows"), "'rows' goes with recipes: one row per unit")
+
+    def _preparation(self, table: Any) -> Preparation:
+        """The steps before; what is wrong with them is noted."""
+        given = table.get("prepare") if isinstance(table, dict) else None
+        try:
+            return Preparation(given)
+        except AnonflowError as error:
+            for path, text in error.found:
+                self.problems.add(("table", "prepare", *path), text)
+            return Preparation()
 
     def usable(self, path: KeyPath, text: str) -> bool:
         """Whether a text can be a path at all."""

@@ -133,6 +133,9 @@ class TableSpec(_Spec):
     units: UnitsSpec | None = None
     """Of people with several rows: at most some of them, or one row per unit."""
 
+    prepare: tuple[dict[str, Any], ...] = ()
+    """Coding steps that come before, each a name with its column and options; the columns are those after them."""
+
     columns: dict[str, Any]
     """Column name -> {role, kind, ...}; handed to the schema as it is."""
 

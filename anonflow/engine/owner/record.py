@@ -104,6 +104,7 @@ def of_run(
             "processors": os.cpu_count(),
         },
         "seed-can-be-guessed": seed_can_be_guessed(owner.seed()),
+        "prepare": flow.schema.preparation.to_list(),
         "hashes": {"flow": owner.keyed(flow.digest), "source": owner.keyed(fingerprint.digest)},
         "files": [
             {

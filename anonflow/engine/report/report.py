@@ -75,6 +75,10 @@ class Described(Protocol):
         """Records left out for a missing value."""
 
     @property
+    def filtered(self) -> int:
+        """Rows that a step before left out."""
+
+    @property
     def unnamed(self) -> Sequence[str]:
         """Columns of the source that the schema does not name."""
 
@@ -109,7 +113,11 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     published = flow.published
     shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
     # of the report's warnings this one only: the others are the owner's, and of use to an attacker
-    left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
+    left_out: tuple[str, ...] = (
+        (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
+    )
+    if table.filtered:
+        left_out += (f"{table.filtered:,} rows were left out by a filter before.",)
     attacks = publishable(report.attacks)
     return page(
         flow.name,

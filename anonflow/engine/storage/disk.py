@@ -114,11 +114,17 @@ class OnDisk:
         schema, path = flow.schema, flow.source_path
         fingerprint = self._session.fingerprint
         frame = source.frame_of(flow)
+        steps = schema.preparation
+        read = 0
+        if frame is not None and flow.table is None and steps:
+            read, frame = len(frame), steps.apply(frame)
         held = None if frame is None else pieces.held_table(frame)
         if held is not None:
             fields = held.schema
         elif path is not None:
             fields = pieces.fields_of(path, flow.spec.table.source, fingerprint.open)
+            if steps:
+                fields = pieces.prepared(fields.empty_table(), steps).schema
         else:
             raise DataError("the flow names no source")
         check_columns(fields.names, schema)
@@ -132,14 +138,18 @@ class OnDisk:
             self._pieces = pieces.put_aside(held.select(self._read), self._rows, self._spill.file("source-"))
         else:
             assert path is not None
-            self._pieces = self._cut_source(path, self._read)
+            self._pieces, read = self._cut_source(path, self._read)
         sensitive = self._diverse_columns(schema, columns)
         looks = executor.all(
             [Call(scan.scan, (piece, schema, columns, sensitive), "scan") for piece in self._pieces],
             fingerprint,
         )
         if not looks:
-            raise DataError("the table has no rows")
+            raise DataError(
+                "the steps under `prepare` leave no row; let the filter keep more"
+                if read
+                else "the table has no rows"
+            )
         self._starts = [0]
         whole = looks[0]
         for look in looks[1:]:
@@ -158,19 +168,24 @@ class OnDisk:
         dropped = whole.rows - whole.kept
         if flow.table is not None:  # it has said what it left out
             unnamed, dropped = tuple(flow.table.unnamed), dropped + flow.table.dropped
-        self.outline = Outline(whole.kept, dropped, columns, unnamed, schema, domains)
+        filtered = max(0, read - whole.rows) if flow.table is None else flow.table.filtered
+        self.outline = Outline(whole.kept, dropped, columns, unnamed, schema, domains, filtered)
         return self.outline
 
-    def _cut_source(self, path: Path, columns: tuple[str, ...]) -> list[pieces.Piece]:
+    def _cut_source(self, path: Path, columns: tuple[str, ...]) -> tuple[list[pieces.Piece], int]:
+        """The pieces of a source, and the rows that it has where steps before look at all of them, else 0."""
         given = self._flow.spec.table.source
         opener = self._session.fingerprint.open
-        found = None if given.parquet is None else pieces.parquet_pieces(path, self._rows, opener)
+        steps = self._flow.schema.preparation
+        found, read = None, 0
+        if given.parquet is not None and not steps:
+            found = pieces.parquet_pieces(path, self._rows, opener)
         if found is None:
             into = self._spill.file("source-")
-            arguments = (str(path), given, columns, self._rows, into, opener)
-            (found,) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
+            arguments = (str(path), given, columns, self._rows, into, opener, steps)
+            ((found, read),) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
         assert found is not None
-        return found
+        return found, read if steps else 0
 
     def sample(self) -> Records:
         """A few records that have every value that the table has, column by column."""

@@ -26,6 +26,8 @@ class Outline:
         Columns of the source that the schema does not name.
     schema : Schema
     domains : tuple of Domain
+    filtered : int
+        Rows of the source that a step before leaves out.
     """
 
     n: int
@@ -34,6 +36,7 @@ class Outline:
     unnamed: tuple[str, ...]
     schema: Schema
     domains: tuple[Domain, ...]
+    filtered: int = 0
 
     @cached_property
     def frame(self) -> pd.DataFrame:

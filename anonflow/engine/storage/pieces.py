@@ -16,6 +16,7 @@ from anonflow.engine.flows.spec import SourceSpec
 from anonflow.engine.storage.spill import read_batch, write_batches
 from anonflow.errors import DataError
 from anonflow.table.domain import missing_cells
+from anonflow.table.prepare import Preparation
 from anonflow.table.read import Opener, csv_batches, not_parquet, parquet_fields, parquet_files
 from anonflow.table.schema import Schema
 
@@ -106,8 +107,14 @@ def parquet_pieces(path: Path, rows: int, opener: Opener | None = None) -> list[
 
 
 def rewrite(
-    path: str, source: SourceSpec, columns: Sequence[str], rows: int, into: str, opener: Opener | None = None
-) -> list[Piece]:
+    path: str,
+    source: SourceSpec,
+    columns: Sequence[str],
+    rows: int,
+    into: str,
+    opener: Opener | None = None,
+    steps: Preparation | None = None,
+) -> tuple[list[Piece], int]:
     """Write a source that cannot be cut where it lies as Arrow files, from its first row to its last.
 
     Parameters
@@ -122,11 +129,14 @@ def rewrite(
         Beginning of the files' names.
     opener : callable, optional
         Opens each file of the source.
+    steps : Preparation, optional
+        Taken before; `columns` are those after them.
 
     Returns
     -------
-    list of Piece
-        No more than a piece is held at a time.
+    pieces : list of Piece
+    read : int
+        Rows of the source. No more than a piece is held at a time.
 
     Raises
     ------
@@ -144,8 +154,12 @@ def rewrite(
         pieces.append(Piece(name, None, table.num_rows))
 
     waiting: list[pa.RecordBatch] = []
-    held = 0
-    for batch in _batches(path, source, columns, rows, opener):
+    held = read = 0
+    for batch in _batches(path, source, None if steps else columns, rows, opener):
+        read += batch.num_rows
+        if steps:
+            done = prepared(pa.Table.from_batches([batch]), steps).select(list(columns))
+            batch = done.combine_chunks().to_batches()[0] if done.num_rows else batch.slice(0, 0)
         while batch.num_rows:
             part = batch.slice(0, rows - held)
             batch = batch.slice(part.num_rows)
@@ -156,7 +170,53 @@ def rewrite(
                 waiting, held = [], 0
     if waiting:
         put(waiting)
-    return pieces
+    return pieces, read
+
+
+def prepared(table: pa.Table, steps: Preparation) -> pa.Table:
+    """A table after the steps before; columns that none of them names stay as they are, value for value.
+
+    Raises
+    ------
+    SchemaError, DataError
+        If a step does not go with the table.
+    """
+    frame, fields = _named(table, steps), _named(table.schema.empty_table(), steps)
+    before = pd.RangeIndex(table.num_rows)
+    after, fields = steps.apply(frame.set_index(before)), steps.apply(fields)
+    rows = pa.array(after.index.to_numpy())
+    named = {step.column for step in steps.steps}
+    columns = {}
+    for name in after.columns:
+        if name in table.column_names and name not in named:
+            columns[name] = table.column(name).take(rows)
+        else:
+            columns[name] = pa.array(
+                after[name], pa.array(fields[name], from_pandas=True).type, from_pandas=True
+            )
+    return pa.table(columns).replace_schema_metadata(None)
+
+
+_NULLABLE = {
+    pa.int8(): pd.Int8Dtype(),
+    pa.int16(): pd.Int16Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.int64(): pd.Int64Dtype(),
+    pa.uint8(): pd.UInt8Dtype(),
+    pa.uint16(): pd.UInt16Dtype(),
+    pa.uint32(): pd.UInt32Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+}
+
+
+def _named(table: pa.Table, steps: Preparation) -> pd.DataFrame:
+    """The columns that steps name as a frame, of types that do not rest on the values; of the others, the names."""
+    named = {step.column for step in steps.steps}
+    cells = table.select([name for name in table.column_names if name in named]).to_pandas(
+        types_mapper=_NULLABLE.get
+    )
+    nothing = np.zeros(table.num_rows, np.int8)
+    return pd.DataFrame({name: cells[name] if name in named else nothing for name in table.column_names})
 
 
 def held_table(frame: pd.DataFrame) -> pa.Table:
@@ -197,21 +257,22 @@ def put_aside(table: pa.Table, rows: int, into: str) -> list[Piece]:
 
 
 def _batches(
-    path: str, source: SourceSpec, columns: Sequence[str], rows: int, opener: Opener | None
+    path: str, source: SourceSpec, columns: Sequence[str] | None, rows: int, opener: Opener | None
 ) -> Iterator[pa.RecordBatch]:
     if source.parquet is not None:
         for file in parquet_files(path):
             try:
                 content = pq.ParquetFile(opener(file) if opener else file)
-                for batch in content.iter_batches(min(rows, 1 << 16), columns=list(columns)):
-                    yield _plain(pa.Table.from_batches([batch]).select(list(columns))).to_batches()[0]
+                names = list(columns) if columns is not None else content.schema_arrow.names
+                for batch in content.iter_batches(min(rows, 1 << 16), columns=names):
+                    yield _plain(pa.Table.from_batches([batch]).select(names)).to_batches()[0]
             except (pa.ArrowException, OSError, UnicodeError) as error:
                 raise not_parquet(file, error) from None
         return
     for batch in csv_batches(
         path, delimiter=source.delimiter, encoding=source.encoding, missing=source.missing, opener=opener
     ):
-        yield batch.select(list(columns))
+        yield batch if columns is None else batch.select(list(columns))
 
 
 def read_piece(

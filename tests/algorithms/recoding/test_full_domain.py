@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
+from anonflow.algorithms.method import Partition
+from anonflow.algorithms.recoding.full_domain import search
 from anonflow.algorithms.recoding.lattice import Lattice, column_levels
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
@@ -143,6 +146,37 @@ def test_plain_and_compiled_kernels_agree(table: af.Table) -> None:
         assert both[0].small == both[1].small
         assert both[0].loss == both[1].loss
         assert (both[0].size == both[1].size).all()
+
+
+def test_pycanon_agrees_on_k() -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pycanon import anonymity
+    except ImportError:
+        pytest.skip("pycanon is not installed")
+    rng = np.random.default_rng(4)
+    table = people(
+        list(rng.choice(CITIES, 60)), list(rng.integers(20, 60, 60)), list(rng.choice(["00", "01", "10"], 60))
+    )
+    for limit in (0.0, 0.2):
+        anon = af.anonymize(table, "full-domain", k=4, limit=limit)
+        published = anon.frame()[~anon.suppressed]
+        sizes = published.value_counts()
+        assert anonymity.k_anonymity(published, list(published.columns)) == sizes.min() >= 4
+
+
+def test_every_node_that_is_not_counted_loses_no_less() -> None:
+    rng = np.random.default_rng(9)
+    table = people(
+        list(rng.choice(CITIES, 50)), list(rng.integers(20, 60, 50)), list(rng.choice(["00", "01", "10"], 50))
+    )
+    for k, limit in ((3, 0.0), (3, 0.1), (6, 0.0), (10, 0.3)):
+        found = search(Partition(table.records, "ncp", rng), k, limit)
+        nodes = [found.lattice.groups(np.array(node), k) for node in np.ndindex(found.lattice.shape)]
+        feasible = [groups.loss for groups in nodes if groups.small <= int(limit * table.n + 1e-9)]
+        assert found.best.loss == pytest.approx(min(feasible), abs=1e-12)
+        assert found.checked < len(nodes)
 
 
 def test_widths_are_intervals_at_multiples() -> None:

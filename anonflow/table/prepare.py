@@ -1,0 +1,640 @@
+"""Coding steps before a table is anonymized: top and bottom coding, rounding, intervals, recoding, dates, texts, rows.
+
+Each step looks at one cell of one column, and at no other record: so a table in pieces, a register of the population and a
+whole table are prepared alike.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+
+from anonflow.errors import DataError, Problem, SchemaError
+from anonflow.hierarchy import number_text
+from anonflow.option import NEEDED, Option, options_of
+from anonflow.strict_yaml import unknown
+from anonflow.table.domain import missing_cells
+from anonflow.table.numbers import numbers_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["STEPS", "Preparation", "Step"]
+
+MOST_VALUES = 100_000
+"""Entries of a table of values in a step."""
+
+Values = Annotated[Any, Option("Values")]
+
+
+def top_code(cells: pd.Series, *, at: Annotated[float, Option("Largest number")]) -> pd.Series:
+    """Numbers above a bound become the bound.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    at : float
+        The largest number that stays.
+    """
+    bound = _exact(at)
+    return _numbers(cells, lambda number: min(number, bound), whole=bound == int(bound))
+
+
+def bottom_code(cells: pd.Series, *, at: Annotated[float, Option("Smallest number")]) -> pd.Series:
+    """Numbers below a bound become the bound.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    at : float
+        The smallest number that stays.
+    """
+    bound = _exact(at)
+    return _numbers(cells, lambda number: max(number, bound), whole=bound == int(bound))
+
+
+def round_to(cells: pd.Series, *, to: Annotated[float, Option("Multiples of")]) -> pd.Series:
+    """Numbers become the nearest multiple of a number; halves go up.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    to : float
+        A positive number: 1000 rounds to thousands, 0.5 to halves.
+    """
+    unit = _exact(to)
+    half = Decimal("0.5")
+    return _numbers(
+        cells,
+        lambda number: _floor(number / unit + half) * unit,
+        whole=unit == int(unit),
+    )
+
+
+def intervals(
+    cells: pd.Series,
+    *,
+    width: Annotated[float, Option("Width")],
+    start: Annotated[float, Option("Start")] = 0,
+) -> pd.Series:
+    """Numbers become the text of an interval: ``[20, 30)`` has 20 and not 30.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    width : float
+        Of every interval, positive.
+    start : float, optional
+        Where one interval begins.
+    """
+    step, first = _exact(width), _exact(start)
+
+    def interval(number: Decimal) -> str:
+        low = first + _floor((number - first) / step) * step
+        return f"[{_plain(low)}, {_plain(low + step)})"
+
+    return _texts_of_numbers(cells, interval)
+
+
+def recode(
+    cells: pd.Series,
+    *,
+    values: Values,
+    others: Annotated[
+        Literal["keep", "missing", "refuse"], Option("Values that the table does not name")
+    ] = "keep",
+) -> pd.Series:
+    """Values become others by a table.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    values : mapping
+        Value -> what it becomes; nothing (``null``) makes it missing. Numbers are written as they are published.
+    others : {"keep", "missing", "refuse"}, optional
+        What happens to values that the table does not name.
+
+    Raises
+    ------
+    DataError
+        If there are others and they are refused.
+    """
+    table = {_cell_text(old): None if new is None else _cell_text(new) for old, new in values.items()}
+    if others == "refuse":
+        absent = int((~_cells(cells).isin(list(table)) & ~missing_cells(cells)).sum())
+        if absent:
+            raise DataError(
+                f"column {cells.name!r}: {absent} cells have a value that `recode` does not name; add it to its "
+                "values, or say others: keep or missing"
+            )
+    return _texts(cells, lambda text: table.get(text, text if others == "keep" else None))
+
+
+def date_part(
+    cells: pd.Series,
+    *,
+    part: Annotated[Literal["year", "month", "year-month", "age"], Option("Part")],
+    on: Annotated[Any, Option("On the date")] = None,
+) -> pd.Series:
+    """Dates become their year, their month (1 to 12), both, or the full years until a date.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    part : {"year", "month", "year-month", "age"}
+    on : date, optional
+        The date at which somebody born on these dates has the age; needed for it, and for it alone.
+
+    Raises
+    ------
+    DataError
+        If cells are no dates, or somebody is born after the date of the age.
+    """
+    import pandas as pd
+
+    missing = missing_cells(cells)
+    out = np.full(len(cells), None, object)
+    if not missing.all():
+        moments, kind = numbers_of(cells[~missing], str(cells.name))
+        if kind is None:
+            raise DataError(f"column {cells.name!r}: has no dates for date-part; write them as 2020-01-31")
+        months = moments.astype("datetime64[M]").astype(np.int64)
+        years, month = 1970 + months // 12, months % 12 + 1
+        if part == "age":
+            day = (moments.astype("datetime64[D]") - moments.astype("datetime64[M]")).astype(np.int64) + 1
+            at = _date(on)
+            not_yet = (month > at.month) | ((month == at.month) & (day > at.day))
+            ages = at.year - years - not_yet
+            if (ages < 0).any():
+                raise DataError(
+                    f"column {cells.name!r}: {int((ages < 0).sum())} dates are after {at}, where date-part takes the "
+                    "age; take a later date"
+                )
+            out[~missing] = [str(age) for age in ages.tolist()]
+        elif part == "year-month":
+            out[~missing] = np.datetime_as_string(moments.astype("datetime64[M]")).tolist()
+        else:
+            out[~missing] = [str(number) for number in (years if part == "year" else month).tolist()]
+    return pd.Series(out, index=cells.index, name=cells.name, dtype="str")
+
+
+def normalize_text(
+    cells: pd.Series,
+    *,
+    case: Annotated[Literal["keep", "lower", "upper"], Option("Letters")] = "keep",
+    accents: Annotated[Literal["keep", "remove"], Option("Accents")] = "keep",
+) -> pd.Series:
+    """Texts that differ in spaces only become equal, and in case or accents where asked for.
+
+    Outer spaces go, inner ones become one, and letters are composed (Unicode NFC). What is empty then is missing.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    case : {"keep", "lower", "upper"}, optional
+        What happens to letters.
+    accents : {"keep", "remove"}, optional
+        Whether marks on letters stay.
+
+    Raises
+    ------
+    DataError
+        If the column holds no text.
+    """
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        raise DataError(f"column {cells.name!r}: holds no text to normalize; leave the step out")
+
+    def normal(text: str) -> str | None:
+        text = " ".join(unicodedata.normalize("NFC", text).split())
+        text = {"keep": text, "lower": text.lower(), "upper": text.upper()}[case]
+        if accents == "remove":
+            letters = unicodedata.normalize("NFD", text)
+            text = unicodedata.normalize("NFC", "".join(c for c in letters if not unicodedata.combining(c)))
+        return text or None
+
+    return _texts(cells, normal)
+
+
+def filter_rows(
+    cells: pd.Series,
+    *,
+    at_least: Annotated[float | None, Option("At least")] = None,
+    at_most: Annotated[float | None, Option("At most")] = None,
+    values: Values = None,
+    without: Annotated[Any, Option("Without the values")] = None,
+    missing: Annotated[Literal["drop", "keep"], Option("Rows without a value")] = "drop",
+) -> pd.Series:
+    """Which rows stay: those whose value is in a range, among some values, or not among others.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    at_least, at_most : float, optional
+        The smallest and the largest number that stay.
+    values : list, optional
+        Those that stay.
+    without : list, optional
+        Those that go.
+    missing : {"drop", "keep"}, optional
+        Whether rows without a value go or stay.
+    """
+    import pandas as pd
+
+    lacking = missing_cells(cells)
+    good = np.ones(len(cells), bool)
+    if at_least is not None or at_most is not None:
+        numbers = np.zeros(len(cells))
+        numbers[~lacking] = _read(cells, lacking)
+        good &= numbers >= (-np.inf if at_least is None else at_least)
+        good &= numbers <= (np.inf if at_most is None else at_most)
+    if values is not None or without is not None:
+        texts = _cells(cells)
+        if values is not None:
+            good &= texts.isin([_cell_text(value) for value in values]).to_numpy()
+        if without is not None:
+            good &= ~texts.isin([_cell_text(value) for value in without]).to_numpy()
+    good[lacking] = missing == "keep"
+    return pd.Series(good, index=cells.index)
+
+
+def rename(cells: pd.Series, *, to: Annotated[str, Option("New name")]) -> pd.Series:
+    """The column has another name from then on.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+    to : str
+        A name that no other column has.
+    """
+    return cells.rename(to)
+
+
+STEPS: dict[str, Callable[..., pd.Series]] = {
+    "top-code": top_code,
+    "bottom-code": bottom_code,
+    "round": round_to,
+    "intervals": intervals,
+    "recode": recode,
+    "date-part": date_part,
+    "normalize-text": normalize_text,
+    "filter": filter_rows,
+    "rename": rename,
+}
+"""Every step by its name in a flow: what a cell of its column becomes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Attributes
+    ----------
+    name : str
+        Of `STEPS`.
+    column : str
+    options : dict
+        As the step's function takes them.
+    """
+
+    name: str
+    column: str
+    options: dict[str, Any]
+
+    @property
+    def words(self) -> str:
+        """The step in a few words; tables of values as their length."""
+        told = [
+            f"{key.replace('_', '-')} {f'({len(value)})' if isinstance(value, Mapping | list | tuple) else value}"
+            for key, value in self.options.items()
+        ]
+        return f"{self.name} {self.column}" + (f": {', '.join(told)}" if told else "")
+
+    def apply(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame after the step.
+
+        Raises
+        ------
+        DataError
+            If cells do not go with the step, or a new name is there already.
+        """
+        done = STEPS[self.name](frame[self.column], **self.options)
+        if self.name == "filter":
+            return frame.loc[done.to_numpy(dtype=bool)]
+        if self.name == "rename":
+            if done.name in frame.columns:
+                raise DataError(f"column {self.column!r}: its new name {done.name!r} is taken; take another")
+            return frame.rename(columns={self.column: done.name})
+        return frame.assign(**{self.column: done})
+
+
+class Preparation:
+    """The steps before, in their order.
+
+    Parameters
+    ----------
+    steps : sequence of mapping
+        Each has the name of one step, with its column and options:
+        ``{"top-code": {"column": "age", "at": 90}}``.
+
+    Attributes
+    ----------
+    steps : tuple of Step
+
+    Raises
+    ------
+    SchemaError
+        With every problem: no list, unknown steps and options, values that an option may not have.
+    """
+
+    def __init__(self, steps: Sequence[Any] | None = ()) -> None:
+        problems: list[Problem] = []
+        made: list[Step] = []
+        if steps is not None and (not isinstance(steps, Sequence) or isinstance(steps, str)):
+            problems.append(
+                Problem((), "prepare: is a list of steps such as {top-code: {column: age, at: 90}}")
+            )
+            steps = ()
+        for place, entry in enumerate(steps or ()):
+            step = _step(place, entry, problems)
+            if step is not None:
+                made.append(step)
+        if problems:
+            raise SchemaError.collected(
+                "the steps before cannot be used", [problem.text for problem in problems], problems
+            )
+        self.steps = tuple(made)
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    def __repr__(self) -> str:
+        return "\n".join(["Preparation", *(f"  {step.words}" for step in self.steps)])
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The steps as a flow has them; reads back to the same."""
+        return [
+            {
+                step.name: {
+                    "column": step.column,
+                    **{key.replace("_", "-"): value for key, value in step.options.items()},
+                }
+            }
+            for step in self.steps
+        ]
+
+    def apply(self, frame: pd.DataFrame, partial: bool = False) -> pd.DataFrame:
+        """A frame after all steps; the one that is handed over is not changed.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        partial : bool, optional
+            Whether columns may be absent, as in a register: their steps are then left out.
+
+        Raises
+        ------
+        SchemaError
+            If a step names a column that is not there.
+        DataError
+            If cells do not go with a step.
+        """
+        for step in self.steps:
+            if step.column not in frame.columns:
+                if partial:
+                    continue
+                raise _absent(step, frame)
+            frame = step.apply(frame)
+        return frame
+
+    def changes(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """What each step changes in a frame, one after the other.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns step, column, changed (cells that are another value than before), removed (rows), distinct (values
+            before) and left (distinct values after). Counts, never a value.
+
+        Raises
+        ------
+        SchemaError, DataError
+            As :meth:`apply`.
+        """
+        import pandas as pd
+
+        rows = []
+        for step in self.steps:
+            if step.column not in frame.columns:
+                raise _absent(step, frame)
+            after = step.apply(frame)
+            name = step.options["to"] if step.name == "rename" else step.column
+            old, new = _cells(frame[step.column].loc[after.index]), _cells(after[name])
+            same = (old == new) | (missing_cells(old) & missing_cells(new))
+            rows.append(
+                {
+                    "step": step.words,
+                    "column": step.column,
+                    "changed": int((~same).sum()),
+                    "removed": len(frame) - len(after),
+                    "distinct": int(frame[step.column].nunique()),
+                    "left": int(after[name].nunique()),
+                }
+            )
+            frame = after
+        return pd.DataFrame(rows, columns=["step", "column", "changed", "removed", "distinct", "left"])
+
+
+def _absent(step: Step, frame: pd.DataFrame) -> SchemaError:
+    known = [str(name) for name in frame.columns]
+    return SchemaError(f"prepare, {step.name}: {unknown(step.column, known, 'column')}")
+
+
+def _step(place: int, entry: Any, problems: list[Problem]) -> Step | None:
+    """Check one entry."""
+    before = len(problems)
+
+    def add(text: str, *path: str) -> None:
+        problems.append(Problem((place, *path), f"prepare, step {place + 1}: {text}"))
+
+    if not isinstance(entry, Mapping) or len(entry) != 1:
+        add("needs one name with its options, such as {top-code: {column: age, at: 90}}")
+        return None
+    ((name, given),) = entry.items()
+    if name not in STEPS:
+        add(unknown(str(name), STEPS, "step"))
+        return None
+    if not isinstance(given, Mapping):
+        add(f"{name} needs a mapping with its column", name)
+        return None
+    options = options_of(STEPS[name])
+    column = given.get("column")
+    if not isinstance(column, str) or not column:
+        add(f"{name} needs the name of its column", name)
+    read: dict[str, Any] = {}
+    spelled = {key.replace("_", "-"): key for key in options}
+    for key, value in given.items():
+        if key == "column":
+            continue
+        own = spelled.get(str(key).replace("_", "-"))
+        if own is None:
+            add(f"{name}: {unknown(str(key), ['column', *spelled])}", name, str(key))
+            continue
+        problem = options[own].problem(value) or _own_problem(name, own, value)
+        if problem is not None:
+            add(f"{name}: {key} {problem}", name, str(key))
+        read[own] = value
+    for key, option in options.items():
+        if option.default is NEEDED and key not in read:
+            add(f"{name} needs {key.replace('_', '-')}", name)
+    if len(problems) == before:
+        text = _together(name, read)
+        if text is not None:
+            add(f"{name}: {text}", name)
+    return Step(name, str(column), read) if len(problems) == before else None
+
+
+def _own_problem(step: str, option: str, value: Any) -> str | None:
+    """What is wrong with a value that its declared type does not say."""
+    if (step, option) in (("round", "to"), ("intervals", "width")) and not value > 0:
+        return "must be a positive number"
+    if (step, option) == ("recode", "values"):
+        if not isinstance(value, Mapping) or not 0 < len(value) <= MOST_VALUES:
+            return f"must be a mapping of 1 to {MOST_VALUES:,} values to what they become"
+        if not all(_is_cell(old) for old in value) or not all(
+            n is None or _is_cell(n) for n in value.values()
+        ):
+            return "must be a mapping of texts and numbers"
+    if step == "filter" and option in ("values", "without"):
+        if not isinstance(value, list | tuple) or not 0 < len(value) <= MOST_VALUES:
+            return "must be a list of values"
+        if not all(_is_cell(each) for each in value):
+            return "must be a list of texts and numbers"
+    if (step, option) == ("rename", "to") and not value.strip():
+        return "must not be empty"
+    if (step, option) == ("date-part", "on") and value is not None:
+        try:
+            _date(value)
+        except ValueError:
+            return "must be a date such as 2020-01-31"
+    return None
+
+
+def _together(step: str, given: Mapping[str, Any]) -> str | None:
+    """What is wrong with options that are each right."""
+    if step == "date-part" and (given["part"] == "age") != (given.get("on") is not None):
+        return "the date `on` goes with the part age, and age needs it"
+    if step == "filter" and not {"at_least", "at_most", "values", "without"} & {
+        key for key, value in given.items() if value is not None
+    }:
+        return "needs at-least, at-most, values or without"
+    low, high = given.get("at_least"), given.get("at_most")
+    if low is not None and high is not None and low > high:
+        return "at-least is above at-most; no row would stay"
+    return None
+
+
+def _is_cell(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _cell_text(value: Any) -> str:
+    """A cell as text: a number in its shortest form."""
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_):
+        return number_text(value)
+    return str(value)
+
+
+def _date(value: Any) -> date:
+    return value if type(value) is date else date.fromisoformat(str(value))
+
+
+def _exact(number: float) -> Decimal:
+    return Decimal(repr(number))
+
+
+def _floor(number: Decimal) -> Decimal:
+    whole = Decimal(int(number))
+    return whole - 1 if whole > number else whole
+
+
+def _plain(number: Decimal) -> str:
+    return number_text(int(number) if number == int(number) else float(number))
+
+
+def _read(cells: pd.Series, missing: np.ndarray) -> np.ndarray:
+    """The numbers of the cells that have a value."""
+    if missing.all():
+        return np.zeros(0, np.int64)
+    values, dates = numbers_of(cells[~missing], str(cells.name))
+    if dates is not None:
+        raise DataError(f"column {cells.name!r}: has dates, not numbers; take date-part before")
+    return values
+
+
+def _distinct(values: np.ndarray, function: Callable[[Decimal], Any]) -> list[Any]:
+    """A function of every number, computed once for each distinct one."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    try:
+        results = [function(Decimal(repr(number))) for number in distinct.tolist()]
+    except InvalidOperation:
+        raise DataError(
+            "a number is too large for the step; leave it out, or give a wider interval"
+        ) from None
+    return [results[at] for at in inverse.tolist()]
+
+
+def _numbers(cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bool) -> pd.Series:
+    """Another number for each: numbers stay numbers, and texts of numbers texts.
+
+    The type rests on that of the column alone, never on its values: pieces of a table get the same.
+    """
+    import pandas as pd
+
+    missing = missing_cells(cells)
+    numbers = _distinct(_read(cells, missing), function)
+    if not pd.api.types.is_numeric_dtype(cells.dtype):
+        out = np.full(len(cells), None, object)
+        out[~missing] = [_plain(number) for number in numbers]
+        return pd.Series(out, index=cells.index, name=cells.name, dtype="str")
+    if pd.api.types.is_integer_dtype(cells.dtype) and whole:
+        integers = cells.copy()
+        integers[~missing] = np.array([int(number) for number in numbers], np.int64)
+        return integers
+    floats = np.full(len(cells), np.nan)
+    floats[~missing] = [float(number) for number in numbers]
+    return pd.Series(floats, index=cells.index, name=cells.name)
+
+
+def _texts_of_numbers(cells: pd.Series, function: Callable[[Decimal], str]) -> pd.Series:
+    import pandas as pd
+
+    missing = missing_cells(cells)
+    out = np.full(len(cells), None, object)
+    out[~missing] = _distinct(_read(cells, missing), function)
+    return pd.Series(out, index=cells.index, name=cells.name, dtype="str")
+
+
+def _cells(cells: pd.Series) -> pd.Series:
+    """The cells as texts, missing where they are."""
+    return _texts(cells, lambda text: text)
+
+
+def _texts(cells: pd.Series, function: Callable[[str], str | None]) -> pd.Series:
+    """Another text for each value, computed once for each distinct one."""
+    import pandas as pd
+
+    codes, distinct = pd.factorize(cells)
+    results = np.array([None, *(function(_cell_text(value)) for value in distinct)], object)
+    return pd.Series(results[codes + 1], index=cells.index, name=cells.name, dtype="str")

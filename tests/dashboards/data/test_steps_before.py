@@ -1,0 +1,76 @@
+"""The card Prepare without a browser: steps are added, counted, refused and taken away."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.data.screen import DataScreen
+from anonflow.dashboards.data.steps_before import StepsBefore
+from anonflow.dashboards.session.workspace import Workspace
+
+FRAME = pd.DataFrame(
+    {
+        "age": [20, 21, 91, 95, 30, 31],
+        "town": ["Kiel ", "kiel", "Bonn", "bonn", "x", "x"],
+        "born": ["1980-01-01"] * 6,
+    }
+)
+
+
+@pytest.fixture
+def form() -> StepsBefore:
+    workspace = Workspace()
+    columns = {
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "town": {"role": "quasi-identifier", "kind": "categorical"},
+    }
+    workspace.open_frame(FRAME, columns, "people")
+    return StepsBefore(workspace=workspace)
+
+
+def test_a_step_is_added_and_what_it_changes_is_shown(form: StepsBefore) -> None:
+    form.step.value, form.column.value = "top-code", "age"
+    form.fields["at"].value = 90.0
+    form.add.clicks += 1
+    assert form.workspace.draft.get(("table", "prepare")) == [{"top-code": {"column": "age", "at": 90}}]
+    assert form.workspace.table.frame["age"].max() == 90
+    assert "top-code age: at 90" in form.changes.object
+    form.step.value, form.column.value = "recode", "town"
+    form.fields["values"].value = "x = Bonn, bonn = Bonn"
+    form.add.clicks += 1
+    assert set(form.workspace.table.frame["town"]) == {"Kiel ", "kiel", "Bonn"}
+    form.step.value, form.column.value = "filter", "town"
+    form.fields["without"].value = "kiel"
+    form.add.clicks += 1
+    assert form.workspace.table.filtered == 1
+    for _ in range(3):
+        form.remove.clicks += 1
+    assert form.workspace.draft.get(("table", "prepare")) is None
+    assert form.workspace.table.frame["age"].max() == 95
+    assert form.remove.disabled
+
+
+def test_a_step_that_does_not_go_with_the_table_is_not_added(form: StepsBefore) -> None:
+    form.step.value, form.column.value = "top-code", "town"
+    form.fields["at"].value = 5.0
+    form.add.clicks += 1
+    assert form.wrong.visible
+    assert "not numbers" in form.wrong.object
+    assert form.workspace.draft.get(("table", "prepare")) is None
+    form.step.value = "round"
+    form.add.clicks += 1
+    assert "round needs to" in form.wrong.object
+    form.step.value, form.column.value = "date-part", "born"
+    form.fields["part"].value, form.fields["on"].value = "age", "2020-01-01"
+    form.add.clicks += 1
+    assert not form.wrong.visible
+
+
+def test_the_data_screen_has_the_card() -> None:
+    workspace = Workspace()
+    screen = DataScreen(workspace=workspace)
+    assert not screen.before.__panel__().visible
+    workspace.open_frame(FRAME, None, "people")
+    assert screen.before.__panel__().visible

@@ -1,0 +1,243 @@
+"""Steps before: what each does to cells, what it counts, and its bad input."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import ROUND_FLOOR, Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.errors import DataError, SchemaError
+from anonflow.risk.register import RegisterCounts
+from anonflow.table.prepare import STEPS, Preparation
+
+QI = {"role": "quasi-identifier"}
+
+
+def after(cells: list[Any], name: str, dtype: Any = None, **options: Any) -> list[Any]:
+    """What a step makes of a column; None is missing."""
+    frame = pd.DataFrame({"c": pd.Series(cells, dtype=dtype)})
+    done = Preparation([{name: {"column": "c", **options}}]).apply(frame)
+    return [None if pd.isna(cell) else cell for cell in done.iloc[:, 0].tolist()]
+
+
+def test_numbers_are_coded_at_the_top_and_the_bottom() -> None:
+    assert after([17, 90, 91], "top-code", at=90) == [17, 90, 90]
+    assert after([17, 90, 91], "bottom-code", at=18) == [18, 90, 91]
+    assert after(["17", None, "91.5"], "top-code", at=90) == ["17", None, "90"]
+    assert after([1.5, math.nan], "top-code", at=0.1) == [0.1, None]
+    assert after([17, 91], "top-code", at=90.5) == [17.0, 90.5]
+    assert after([1 << 60, (1 << 60) + 1], "top-code", at=1 << 62) == [1 << 60, (1 << 60) + 1]
+
+
+def test_rounding_is_exact_and_halves_go_up() -> None:
+    assert after([1499, 1500, 2500, -1500, -1501], "round", to=1000) == [1000, 2000, 3000, -1000, -2000]
+    assert after(["0.25", "0.35", "-0.05"], "round", to=0.1) == ["0.3", "0.4", "0"]
+    assert after([0.1, 0.2, 0.3], "round", to=0.1) == [0.1, 0.2, 0.3]
+
+
+def test_intervals_have_their_lower_end() -> None:
+    assert after([19, 20, 29, 30], "intervals", width=10) == ["[10, 20)", "[20, 30)", "[20, 30)", "[30, 40)"]
+    assert after(["0.3", None, "-0.1"], "intervals", width=0.1) == ["[0.3, 0.4)", None, "[-0.1, 0)"]
+    assert after([5, 3], "intervals", width=5, start=3) == ["[3, 8)", "[3, 8)"]
+
+
+@given(
+    st.lists(st.decimals(-1000, 1000, places=2), min_size=1, max_size=8),
+    st.decimals("0.01", 50, places=2),
+    st.sampled_from([0, 1, 2.5]),
+)
+def test_every_number_lies_in_its_interval(numbers: list[Decimal], width: Decimal, start: float) -> None:
+    texts = after([str(number) for number in numbers], "intervals", width=float(width), start=start)
+    for number, text in zip(numbers, texts, strict=True):
+        low, high = (Decimal(end) for end in text[1:-1].split(", "))
+        assert low <= number < high
+        steps = ((number - Decimal(str(start))) / width).to_integral_value(ROUND_FLOOR)
+        assert low == Decimal(str(start)) + steps * width
+
+
+def test_values_are_recoded_by_a_table() -> None:
+    table = {"farmer": "field", "clerk": None}
+    assert after(["farmer", "clerk", "boss", None], "recode", values=table) == ["field", None, "boss", None]
+    assert after(["farmer", "boss"], "recode", values=table, others="missing") == ["field", None]
+    assert after([1, 2, 3], "recode", values={1: "one", 2: 7}) == ["one", "7", "3"]
+    with pytest.raises(DataError, match=r"1 cells have a value that `recode` does not name") as refused:
+        after(["farmer", "boss"], "recode", values=table, others="refuse")
+    assert "boss" not in str(refused.value)
+
+
+@pytest.mark.parametrize("dates", ["text", "stamps"])
+def test_parts_of_dates(dates: str) -> None:
+    cells: Any = ["1980-02-29", "2000-12-31", None]
+    cells = cells if dates == "text" else list(pd.to_datetime(pd.Series(cells)))
+    assert after(cells, "date-part", part="year") == ["1980", "2000", None]
+    assert after(cells, "date-part", part="month") == ["2", "12", None]
+    assert after(cells, "date-part", part="year-month") == ["1980-02", "2000-12", None]
+    assert after(cells, "date-part", part="age", on="2021-02-28") == ["40", "20", None]
+    assert after(cells, "date-part", part="age", on=datetime.date(2021, 3, 1)) == ["41", "20", None]
+    assert after([None, None], "date-part", part="year") == [None, None]
+
+
+@given(st.dates(datetime.date(1900, 1, 1), datetime.date(2020, 1, 1)))
+def test_ages_are_birthdays_that_have_passed(born: datetime.date) -> None:
+    on = datetime.date(2020, 6, 15)
+    birthdays = sum(
+        (born.month, born.day) <= (on.month, on.day) or year < 2020 for year in range(born.year + 1, 2021)
+    )
+    assert after([born.isoformat()], "date-part", part="age", on=on) == [str(birthdays)]
+
+
+def test_texts_are_made_alike() -> None:
+    assert after(["  Lyon ", "Bad  Ems", "\t", None], "normalize-text") == ["Lyon", "Bad Ems", None, None]
+    assert after(["Kiel", "KIEL"], "normalize-text", case="lower") == ["kiel", "kiel"]
+    assert after(["Besan\u00e7on", "Besanc\u0327on"], "normalize-text") == ["Besan\u00e7on"] * 2
+    assert after(["Besan\u00e7on"], "normalize-text", accents="remove", case="upper") == ["BESANCON"]
+
+
+def test_rows_are_filtered() -> None:
+    assert after(["17", "18", "65", None], "filter", **{"at-least": 18}) == ["18", "65"]
+    assert after([17, 18, 65], "filter", **{"at-least": 18, "at-most": 20}) == [18]
+    assert after(["a", "b", None], "filter", values=["a"], missing="keep") == ["a", None]
+    assert after(["a", "b", None], "filter", without=["a"]) == ["b"]
+    assert after([1, 2], "filter", values=[2]) == [2]
+
+
+def test_what_each_step_changes_is_counted() -> None:
+    frame = pd.DataFrame({"age": [17, 40, 91, 95], "town": ["Kiel", "kiel ", None, "Bonn"]})
+    steps = Preparation(
+        [
+            {"filter": {"column": "age", "at-least": 18}},
+            {"top-code": {"column": "age", "at": 90}},
+            {"normalize-text": {"column": "town", "case": "lower"}},
+            {"rename": {"column": "town", "to": "city"}},
+        ]
+    )
+    found = steps.changes(frame)
+    assert found["changed"].tolist() == [0, 2, 2, 0]
+    assert found["removed"].tolist() == [1, 0, 0, 0]
+    assert found["left"].tolist() == [3, 2, 2, 2]
+    assert frame["age"].tolist() == [17, 40, 91, 95]
+    assert Preparation(steps.to_list()).to_list() == steps.to_list()
+
+
+def test_a_table_is_prepared_once_and_verified_against_what_it_became() -> None:
+    frame = pd.DataFrame({"age": [20, 21, 91, 95, 30], "town": ["Kiel ", "kiel", "Bonn", "bonn", "x"]})
+    schema = af.Schema(
+        {"age": {**QI, "kind": "numeric"}, "city": {**QI, "kind": "categorical"}},
+        prepare=[
+            {"rename": {"column": "town", "to": "city"}},
+            {"normalize-text": {"column": "city", "case": "lower"}},
+            {"filter": {"column": "city", "without": ["x"]}},
+            {"top-code": {"column": "age", "at": 90}},
+        ],
+    )
+    table = af.Table(frame, schema)
+    assert table.filtered == 1
+    assert table.frame["age"].tolist() == [20, 21, 90, 90]
+    again = af.Table(table.frame, table.schema)
+    assert again.frame.equals(table.frame)
+    release = af.anonymize(table, "mondrian", k=2).release(seed=1 << 100).frame
+    assert af.verify(table, release, ["covers", "k-anonymity"], k=2)
+    assert sorted(release["age"].astype(str)) == ["20-21", "20-21", "90", "90"]
+
+
+def test_a_register_is_prepared_alike() -> None:
+    frame = pd.DataFrame({"age": [20, 20, 91, 95]})
+    schema = af.Schema(
+        {"age": {**QI, "kind": "numeric"}}, prepare=[{"top-code": {"column": "age", "at": 90}}]
+    )
+    table = af.Table(frame, schema)
+    register = pd.DataFrame({"age": [20, 20, 92, 93, 99]})
+    release = af.anonymize(table, "mondrian", k=2).release(seed=1 << 100).frame
+    counts = RegisterCounts.of(release, table.schema, register, table)
+    assert sorted(counts.of_row.tolist()) == [2, 2, 3, 3]
+    alone = RegisterCounts.of(release, schema, register)
+    assert sorted(alone.of_row.tolist()) == [2, 2, 3, 3]
+    assert register["age"].tolist() == [20, 20, 92, 93, 99]
+
+
+BAD: list[tuple[Any, str]] = [
+    ("top-code", "a list of steps"),
+    ([5], "needs one name with its options"),
+    ([{"top-cod": {}}], "did you mean 'top-code'"),
+    ([{"top-code": {"at": 3}}], "name of its column"),
+    ([{"top-code": {"column": "age"}}], "top-code needs at"),
+    ([{"top-code": {"column": "age", "at": "x"}}], "at must be a number"),
+    ([{"bottom-code": {"column": "age", "at": math.inf}}], "at must be a number"),
+    ([{"round": {"column": "age", "to": 0}}], "positive"),
+    ([{"intervals": {"column": "age", "width": -1}}], "positive"),
+    ([{"intervals": {"column": "age", "width": 1, "begin": 2}}], "unknown key 'begin'"),
+    ([{"recode": {"column": "age", "values": []}}], "must be a mapping"),
+    ([{"recode": {"column": "age", "values": {"a": ["b"]}}}], "texts and numbers"),
+    ([{"recode": {"column": "age", "values": {"a": "b"}, "others": "drop"}}], "one of keep, missing, refuse"),
+    ([{"date-part": {"column": "born", "part": "age"}}], "age needs it"),
+    ([{"date-part": {"column": "born", "part": "age", "on": "2020-02-30"}}], "must be a date"),
+    ([{"date-part": {"column": "born", "part": "year", "on": "2020-02-20"}}], "goes with the part age"),
+    ([{"normalize-text": {"column": "c", "case": "title"}}], "one of keep, lower, upper"),
+    ([{"filter": {"column": "age"}}], "needs at-least"),
+    ([{"filter": {"column": "age", "at-least": 5, "at-most": 4}}], "no row would stay"),
+    ([{"filter": {"column": "age", "values": "a"}}], "must be a list"),
+    ([{"rename": {"column": "age", "to": " "}}], "must not be empty"),
+]
+
+
+@pytest.mark.parametrize(("steps", "words"), BAD)
+def test_bad_steps_are_a_sentence(steps: Any, words: str) -> None:
+    with pytest.raises(SchemaError, match=words) as refused:
+        Preparation(steps)
+    assert "\n" not in refused.value.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([{"top-code": {"column": "agee", "at": 3}}], "did you mean 'age'"),
+        ([{"top-code": {"column": "town", "at": 3}}], "not numbers"),
+        ([{"top-code": {"column": "born", "at": 3}}], "take date-part before"),
+        ([{"date-part": {"column": "age", "part": "year"}}], "has no dates"),
+        ([{"date-part": {"column": "born", "part": "age", "on": "1990-01-01"}}], "1 dates are after"),
+        ([{"normalize-text": {"column": "age"}}], "holds no text"),
+        ([{"rename": {"column": "age", "to": "town"}}], "is taken"),
+        ([{"filter": {"column": "age", "at-least": 1000}}], "leave no row"),
+    ],
+)
+def test_steps_that_do_not_go_with_the_table_are_a_sentence(steps: Any, words: str) -> None:
+    frame = pd.DataFrame({"age": [1, 2], "town": ["Secretville", "b"], "born": ["1980-01-01", "1999-01-01"]})
+    schema = af.Schema({"age": {**QI, "kind": "numeric"}}, prepare=steps)
+    with pytest.raises((DataError, SchemaError), match=words) as refused:
+        af.Table(frame, schema)
+    assert "Secretville" not in str(refused.value)
+
+
+def test_every_step_is_here() -> None:
+    named = {
+        name
+        for steps, _ in BAD
+        if isinstance(steps, list)
+        for entry in steps
+        if isinstance(entry, dict)
+        for name in entry
+    }
+    assert set(STEPS) <= named
+
+
+def test_types_rest_on_the_column_and_not_on_its_values() -> None:
+    for dtype in ("int64", "float64", "Int64", "str"):
+        for name, options in (("top-code", {"at": 5}), ("round", {"to": 2}), ("intervals", {"width": 3})):
+            step = Preparation([{name: {"column": "c", **options}}])
+            few = [
+                step.apply(pd.DataFrame({"c": pd.Series(cells, dtype=dtype)}))["c"].dtype
+                for cells in ([], [1], [1, 9])
+            ]
+            assert len(set(map(str, few))) == 1
+    assert (
+        np.dtype("int64")
+        == Preparation([{"top-code": {"column": "c", "at": 5}}]).apply(pd.DataFrame({"c": [1, 9]}))["c"].dtype
+    )
