@@ -10,7 +10,6 @@ import typer
 
 from anonflow.cli.commands import app
 from anonflow.cli.streams import say
-from anonflow.engine.duration import seconds_of
 from anonflow.errors import ParameterError
 
 __all__: list[str] = []
@@ -68,6 +67,7 @@ def dashboard(
         from anonflow.dashboards.server.accounts import add_account
         from anonflow.dashboards.server.server import Server, ServerSettings
         from anonflow.dashboards.session.user_limits import HOSTED, MEGABYTE, Limits
+        from anonflow.engine.duration import seconds_of
     except ModuleNotFoundError as error:
         raise ParameterError(
             f"the dashboards need the package {error.name}; install them with: pip install 'anonflow[app]'"

@@ -123,9 +123,12 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
         raise DataError(f"column {column.name!r}: has no value at all; leave it out of the quasi-identifiers")
     bound = None
     if isinstance(column.boundary, float):
-        interval = np.floor(points / column.boundary)
+        with np.errstate(over="ignore"):
+            interval = np.floor(points / column.boundary)
         first = np.searchsorted(interval, interval, side="left")
         last = np.searchsorted(interval, interval, side="right") - 1
+        alone = np.isinf(interval)  # intervals that are so narrow hold one number each
+        first[alone] = last[alone] = np.flatnonzero(alone)
         bound = np.stack([first, last], axis=1).astype(np.int32)
     domain = Domain(
         column.name,

@@ -186,8 +186,8 @@ def _counts_up(values: pd.Series) -> bool:
     numbers = _numbers(values)
     if len(numbers) < 20 or not (numbers == np.floor(numbers)).all():
         return False
-    span = float(numbers.max() - numbers.min())
-    return len(np.unique(numbers)) == len(numbers) and span < 1.2 * len(numbers)
+    half = float(numbers.max() / 2 - numbers.min() / 2)  # the whole may overflow
+    return len(np.unique(numbers)) == len(numbers) and half < 0.6 * len(numbers)
 
 
 def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from anonflow.table.domain import Domain
+from anonflow.table.numbers import summable
 from anonflow.table.records import Records
 from anonflow.table.row_marks import joint_codes
 
@@ -552,6 +553,7 @@ def _numbers(texts: Sequence[str]) -> np.ndarray | None:
         if not math.isfinite(number):
             return None
         numbers[at] = number
+    numbers = summable(numbers)
     return None if np.isnan(numbers).all() else np.where(np.isnan(numbers), np.nanmedian(numbers), numbers)
 
 
@@ -571,7 +573,7 @@ def _curves(
     for a, domain in enumerate(records.domains):
         if domain.kind != "numeric" or domain.size <= _BINS[-1] or domain.has_missing:
             continue
-        middle = _through_others(domain.points, records.codes[:, a], y, group)
+        middle = _through_others(summable(domain.points), records.codes[:, a], y, group)
         residual = np.abs(y - middle)
         for scale in (*np.quantile(residual, [0.5, 0.75]).tolist(), float(residual.mean())):
             curve = _Curve(ends, rank, share, middle, max(scale, least), (domain.column,))

@@ -14,10 +14,13 @@ from anonflow.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["numbers_of"]
+__all__ = ["numbers_of", "summable"]
 
 _LARGEST = 1 << 63
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_HUGE = 2.0**900
+"""Sums of as many smaller numbers as there can be records are finite; larger ones divided by it are, too."""
+
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\s*")
 
 
@@ -142,3 +145,9 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
     if infinite:
         raise DataError(f"column {name!r}: {infinite} infinite values; replace or drop them")
     return array[at] + 0, None
+
+
+def summable(values: np.ndarray) -> np.ndarray:
+    """Numbers of which only ratios count: where differences or sums would overflow, all are as much smaller."""
+    largest = np.fmax.reduce(np.abs(values), initial=0.0)  # missing ones are NaN
+    return values / _HUGE if largest > _HUGE else values

@@ -13,6 +13,7 @@ from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, equal_columns
 from anonflow.table.domain import Domain
+from anonflow.table.numbers import summable
 from anonflow.table.schema import did_you_mean
 from anonflow.utility.subject import Part
 
@@ -196,10 +197,6 @@ def sums(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tupl
     return sum_of, classes
 
 
-_HUGE = 2.0**900
-"""Sums of as many smaller numbers as there can be records are finite; larger ones divided by it are, too."""
-
-
 def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) -> Attribute:
     codes = records.codes[:, list(at)]
     label = equal_columns(codes.T, len(codes))
@@ -216,12 +213,9 @@ def _attribute(records: Records, name: str, at: tuple[int, ...], numeric: bool) 
         ) + np.uint64(1)
     values, least, width = None, 0.0, 0.0
     if numeric:
-        values = _numbers(name, records.domains[at[0]], present[:, 0])
+        values = summable(_numbers(name, records.domains[at[0]], present[:, 0]))
         known = values[present[:, 0][present[:, 0] >= 0]]
         known = known[~np.isnan(known)]
-        if len(known) and float(np.abs(known).max()) > _HUGE:
-            # only ratios of widths count: where widths or their sums would overflow, all are as much smaller
-            values, known = values / _HUGE, known / _HUGE
         if len(known):
             least, width = float(known.min()), float(known.max() - known.min())
     return Attribute(name, at, values, least, width, multipliers, present)
@@ -302,7 +296,7 @@ def _covered(attribute: Attribute, made: Generalization) -> tuple[np.ndarray, np
             return np.maximum(below[hi + 1] - below[lo], 0) + missing, np.zeros(made.n)
         if domain.kind == "numeric":
             last = domain.size - 1
-            width = domain.points[np.minimum(hi, last)] - domain.points[np.minimum(lo, last)]
+            width = attribute.values[np.minimum(hi, last)] - attribute.values[np.minimum(lo, last)]
             return np.zeros(made.n), np.maximum(width, 0.0)
     return _covered_one_by_one(attribute, made)
 

@@ -391,3 +391,12 @@ def test_adult_from_the_shell(tmp_path: Path, data_folder: Path) -> None:
     assert row[:3] == ["greedy", "10", "30162"]
     assert float(row[3]) <= 0.045
     assert {"out/adult.parquet", "out/adult.html", "flows/owner/adult/seed"} <= everything_in(tmp_path)
+
+
+def test_the_shell_begins_without_the_engine() -> None:
+    """What is wrong with a process, such as a working folder that is gone, is said before numba is imported."""
+    code = "import sys, anonflow.cli.exit_status; print([n for n in ('numba', 'anonflow.engine') if n in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )  # fmt: skip
+    assert done.stdout == "[]\n"

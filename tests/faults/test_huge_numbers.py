@@ -1,0 +1,89 @@
+"""Numbers near the largest: read, released, verified, measured and attacked, and nothing overflows on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow import risk
+from anonflow.release import ReleaseWarning
+from anonflow.utility.measures import MEASURES
+
+SEED = 1 << 100
+
+COLUMNS = {
+    "x": {"role": "quasi-identifier", "kind": "numeric"},
+    "c": {"role": "quasi-identifier", "kind": "categorical"},
+    "s": {"role": "sensitive"},
+}
+
+
+def frame(scale: float, n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1.0, 1.0, n)
+    s = 0.9 * x + rng.uniform(-0.1, 0.1, n)
+    return pd.DataFrame({"x": x * scale, "c": rng.choice(["a", "b"], n), "s": s * scale})
+
+
+HUGE, PLAIN = (af.Table(frame(scale), COLUMNS) for scale in (2.0**1023, 1.0))
+
+
+@pytest.mark.parametrize("method", ["greedy", "mondrian"])
+def test_they_are_measured_as_smaller_ones_are(method: str) -> None:
+    huge, plain = (af.anonymize(table, method, k=5, seed=SEED) for table in (HUGE, PLAIN))
+    for name in MEASURES:
+        big, small = (af.measure(table, made, [name])[name] for table, made in ((HUGE, huge), (PLAIN, plain)))
+        assert big == pytest.approx(small, rel=1e-12), name
+
+
+def test_they_are_verified_and_attacked_as_smaller_ones_are() -> None:
+    """What is drawn depends on the records, so numbers of the two differ a little; what is said does not."""
+    answers = []
+    for table in (HUGE, PLAIN):
+        with pytest.warns(ReleaseWarning) as warned:
+            release = af.anonymize(table, "greedy", k=5, seed=SEED).release(seed=SEED)
+        check = af.verify(
+            table, release, ["covers", "k-regular", {"t-closeness": {"t": 0.9, "distance": "numeric"}}], k=5
+        )
+        attacks = af.attack(table, release, k=5)
+        assert np.isfinite(attacks["success"]).all()
+        assert len(risk.describe(table, release.frame).frame())
+        answers.append(
+            (
+                [str(warning.message)[:40] for warning in warned],
+                [(one.criterion, one.holds) for one in check],
+                attacks["attacker"].tolist(),
+            )
+        )
+    assert answers[0] == answers[1]
+
+
+def test_a_schema_is_guessed() -> None:
+    assert list(af.Schema.infer(frame(2.0**1023))) == ["x", "c", "s"]
+    whole = pd.DataFrame({"x": np.arange(-20, 20) * 2.0**1018})
+    assert af.Schema.infer(whole)["x"].role == "quasi-identifier"
+
+
+@pytest.mark.parametrize("width", [5e-324, 1e-300])
+def test_an_interval_too_narrow_to_be_counted_holds_one_number(width: float) -> None:
+    table = af.Table(
+        pd.DataFrame({"x": [1.0, 1.0, 2.0, 2.0, 1e300, 1e300, 2e300, 2e300]}),
+        {"x": {"role": "quasi-identifier", "kind": "numeric", "boundary": {"width": width}}},
+    )
+    assert af.anonymize(table, "greedy", k=2, seed=SEED).frame()["x"].nunique() == 4
+
+
+@pytest.mark.parametrize("pieces", ["false", "30"])
+def test_a_flow_is_run(tmp_path: Path, pieces: str) -> None:
+    frame(2.0**1023).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "flow.yaml").write_text(
+        f"flow: huge\nversion: 1\ntable:\n  source: {{csv: people.csv, pieces: {pieces}}}\n  columns:\n"
+        "    x: {role: quasi-identifier, kind: numeric}\n    c: {role: quasi-identifier, kind: categorical}\n"
+        "    s: {role: sensitive}\npartition: {size: 20}\nsteps:\n  - anonymize: {algorithm: greedy, k: 5}\n"
+        "  - measure: [gcp, usefulness, row-types]\npublish: {table: out/t.csv, report: out/r.html}\n"
+    )
+    assert af.run(tmp_path / "flow.yaml", seed=SEED, workers=1).ok
