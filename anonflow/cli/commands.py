@@ -11,7 +11,7 @@ import typer
 from anonflow import __version__
 from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.cli.streams import say, say_json, warnings_told
-from anonflow.errors import AnonflowError, FlowError, ParameterError
+from anonflow.errors import AnonflowError, FlowError, ParameterError, printable
 
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
@@ -218,12 +218,16 @@ def schema(
     if output is None:
         say(text, nl=False)
         return 0
+    begun = False
     try:
         with output.open("x", encoding="utf-8") as stream:
+            begun = True
             stream.write(text)
     except FileExistsError:
         raise ParameterError(f"{output}: exists already; name another file") from None
     except OSError as error:
+        if begun:
+            output.unlink(missing_ok=True)
         raise ParameterError(f"{output}: cannot be written: {error.strerror}") from None
     return 0
 
@@ -243,8 +247,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
     guessed = Schema.infer(frame)
     reasons = [
-        f"# {row['column']}: {row['reasons']}".replace("\n", " ") + "\n"
-        for row in Schema.advise(frame).to_dict("records")
+        f"# {printable(row['column'])}: {row['reasons']}\n" for row in Schema.advise(frame).to_dict("records")
     ]
     return (
         "# A first guess: check every role and kind. Identifiers are not published.\n"
