@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.generalization import Generalization
+    from anonflow.release.published import Release
     from anonflow.table import Table
 
 __all__ = ["covering", "linked_in_sample", "stands_in_order", "telling", "told_by_columns", "unique_together"]
@@ -72,7 +73,7 @@ def told_by_columns(
     return sentences
 
 
-def linked_in_sample(table: Table, release: Any, k: int) -> list[str]:
+def linked_in_sample(table: Table, release: Release, k: int) -> list[str]:
     """What the other columns of a part of a release tell together with quasi-identifiers, a sentence each.
 
     Parameters

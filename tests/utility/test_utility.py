@@ -304,7 +304,8 @@ def test_partitions_combine_to_the_whole(seed: int, n: int, homogeneous: bool) -
     else:
         made = Generalization.join_of(table.records, matches)
         subject = SimpleNamespace(generalization=made, matches=matches, k=2)
-    # the bound needs partitions of k records; whose rows cover whom is counted over all rows: tests of their own
+    # the bound needs partitions of k records: the test after this one; whose rows cover whom is counted over all rows:
+    # tests of pieces compare it with memory
     apart = {"partition-lower-bound"} | (set() if homogeneous else {"discernibility"})
     names = [name for name in utility.measure_names() if name not in apart]
     whole = af.measure(table, subject, names)
@@ -321,6 +322,30 @@ def test_partitions_combine_to_the_whole(seed: int, n: int, homogeneous: bool) -
         chunks.append(utility.partial(ready, table.records.take(at), SimpleNamespace(**own)))
     twice = utility.combine(ready, [utility.combine(ready, chunks[:1]), chunks[1]])
     assert utility.finalize(ready, twice) == pytest.approx(whole)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_lower_bound_of_partitions_combines_to_that_of_all(seed: int) -> None:
+    """Partitions of at least k records, at once or one after the other, whoever adds them up."""
+    rng = np.random.default_rng(seed)
+    table, _ = random_table(rng, 12)
+    order = rng.permutation(12)
+    parts = [np.sort(order[:5]), np.sort(order[5:])]
+    matches = np.empty((12, 2), np.int64)
+    for at in parts:
+        matches[at] = np.stack([at, np.roll(at, 1)], axis=1)
+    made = Generalization.join_of(table.records, matches)
+    ready = pickle.loads(pickle.dumps(utility.asked(table.records, ["partition-lower-bound"], k=2)))
+    subject = SimpleNamespace(generalization=made, matches=matches, k=2)
+    whole = utility.finalize(ready, utility.partial(ready, table.records, subject, parts))
+    place = np.empty(12, np.int64)
+    chunks = []
+    for at in parts:
+        place[at] = np.arange(len(at))
+        own = SimpleNamespace(generalization=made.take(at), matches=place[matches[at]])
+        chunks.append(utility.partial(ready, table.records.take(at), own, [np.arange(len(at))]))
+    assert utility.finalize(ready, utility.combine(ready, chunks)) == pytest.approx(whole)
+    assert 0 <= whole["partition-lower-bound"] <= af.measure(table, subject, ["gcp"])["gcp"] + 1e-12
 
 
 def test_published_tables_and_certificates() -> None:

@@ -91,7 +91,9 @@ class Call:
         except OSError as error:
             why = f"pieces of the table cannot be put aside: {error.strerror or type(error).__name__}"
             return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
-        except Exception as error:
+        except (
+            Exception
+        ) as error:  # a bug of a method, of whatever kind: told by its type, its words may hold a cell
             return tasks.bug(error)
 
     def done(self, *shared: Any) -> Any:

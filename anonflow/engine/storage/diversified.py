@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -295,12 +295,11 @@ def _next_results(parts: _Parts, last: bool | None) -> dict[int, PartitionResult
             seconds = earlier[number].matched.seconds
         seconds += time.perf_counter() - begin
         matched = Matched(_with_round(diverse, rng), seconds)
-        measured = tasks.measure(parts.records[p], matched)
-        if isinstance(measured, Failed):
-            raise measured.error or AnonflowError(measured.message)
-        results[number] = PartitionResult(matched, (), measured)
+        results[number] = PartitionResult(matched, (), _done(tasks.measure(parts.records[p], matched)))
     return results
 
+
+T = TypeVar("T")
 
 _ROUND = "diversify-round"
 """The fact of an outcome that has what a round leaves to the next one, and to a run that takes this one up."""
@@ -430,15 +429,18 @@ def finish_batch(
         if names:
             over = beyond_cells(own, outcome.generalization, outcome.suppressed)[list(names)]
             beyond += int(over.any(axis=0).sum())
-        findings, measured = tasks.check(settings, own, matched), tasks.measure(own, matched)
-        for each in (findings, measured):
-            if isinstance(each, Failed):
-                raise each.error or AnonflowError(each.message)
-        results[number] = PartitionResult(matched, findings, measured)  # type: ignore[arg-type]
+        findings = _done(tasks.check(settings, own, matched))
+        results[number] = PartitionResult(matched, findings, _done(tasks.measure(own, matched)))
     made = parts.open(context.made)
     made.write(results)
     done = done_of(shared, settings, batch, parts.positions, parts.whole, results, made, None)
     return done, beyond
+
+
+def _done(result: T | Failed) -> T:
+    if isinstance(result, Failed):
+        raise result.error or AnonflowError(result.message)
+    return result
 
 
 def _without(outcome: Outcome, leaving: np.ndarray) -> Outcome:
