@@ -10,8 +10,8 @@ import typer
 
 from anonflow import __version__
 from anonflow.cli.interrupts import INTERRUPTS
-from anonflow.cli.streams import say
-from anonflow.errors import AnonflowError, FlowError, ParameterError
+from anonflow.cli.streams import say, say_json, warnings_told
+from anonflow.errors import AnonflowError, FlowError, ParameterError, printable
 
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
@@ -80,7 +80,7 @@ def run(
     from anonflow import engine
     from anonflow.cli.show import LEVELS, JsonLines, ProgressDisplay
     from anonflow.engine.duration import seconds_of
-    from anonflow.engine.execution.events import EventStream
+    from anonflow.engine.execution.events import EventStream, Log
 
     if log_level not in LEVELS:
         raise ParameterError(f"--log-level is one of {', '.join(LEVELS)}")
@@ -88,7 +88,10 @@ def run(
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
     events = EventStream()
-    with JsonLines(log_level) if as_json else ProgressDisplay(quiet, log_level) as progress:
+    with (
+        JsonLines(log_level) if as_json else ProgressDisplay(quiet, log_level) as progress,
+        warnings_told(lambda text: progress(Log(level="warning", message=text))),
+    ):
         INTERRUPTS.follow(events)
         report = engine.run(
             flow,
@@ -219,12 +222,16 @@ def schema(
     if output is None:
         say(text, nl=False)
         return 0
+    begun = False
     try:
         with output.open("x", encoding="utf-8") as stream:
+            begun = True
             stream.write(text)
     except FileExistsError:
         raise ParameterError(f"{output}: exists already; name another file") from None
     except OSError as error:
+        if begun:
+            output.unlink(missing_ok=True)
         raise ParameterError(f"{output}: cannot be written: {error.strerror}") from None
     return 0
 
@@ -244,8 +251,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
     guessed = Schema.infer(frame)
     reasons = [
-        f"# {row['column']}: {row['reasons']}".replace("\n", " ") + "\n"
-        for row in Schema.advise(frame).to_dict("records")
+        f"# {printable(row['column'])}: {row['reasons']}\n" for row in Schema.advise(frame).to_dict("records")
     ]
     return (
         "# A first guess: check every role and kind. Identifiers are not published.\n"
@@ -303,7 +309,7 @@ def verify(
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
     if as_json:
-        say(json.dumps(answer.to_mapping(), indent=2))
+        say_json(json.dumps(answer.to_mapping(), indent=2))
     else:
         rows = [
             [one.criterion, one.verdict, "-" if one.holds is None else str(one.failed), one.detail]
@@ -339,15 +345,15 @@ def describe(
     rows_of = _published(release, delimiter, encoding)
     told = risk.describe(table, rows_of, register=people, threshold=threshold)
     if as_json:
-        typer.echo(told.to_json())
+        say_json(told.to_json())
     else:
         rows = [
             [one.name, one.column, number(one.value, 0 if float(one.value).is_integer() else 4), one.unseen]
             for one in told
         ]
-        typer.echo(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
+        say(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
     for remark in told.remarks:
-        typer.echo(f"anonflow: {remark}", err=True)
+        say(f"anonflow: {remark}", err=True)
     return 0
 
 
@@ -377,13 +383,13 @@ def attack(
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
     told = risk.attack(table, rows_of, attacker or None, k=k, register=people, another_tool=another_tool)
     if as_json:
-        typer.echo(told.to_json(orient="records", indent=2))
+        say_json(told.to_json(orient="records", indent=2))
         return 0
     rows = [
         [row["attacker"], str(row["targets"]), number(row["success"]), number(row["worst"]), row["sentence"]]
         for row in told.to_dict("records")
     ]
-    typer.echo(shown(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
+    say(shown(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
     return 0
 
 
@@ -419,20 +425,20 @@ def risk(
         if people is not None:
             told["population"] = json.loads(people.frame().to_json(orient="records"))
             told["expected"] = people.expected
-        typer.echo(json.dumps(told, indent=2))
+        say_json(json.dumps(told, indent=2))
         return 0
-    typer.echo(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
-    typer.echo("")
-    typer.echo(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
+    say(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
+    say("")
+    say(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
     if owner:
-        typer.echo("")
-        typer.echo(shown(list(top.columns), _text_rows(top, number), right=range(4)))
+        say("")
+        say(shown(list(top.columns), _text_rows(top, number), right=range(4)))
     if people is not None:
-        typer.echo("")
+        say("")
         models = people.frame()
-        typer.echo(shown(list(models.columns), _text_rows(models, number), right=range(1, 5)))
+        say(shown(list(models.columns), _text_rows(models, number), right=range(1, 5)))
         for sentence in people.sentences():
-            typer.echo(f"- {sentence}")
+            say(f"- {sentence}")
     return 0
 
 
@@ -572,7 +578,7 @@ def algorithms(
             for option in algorithm_named(name).options.values()
         ]
         if as_json:
-            say(json.dumps(told, indent=2))
+            say_json(json.dumps(told, indent=2))
         elif told:
             say(table(list(told[0]), [[str(cell) for cell in row.values()] for row in told]))
         else:
@@ -581,7 +587,7 @@ def algorithms(
     fields = ("name", "family", "guarantee", "complexity", "paper", "summary")
     rows = [[str(getattr(method, field)) for field in fields] for method in REGISTRY.values()]
     if as_json:
-        say(json.dumps([dict(zip(fields, row, strict=True)) for row in rows], indent=2))
+        say_json(json.dumps([dict(zip(fields, row, strict=True)) for row in rows], indent=2))
     else:
         say(table(fields, rows))
     return 0
@@ -597,7 +603,7 @@ def datasets(
 
     frame = tables.describe()
     if as_json:
-        say(frame.to_json(orient="records", indent=2))
+        say_json(frame.to_json(orient="records", indent=2))
         return 0
     rows = [
         [

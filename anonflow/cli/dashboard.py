@@ -10,6 +10,7 @@ import typer
 
 from anonflow.cli.commands import app
 from anonflow.cli.streams import say
+from anonflow.engine.duration import seconds_of
 from anonflow.errors import ParameterError
 
 __all__: list[str] = []
@@ -52,6 +53,12 @@ def dashboard(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy in front says who asks, in X-Real-IP.")
     ] = False,
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="If the server is lost, how long uploads are kept for their sessions to go on with; 0 is not at all."
+        ),
+    ] = "1h",
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
 ) -> int:
     """Open the dashboards in a browser; with --users, --host-name or --address, serve them to others."""
@@ -81,6 +88,7 @@ def dashboard(
         https=https,
         proxied=behind_proxy,
         open_to_all=open_to_all,
+        keep=seconds_of(keep),
     )
     given: dict[str, Any] = {
         "sessions": max_sessions,

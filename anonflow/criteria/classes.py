@@ -132,12 +132,15 @@ def class_risks(evidence: Evidence) -> np.ndarray:
         raise ParameterError(
             "risks of classes are asked of a release whose rows are drawn along matches: its guarantee says its risks"
         )
-    labels = np.unique(evidence.classes, return_inverse=True)[1]
+    told = np.flatnonzero(~evidence.exempt)
+    labels = np.unique(evidence.classes[told], return_inverse=True)[1]
     sizes = np.bincount(labels)
     frame = evidence.frame if evidence.frame is not None else evidence.table.frame
-    weights = checked_weights(evidence.table.schema, frame)
-    risks = 1.0 / sizes if weights is None else individual_risk(sizes, np.bincount(labels, weights))
-    return np.where(evidence.exempt, 0.0, risks[labels])
+    weights = checked_weights(evidence.table.schema, frame.iloc[told])
+    risks = np.zeros(evidence.rows)
+    of_class = 1.0 / sizes if weights is None else individual_risk(sizes, np.bincount(labels, weights))
+    risks[told] = of_class[labels]
+    return risks
 
 
 def average_risk(
@@ -208,7 +211,7 @@ def uniqueness(
     """
     class_risks(evidence)  # refuses what is no release of classes
     frame = evidence.frame if evidence.frame is not None else evidence.table.frame
-    weights = checked_weights(evidence.table.schema, frame)
+    weights = checked_weights(evidence.table.schema, frame.iloc[np.flatnonzero(~evidence.blank)])
     if fraction is not None and weights is not None:
         raise ParameterError(
             "criterion 'uniqueness': the table has a weight; leave the sampling fraction out"
@@ -224,7 +227,7 @@ def uniqueness(
         raise ParameterError(
             "criterion 'uniqueness': needs the sampling fraction, such as fraction=0.05, or a column of the role weight"
         )
-    sizes = np.bincount(np.unique(evidence.classes[~evidence.exempt], return_inverse=True)[1])
+    sizes = np.bincount(np.unique(evidence.classes[~evidence.blank], return_inverse=True)[1])
     chosen, _ = dankar(sizes, check_fraction(fraction))
     parameters = {"most": most, "fraction": fraction}
     if not chosen.is_there:
@@ -235,7 +238,7 @@ def uniqueness(
         f"a share of about {share:.4g} of the population is unique, by the model {chosen.model}, if it holds"
     )
     return Finding.of(
-        "uniqueness", alone & ~evidence.exempt, "published", detail, parameters, share <= most + 1e-12
+        "uniqueness", alone & ~evidence.blank, "published", detail, parameters, share <= most + 1e-12
     )
 
 

@@ -15,7 +15,7 @@ from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
 from anonflow.risk.people import Unit
-from anonflow.risk.population import Population
+from anonflow.risk.population import Population, is_of_classes
 from anonflow.risk.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean
@@ -272,7 +272,7 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
         for name in context.table.other_columns
         if schema[name].role == "sensitive" and name in context.frame.columns
     ]
-    if schema.weight_column in context.frame.columns:
+    if schema.weight_column in context.frame.columns and is_of_classes(context.evidence):
         chosen.append(Population())
     if whole and context.n <= MOST:
         chosen.append(Counter())

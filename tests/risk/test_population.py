@@ -269,6 +269,59 @@ def test_of_a_release_and_as_an_attacker() -> None:
     assert population_risk(af.Schema(schema), release.frame).average == pytest.approx(told.average)
 
 
+def test_an_anonymization_without_classes_is_refused_as_its_release_is() -> None:
+    table = af.Table(people(), SCHEMA)
+    anon = af.anonymize(table, "greedy", k=4, seed=1)
+    with pytest.raises(ParameterError, match="overlap"):
+        population_risk(table, anon, fraction=0.1)
+    assert population_risk(table, af.anonymize(table, "mondrian", k=4), fraction=0.1).records == table.n
+    with pytest.raises(ParameterError, match="its table"):
+        population_risk(table.schema, anon, fraction=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+def test_a_weight_does_not_keep_other_attackers_from_a_freeform_release(tmp_path: Path) -> None:
+    schema = SCHEMA | {"w": {"role": "weight"}}
+    table = af.Table(people(w=20), schema)
+    release = af.anonymize(table, "greedy", k=4, seed=1).release(seed=2**127)
+    found = af.attack(table, release)["attacker"].tolist()
+    assert "linker" in found
+    assert "population" not in found
+    with pytest.raises(ParameterError, match="overlap"):
+        af.attack(table, release, "population")
+
+
+def hidden_few() -> tuple[af.Table, af.Anonymization]:
+    """40 records in classes, and two that are suppressed beside k = 5."""
+    kinds = {"nested": {"*": {"x": ["a", "b"], "y": ["c"]}}}
+    schema = {
+        "kind": {**QI, "kind": "hierarchy", "hierarchy": kinds, "boundary": ["x", "y"]},
+        "sex": {**QI, "kind": "categorical"},
+        "w": {"role": "weight"},
+    }
+    frame = pd.DataFrame(
+        {"kind": ["a"] * 20 + ["b"] * 20 + ["c"] * 2, "sex": ["f", "m"] * 21, "w": [10] * 20 + [20] * 22}
+    )
+    table = af.Table(frame, schema)
+    anon = af.anonymize(table, "mondrian", k=5, seed=1)
+    assert anon.suppressed.sum() == 2
+    return table, anon
+
+
+@pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
+def test_rows_that_say_nothing_have_no_risk_and_no_weight() -> None:
+    table, anon = hidden_few()
+    release = anon.release(seed=2**127)
+    assert (release.frame["w"] == "*").sum() == 2
+    before, after = (af.verify(table, each, "average-risk(most=1)", k=5) for each in (anon, release))
+    assert before["average-risk"].detail == after["average-risk"].detail
+    told = population_risk(table, release)
+    assert told.records == 40
+    assert told.people == 20 * 10 + 20 * 20
+    found = af.attack(table, release).set_index("attacker")
+    assert found.loc["population", "targets"] == 40
+
+
 def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people().to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "schema.yaml").write_text(json.dumps({"columns": SCHEMA}))
