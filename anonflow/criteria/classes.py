@@ -211,7 +211,7 @@ def uniqueness(
     """
     class_risks(evidence)  # refuses what is no release of classes
     frame = evidence.frame if evidence.frame is not None else evidence.table.frame
-    weights = checked_weights(evidence.table.schema, frame)
+    weights = checked_weights(evidence.table.schema, frame.iloc[np.flatnonzero(~evidence.blank)])
     if fraction is not None and weights is not None:
         raise ParameterError(
             "criterion 'uniqueness': the table has a weight; leave the sampling fraction out"
@@ -227,7 +227,7 @@ def uniqueness(
         raise ParameterError(
             "criterion 'uniqueness': needs the sampling fraction, such as fraction=0.05, or a column of the role weight"
         )
-    sizes = np.bincount(np.unique(evidence.classes[~evidence.exempt], return_inverse=True)[1])
+    sizes = np.bincount(np.unique(evidence.classes[~evidence.blank], return_inverse=True)[1])
     chosen, _ = dankar(sizes, check_fraction(fraction))
     parameters = {"most": most, "fraction": fraction}
     if not chosen.is_there:
@@ -238,7 +238,7 @@ def uniqueness(
         f"a share of about {share:.4g} of the population is unique, by the model {chosen.model}, if it holds"
     )
     return Finding.of(
-        "uniqueness", alone & ~evidence.exempt, "published", detail, parameters, share <= most + 1e-12
+        "uniqueness", alone & ~evidence.blank, "published", detail, parameters, share <= most + 1e-12
     )
 
 
