@@ -9,7 +9,6 @@ must hold here: from an even start no more than 1/k + 0.05 in expectation, from 
 from __future__ import annotations
 
 import time
-
 from itertools import pairwise
 
 import numpy as np
