@@ -52,6 +52,13 @@ def dashboard(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy in front says who asks, in X-Real-IP.")
     ] = False,
+    owner: Annotated[
+        Path | None,
+        typer.Option(
+            help="Remember here whom releases are about, so that a second one warns; FILE's owner/ without it.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
 ) -> int:
     """Open the dashboards in a browser; with --users, --host-name or --address, serve them to others."""
@@ -81,6 +88,7 @@ def dashboard(
         https=https,
         proxied=behind_proxy,
         open_to_all=open_to_all,
+        owner=owner,
     )
     given: dict[str, Any] = {
         "sessions": max_sessions,

@@ -69,6 +69,9 @@ class ServerSettings:
         Whether a proxy in front says who asks, in X-Real-IP or X-Forwarded-For.
     open_to_all : bool
         Whether others may come in without signing in.
+    owner : pathlib.Path or None
+        Where keyed marks of the people of releases are kept, so that a second release of them warns; of a server with
+        accounts, each user's in a folder of their own. Beside what is opened at home, as a flow's, without it.
     """
 
     start: Path | None = None
@@ -81,6 +84,13 @@ class ServerSettings:
     https: bool = False
     proxied: bool = False
     open_to_all: bool = False
+    owner: Path | None = None
+
+    def owner_of(self, user: str) -> Path | None:
+        """The owner's folder of a user's releases; None where nothing is kept."""
+        if self.owner is None:
+            return None if self.start is None or self.hosted else self.start.parent / "owner"
+        return self.owner / user if user else self.owner
 
     @property
     def hosted(self) -> bool:
@@ -198,14 +208,14 @@ class Server:
                 "Reload this page in a few minutes.</p>"
             )
         try:
-            workspace = self._workspace()
+            workspace = self._workspace(self._user())
         except BaseException:
             self._leave()
             raise
         pn.state.on_session_destroyed(lambda context: self._end(workspace))
         return App(workspace=workspace, user=self._user())
 
-    def _workspace(self) -> Workspace:
+    def _workspace(self, user: str = "") -> Workspace:
         cluster = self.cluster
         workspace = Workspace(
             schedule=scheduler(),
@@ -213,6 +223,7 @@ class Server:
             scheduler="threads" if cluster is None else cluster.address,
             freed=None if cluster is None else cluster.sweep,
             limits=self.limits,
+            owner=self.settings.owner_of(user),
         )
         self._workspaces.add(workspace)
         try:

@@ -16,7 +16,7 @@ from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.publish import attack, release_of
 from anonflow.engine.report.report import render
 from anonflow.errors import ParameterError
-from anonflow.release import Release, write_release
+from anonflow.release import Earlier, Release, write_release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from anonflow.criteria.verification import Finding
 
 __all__ = ["Publication", "publication"]
+
+FORGOTTEN = (
+    "when this session ends, nothing remembers whom this release is about, and a second release of the same people is not "
+    "noticed; start the dashboards with an owner's folder: --owner FOLDER, in a notebook af.dashboard(table, owner=FOLDER)"
+)
+"""What is said where no marks of people are kept."""
 
 DIGITS = 32
 """Hexadecimal digits of a seed file, at least."""
@@ -54,6 +60,8 @@ class Publication:
     attacks : pandas.DataFrame or None
         As :func:`anonflow.attack` gives it; the owner's.
     release : Release or None
+    again : str
+        How many of its people are in an earlier release, and what that means; empty if none is known to be.
     """
 
     ok: bool
@@ -67,10 +75,11 @@ class Publication:
     warnings: tuple[str, ...] = ()
     attacks: pd.DataFrame | None = field(default=None, repr=False)
     release: Release | None = field(default=None, repr=False)
+    again: str = ""
 
 
 def publication(
-    document: Mapping[str, Any], seed: int, result: engine.RunResult, folder: Path
+    document: Mapping[str, Any], seed: int, result: engine.RunResult, folder: Path, owner: Path | None = None
 ) -> Publication:
     """Draw, verify, attack and report a finished run, as :func:`anonflow.engine.run` would with the same seed.
 
@@ -82,6 +91,8 @@ def publication(
     result : RunResult
     folder : pathlib.Path
         What the flow's paths are relative to.
+    owner : pathlib.Path, optional
+        Where keyed marks of released people are kept.
 
     Returns
     -------
@@ -91,6 +102,8 @@ def publication(
     ------
     ParameterError
         If the run has no result.
+    DataError
+        If the marks cannot be read.
     VerificationError
         If its matches are not regular.
     """
@@ -112,6 +125,8 @@ def publication(
     )
     html = render(flow, table, report, result.seconds)
     assert release.certificate is not None
+    overlap = None if owner is None else Earlier(owner).overlap(table, release)
+    told = [*session.warnings, *([FORGOTTEN] if owner is None else [overlap.sentence()] if overlap else [])]
     with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
         csv, parquet, proof = (
             Path(place) / name for name in ("release.csv", "release.parquet", "certificate.npz")
@@ -121,5 +136,6 @@ def publication(
         release.certificate.save(proof)
         contents = csv.read_bytes(), parquet.read_bytes(), html.encode(), proof.read_bytes()
     return Publication(
-        True, result.findings, *contents, text, secret, tuple(session.warnings), attacks, release
-    )
+        True, result.findings, *contents, text, secret, tuple(told), attacks, release,
+        overlap.sentence() if overlap else "",
+    )  # fmt: skip
