@@ -67,6 +67,32 @@ def test_choices_that_take_their_labels_for_markup(tmp_path: Path) -> None:
         workspace.close()
 
 
+def test_titles_of_the_screens_tables(tmp_path: Path) -> None:
+    """A column's name ran as a script over the table of records: Tabulator takes titles, of groups too, for markup."""
+    pytest.importorskip("panel", reason="the dashboards are an extra")
+    import panel as pn
+
+    from anonflow.dashboards.app import SCREENS
+    from anonflow.dashboards.session.workspace import Workspace
+
+    workspace = Workspace()
+    try:
+        workspace.open_own_flow(write_hostile_flow(tmp_path))
+        workspace.start()
+        workspace.wait(60)
+        assert len(workspace.runs) == 1
+        seen = 0
+        for make in SCREENS:
+            for table in make(workspace=workspace).__panel__().select(pn.widgets.Tabulator):
+                titles = [*table.groups, *(table.titles.get(name, name) for name in table.value.columns)]
+                for title in titles:
+                    assert Elements(str(title)).dangers == [], (make.__name__, title)
+                seen += any("owned" in str(title) for title in titles)
+        assert seen >= 2  # the first rows, and the records before and after
+    finally:
+        workspace.close()
+
+
 def test_views_in_a_notebook(tmp_path: Path) -> None:
     write_hostile_flow(tmp_path)
     columns = {
