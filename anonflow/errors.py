@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 __all__ = [
     "AnonflowError",
+    "AnonflowWarning",
     "DataError",
     "FlowError",
     "HierarchyError",
@@ -89,7 +90,7 @@ class AnonflowError(Exception):
             return self.message
         lines = [self.message, *(f"  {problem}" for problem in self.problems[: self.shown])]
         if len(self.problems) > self.shown:
-            lines.append(f"  and {len(self.problems) - self.shown} more")
+            lines.append(f"  and {len(self.problems) - self.shown:,} more")
         return "\n".join(lines)
 
     @classmethod
@@ -105,7 +106,7 @@ class AnonflowError(Exception):
             raise ValueError("an error needs at least one problem")
         if len(problems) == 1:
             return cls(problems[0], found=found)
-        return cls(f"{what}: {len(problems)} problems", problems, found)
+        return cls(f"{what}: {len(problems):,} problems", problems, found)
 
 
 class SchemaError(AnonflowError):
@@ -149,6 +150,10 @@ class VerificationError(AnonflowError):
     """A release that does not keep what it promises."""
 
     exit_status = 1
+
+
+class AnonflowWarning(UserWarning):
+    """The base of every warning that anonflow gives: one line that a person can act on, and never a cell's value."""
 
 
 BUG = "this is a bug in anonflow, please report it"

@@ -10,7 +10,7 @@ import typer
 
 from anonflow import __version__
 from anonflow.cli.interrupts import INTERRUPTS
-from anonflow.cli.streams import say
+from anonflow.cli.streams import say, say_json, warnings_told
 from anonflow.errors import AnonflowError, FlowError, ParameterError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(
     from anonflow import engine
     from anonflow.cli.show import LEVELS, JsonLines, ProgressDisplay
     from anonflow.engine.duration import seconds_of
-    from anonflow.engine.execution.events import EventStream
+    from anonflow.engine.execution.events import EventStream, Log
 
     if log_level not in LEVELS:
         raise ParameterError(f"--log-level is one of {', '.join(LEVELS)}")
@@ -88,7 +88,10 @@ def run(
         raise ParameterError("--replay takes its seed from the owner's folder; leave --seed-file out")
     seed = None if seed_file is None else engine.read_seed_file(seed_file)
     events = EventStream()
-    with JsonLines(log_level) if as_json else ProgressDisplay(quiet, log_level) as progress:
+    with (
+        JsonLines(log_level) if as_json else ProgressDisplay(quiet, log_level) as progress,
+        warnings_told(lambda text: progress(Log(level="warning", message=text))),
+    ):
         INTERRUPTS.follow(events)
         report = engine.run(
             flow,
@@ -299,7 +302,7 @@ def verify(
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
     if as_json:
-        say(json.dumps(answer.to_mapping(), indent=2))
+        say_json(json.dumps(answer.to_mapping(), indent=2))
     else:
         rows = [
             [one.criterion, one.verdict, "-" if one.holds is None else str(one.failed), one.detail]
@@ -335,15 +338,15 @@ def describe(
     rows_of = _published(release, delimiter, encoding)
     told = risk.describe(table, rows_of, register=people, threshold=threshold)
     if as_json:
-        typer.echo(told.to_json())
+        say_json(told.to_json())
     else:
         rows = [
             [one.name, one.column, number(one.value, 0 if float(one.value).is_integer() else 4), one.unseen]
             for one in told
         ]
-        typer.echo(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
+        say(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
     for remark in told.remarks:
-        typer.echo(f"anonflow: {remark}", err=True)
+        say(f"anonflow: {remark}", err=True)
     return 0
 
 
@@ -373,13 +376,13 @@ def attack(
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
     told = risk.attack(table, rows_of, attacker or None, k=k, register=people, another_tool=another_tool)
     if as_json:
-        typer.echo(told.to_json(orient="records", indent=2))
+        say_json(told.to_json(orient="records", indent=2))
         return 0
     rows = [
         [row["attacker"], str(row["targets"]), number(row["success"]), number(row["worst"]), row["sentence"]]
         for row in told.to_dict("records")
     ]
-    typer.echo(shown(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
+    say(shown(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
     return 0
 
 
@@ -415,20 +418,20 @@ def risk(
         if people is not None:
             told["population"] = json.loads(people.frame().to_json(orient="records"))
             told["expected"] = people.expected
-        typer.echo(json.dumps(told, indent=2))
+        say_json(json.dumps(told, indent=2))
         return 0
-    typer.echo(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
-    typer.echo("")
-    typer.echo(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
+    say(shown(list(frame.columns), _text_rows(frame.head(20), number), right=range(1, 6)))
+    say("")
+    say(shown(list(part.columns), _text_rows(part, number), right=[1, 2]))
     if owner:
-        typer.echo("")
-        typer.echo(shown(list(top.columns), _text_rows(top, number), right=range(4)))
+        say("")
+        say(shown(list(top.columns), _text_rows(top, number), right=range(4)))
     if people is not None:
-        typer.echo("")
+        say("")
         models = people.frame()
-        typer.echo(shown(list(models.columns), _text_rows(models, number), right=range(1, 5)))
+        say(shown(list(models.columns), _text_rows(models, number), right=range(1, 5)))
         for sentence in people.sentences():
-            typer.echo(f"- {sentence}")
+            say(f"- {sentence}")
     return 0
 
 
@@ -568,7 +571,7 @@ def algorithms(
             for option in algorithm_named(name).options.values()
         ]
         if as_json:
-            say(json.dumps(told, indent=2))
+            say_json(json.dumps(told, indent=2))
         elif told:
             say(table(list(told[0]), [[str(cell) for cell in row.values()] for row in told]))
         else:
@@ -577,7 +580,7 @@ def algorithms(
     fields = ("name", "family", "guarantee", "complexity", "paper", "summary")
     rows = [[str(getattr(method, field)) for field in fields] for method in REGISTRY.values()]
     if as_json:
-        say(json.dumps([dict(zip(fields, row, strict=True)) for row in rows], indent=2))
+        say_json(json.dumps([dict(zip(fields, row, strict=True)) for row in rows], indent=2))
     else:
         say(table(fields, rows))
     return 0
@@ -593,7 +596,7 @@ def datasets(
 
     frame = tables.describe()
     if as_json:
-        say(frame.to_json(orient="records", indent=2))
+        say_json(frame.to_json(orient="records", indent=2))
         return 0
     rows = [
         [

@@ -10,6 +10,7 @@ import typer
 
 from anonflow.cli.commands import app
 from anonflow.cli.streams import say
+from anonflow.engine.duration import seconds_of
 from anonflow.errors import ParameterError
 
 __all__: list[str] = []
@@ -59,6 +60,12 @@ def dashboard(
             metavar="FOLDER",
         ),
     ] = None,
+    keep: Annotated[
+        str,
+        typer.Option(
+            help="If the server is lost, how long uploads are kept for their sessions to go on with; 0 is not at all."
+        ),
+    ] = "1h",
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,
 ) -> int:
     """Open the dashboards in a browser; with --users, --host-name or --address, serve them to others."""
@@ -89,6 +96,7 @@ def dashboard(
         proxied=behind_proxy,
         open_to_all=open_to_all,
         owner=owner,
+        keep=seconds_of(keep),
     )
     given: dict[str, Any] = {
         "sessions": max_sessions,

@@ -45,7 +45,9 @@ def leave(arguments: Sequence[str] | None) -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             # names of columns and files may hold what the terminal's encoding has not
             stream.reconfigure(errors="backslashreplace")
-    status = _guarded(given)
+    debug = "--debug" in given
+    with streams.warnings_told(lambda text: say(f"warning: {text}", err=True), others=debug):
+        status = _guarded(given, debug)
     if output is not None:
         status = _told(output, status)
     INTERRUPTS.over(status)
@@ -57,8 +59,7 @@ def leave(arguments: Sequence[str] | None) -> NoReturn:
     sys.exit(status)
 
 
-def _guarded(given: list[str]) -> int:
-    debug = "--debug" in given
+def _guarded(given: list[str], debug: bool) -> int:
     try:
         status = int(app(given, standalone_mode=False, prog_name="anonflow") or 0)
         if status == 0 and INTERRUPTS.came:
@@ -66,7 +67,7 @@ def _guarded(given: list[str]) -> int:
         return _interrupted() if status == INTERRUPTED else status
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
-    except Exception as error:
+    except Exception as error:  # whatever it is, a process ends with a sentence and a status
         # what was interrupted may say so in other words
         if INTERRUPTS.came and not INTERRUPTS.too_late:
             return _interrupted()
@@ -106,7 +107,7 @@ def _error(failure: Exception, debug: bool) -> int:
             traceback.print_exc()
         where = f"{error.filename}: " if isinstance(error.filename, str) else ""
         return _said(f"{where}{error.strerror or type(error).__name__}", 3)
-    except Exception as error:
+    except Exception as error:  # nobody raised it on purpose
         if debug:
             traceback.print_exc()
         return _said(f"a bug in anonflow: {unforeseen(error)}; {ISSUES}", 3)

@@ -46,6 +46,10 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        """No command has begun yet; a process that calls several begins each so."""
         self.came = 0
         self._events: EventStream | None = None
         self._writing = False
@@ -54,7 +58,7 @@ class Interrupts:
     @contextmanager
     def handled(self, to_the_end: bool) -> Iterator[None]:
         """Take the signals over; for good where the process ends with the command. Only the main thread can."""
-        self.__init__()  # type: ignore[misc]
+        self._forget()
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from anonflow.cli.streams import say
+from anonflow.cli.streams import say, say_json
 from anonflow.engine.execution.events import (
     Event,
     FlowStarted,
@@ -173,4 +173,4 @@ class JsonLines:
     def __call__(self, event: Event) -> None:
         """Write an event."""
         if not isinstance(event, Log) or is_told(event.level, self._level):
-            say(json.dumps(event.to_mapping(), default=str), err=True)
+            say_json(json.dumps(event.to_mapping(), default=str), err=True)

@@ -6,13 +6,16 @@ import errno
 import io
 import os
 import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
 
-from anonflow.errors import printable
+from anonflow.errors import AnonflowWarning, printable
 
-__all__ = ["Output", "say", "watched"]
+__all__ = ["Output", "say", "say_json", "warnings_told", "watched"]
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -27,6 +30,37 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
         Whether a line end is added.
     """
     typer.echo("\n".join(printable(line) for line in text.split("\n")), err=err, nl=nl)
+
+
+def say_json(text: str, *, err: bool = False) -> None:
+    """Write JSON in ASCII: the one control character that it may hold is escaped as JSON escapes them."""
+    say(text.replace("\x7f", "\\u007f"), err=err)
+
+
+@contextmanager
+def warnings_told(tell: Callable[[str], None], others: bool = True) -> Iterator[None]:
+    """Give the warnings of the package to a function, a line each; Python would add a line of source.
+
+    Parameters
+    ----------
+    tell : function
+        Is called with the text of one.
+    others : bool
+        Whether warnings of other packages are shown as before. They may hold a cell.
+    """
+    before = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, AnonflowWarning):
+            tell(str(message))
+        elif others:
+            before(message, category, *place, **more)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
 
 
 class Output(io.FileIO):

@@ -252,7 +252,8 @@ def dashboard(
     Notes
     -----
     Runs go on threads of the notebook's own process. Uploads and the table itself are written to a temporary folder of
-    the notebook's user, which is gone when the app is.
+    the notebook's user, which is gone when the app is; what a notebook that was killed left is deleted an hour later, when
+    the dashboards are used again.
     """
     import pandas as pd
 

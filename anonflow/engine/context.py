@@ -192,8 +192,9 @@ class Session:
     def tell_about(self, unnamed: Sequence[str], dropped: int) -> None:
         """Say what of the table is not published."""
         if unnamed:
+            count = "1 column is" if len(unnamed) == 1 else f"{len(unnamed):,} columns are"
             self.warn(
-                f"{len(unnamed)} columns are not named by the flow and not published: "
+                f"{count} not named by the flow and not published: "
                 + ", ".join(unnamed[:10])
                 + (", ..." if len(unnamed) > 10 else "")
             )

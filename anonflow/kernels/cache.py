@@ -38,6 +38,7 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from anonflow import __version__
+from anonflow.errors import AnonflowWarning
 
 __all__ = ["KernelCache"]
 
@@ -51,6 +52,10 @@ _SHORT = re.compile(r"B([1-9]|1[0-9])v[0-9]")
 _config: Any = numba.config
 
 _SHA = hashlib.sha256().digest_size
+
+
+class KernelCacheWarning(AnonflowWarning, RuntimeWarning):
+    """Compiled kernels are not kept on disk, or not where they are looked for first."""
 
 
 class _RandomNumbers:
@@ -270,4 +275,4 @@ def _has_short_numbers(library: Any) -> bool:
 @functools.cache
 def _warn(message: str) -> None:
     """Say it once."""
-    warnings.warn(message, RuntimeWarning, stacklevel=3)
+    warnings.warn(message, KernelCacheWarning, stacklevel=3)

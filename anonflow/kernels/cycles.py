@@ -1,16 +1,31 @@
-"""Cancelling negative cycles of a k-regular graph, found by labelling (Murakami 2018, section 3.2.2)."""
+"""Cancelling negative cycles of a k-regular graph: found by labelling (Murakami 2018, section 3.2.2), then all that are left."""
 
 from __future__ import annotations
 
 import heapq
+from typing import NamedTuple
 
 import numpy as np
 
+from anonflow.kernels.chains import ChainScratch, Search, chain_scratch, hand_on, holds
 from anonflow.kernels.costs import join_cost, move, widen
 from anonflow.kernels.jit import jit
+from anonflow.kernels.slot_rows import SlotRows, rises
 from anonflow.kernels.state import Plan, State
 
-__all__ = ["cancel_cycles", "cancel_cycles_jit", "exchange", "exchange_jit"]
+__all__ = [
+    "CycleScratch",
+    "cancel_cycles",
+    "cancel_cycles_jit",
+    "cancel_simple_cycles",
+    "cancel_simple_cycles_jit",
+    "cycle_scratch",
+    "cycle_scratch_jit",
+    "exchange",
+    "exchange_jit",
+    "simple_cycle",
+    "simple_cycle_jit",
+]
 
 
 def exchange(
@@ -255,3 +270,211 @@ def cancel_cycles(
 
 
 cancel_cycles_jit = jit(cancel_cycles)
+
+
+class CycleScratch(NamedTuple):
+    """What a search for cycles writes on: a path of records, and where it stands at each of them.
+
+    Attributes
+    ----------
+    path : ChainScratch
+        ``record[e]`` takes ``gained[e]`` in ``slot[e]``.
+    gain : numpy.ndarray, shape (depth,), float64
+        What the records so far cost less, the last one without the match in its slot.
+    candidate, holder : numpy.ndarray, shape (depth,), int64
+        The next step to try.
+    up : numpy.ndarray, shape (depth, C), float64
+        By how much each candidate raises the cost of the record without its match.
+    """
+
+    path: ChainScratch
+    gain: np.ndarray
+    candidate: np.ndarray
+    holder: np.ndarray
+    up: np.ndarray
+
+
+def cycle_scratch(k: int, candidates: int, depth: int) -> CycleScratch:
+    """Room for a search."""
+    return CycleScratch(
+        chain_scratch(k, candidates, depth, 1),
+        np.empty(depth),
+        np.empty(depth, np.int64),
+        np.empty(depth, np.int64),
+        np.empty((depth, candidates)),
+    )
+
+
+cycle_scratch_jit = jit(cycle_scratch)
+
+
+def simple_cycle(
+    rows: SlotRows,
+    search: Search,
+    i: int | np.int64,
+    s: int | np.int64,
+    depth: int | np.int64,
+    most: int | np.int64,
+    work: CycleScratch,
+) -> tuple[int, int, bool]:
+    """The first negative cycle of at most `depth` records that begins with record i's match in slot s.
+
+    Parameters
+    ----------
+    rows : SlotRows
+    search : Search
+        Blocks are not looked at.
+    i, s : int
+        0 < s < k.
+    depth : int
+    most : int
+        Labels at most, 1 or more: records whose candidates are priced.
+    work : CycleScratch
+        Its path is the cycle that was found.
+
+    Returns
+    -------
+    length : int
+        Of the cycle; 0 if there is none, -1 if the labels did not suffice to tell.
+    labels : int
+        Taken.
+    cut : bool
+        Whether a longer one is possible.
+
+    Notes
+    -----
+    All paths are tried on which no record stands twice and every partial sum is negative. A cycle whose sum is negative
+    has such a beginning (Lin and Kernighan, Oper. Res. 21, 1973), so from all records and slots none is overlooked. Prices
+    are true ones. O(labels C (q + k^2)), exponential in the depth if all are to be tried.
+    """
+    path = work.path
+    k = rows.size[0]
+    count = search.near.shape[1]
+    matches = search.matches
+    first = np.int64(matches[i, s])
+    labels = 0
+    cut = False
+    length = 0
+    other = np.int64(i)
+    place = np.int64(i * k + s)
+    gain = rows.drop[place]
+    while True:
+        # the path goes on with `other`, which gives up what it has in `place`
+        if labels == most:
+            return -1, labels, cut
+        labels += 1
+        path.record[length] = other
+        path.slot[length] = place % k
+        work.gain[length] = gain
+        work.candidate[length] = 0
+        work.holder[length] = 1
+        for c in range(count):
+            path.ids[c] = search.near[other, c]
+        rises(rows, place, path.ids, count, work.up[length])
+        length += 1
+        longer = False
+        while length > 0 and not longer:
+            e = length - 1
+            c = work.candidate[e]
+            if c == count:
+                length -= 1
+                continue
+            j = path.record[e]
+            b = np.int64(search.near[j, c])
+            left = work.gain[e] - work.up[e, c]
+            if work.holder[e] == k or left <= 0.0 or b == first or holds(matches, j, b):
+                work.candidate[e] = c + 1
+                work.holder[e] = 1
+                continue
+            place = np.int64(search.holders[b, work.holder[e]])
+            work.holder[e] += 1
+            other = place // k
+            passed = False
+            for f in range(length):
+                passed |= path.record[f] == other
+            if passed:
+                continue
+            gain = left + rows.drop[place]
+            path.gained[e] = b
+            if not holds(matches, other, first):
+                path.ids[0] = first
+                rises(rows, place, path.ids, 1, path.back)
+                if gain > path.back[0]:
+                    path.record[length] = other
+                    path.slot[length] = place % k
+                    path.gained[length] = first
+                    return length + 1, labels, cut
+            if length + 1 == depth:
+                if depth < len(matches):
+                    cut = True
+                continue
+            longer = True
+        if length == 0:
+            return 0, labels, cut
+
+
+simple_cycle_jit = jit(simple_cycle)
+
+
+def cancel_simple_cycles(
+    rows: SlotRows, search: Search, order: np.ndarray, deepest: int, most: int, pause: int, stand: np.ndarray
+) -> None:
+    """Reverse negative cycles, the short ones first, until none is left; the graph changes in place.
+
+    Parameters
+    ----------
+    rows : SlotRows
+    search : Search
+        Blocks are not looked at.
+    order : numpy.ndarray, shape (n,), int64
+        The records as they come.
+    deepest : int
+        Records in a cycle at most, 2 or more.
+    most, pause : int
+        Labels at most, and after how many it returns, to be called again.
+    stand : numpy.ndarray, shape (6,), int64
+        Where an earlier call ended; zeros, but for a depth of 2 in the beginning: the depth, the next place to begin with,
+        places in a row from which no cycle of that depth begins, whether a longer one is possible, labels, cycles.
+        Where all places have been tried and no longer one is possible, the depth becomes 0: none is left.
+
+    Notes
+    -----
+    O(labels C (q + k^2)) time, O(deepest C) memory.
+    """
+    n, k = search.matches.shape
+    places = n * (k - 1)
+    work = cycle_scratch(k, search.near.shape[1], deepest)
+    while stand[0] > 0:
+        if stand[2] == places:
+            if stand[3] == 0:
+                stand[0] = 0
+                break
+            if stand[0] == deepest:
+                break
+            stand[0] += 1
+            stand[2] = 0
+            stand[3] = 0
+        if stand[4] >= pause or stand[4] == most:
+            break
+        length, labels, cut = simple_cycle(
+            rows,
+            search,
+            order[stand[1] // (k - 1)],
+            1 + stand[1] % (k - 1),
+            stand[0],
+            most - stand[4],
+            work,
+        )
+        stand[4] += labels
+        if length > 0:
+            hand_on(rows, search, work.path, length)
+            stand[5] += 1
+            stand[2] = 0
+            stand[3] = 0
+        elif length == 0:
+            stand[1] = (stand[1] + 1) % places
+            stand[2] += 1
+            stand[3] = max(stand[3], np.int64(cut))
+
+
+cancel_simple_cycles_jit = jit(cancel_simple_cycles)

@@ -160,6 +160,8 @@ class Earlier:
         ------
         DataError
             If the folder is a link or cannot be written to, or the key cannot be read.
+        AnonflowError
+            If the disk is full.
         """
         home = self.path / _FOLDER
         try:
@@ -208,17 +210,20 @@ class Earlier:
         return sorted(home.glob("[0-9]*.npz")) if home.is_dir() else []
 
     def _key(self) -> str:
-        """The folder's key; a new one is written down, and of two at a time the first counts."""
+        """The folder's key; a new one is written down whole, and of two at a time the first counts."""
         place = self.path / _FOLDER / _KEY
-        try:
-            handle = os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        except FileExistsError:
-            pass
-        except OSError as error:
-            raise DataError(f"{place}: cannot be written: {error.strerror}") from None
-        else:
-            with os.fdopen(handle, "w", encoding="ascii") as stream:
-                stream.write(secrets.token_hex(KEY_LENGTH // 2))
+        if not os.path.exists(place):  # what may not be looked at cannot be written either
+            draft = place.with_name(f".{secrets.token_hex(8)}.key")
+            text = secrets.token_hex(KEY_LENGTH // 2)
+            write_whole(draft, lambda path: path.write_text(text, encoding="ascii"), OWNER_ONLY)
+            try:
+                os.link(draft, place)
+            except FileExistsError:
+                pass
+            except OSError:  # a file system without links
+                os.replace(draft, place)
+            finally:
+                draft.unlink(missing_ok=True)
         try:
             key = place.read_text(encoding="ascii").strip()
         except (OSError, ValueError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.errors import DataError
+from anonflow.errors import AnonflowWarning, DataError
 from anonflow.release.certificate import Certificate
 from anonflow.release.tables import write_table
 from anonflow.release.view import release_view
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
 
 
-class ReleaseWarning(UserWarning):
+class ReleaseWarning(AnonflowWarning):
     """Something about a release that its owner must know before publishing it."""
 
 

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from anonflow.errors import ParameterError
+from anonflow.errors import AnonflowWarning, ParameterError
 
 __all__ = [
     "DRAW_STEP",
@@ -38,7 +38,7 @@ _HEX = re.compile(r"[0-9a-fA-F]{32,1024}")
 _LABEL = b"anonflow draw 1"
 
 
-class SeedWarning(UserWarning):
+class SeedWarning(AnonflowWarning):
     """A seed that is small enough to be found by trying: whoever finds it knows everybody's row."""
 
 

@@ -114,7 +114,7 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
         read, dates = _dates(stamps, name)
         return read[at], dates
     numbers: list[int | float] = []
-    bad = 0
+    wrong = np.zeros(len(values), bool)
     for value in values:
         if isinstance(value, str) and _NUMBER.fullmatch(value):
             numbers.append(int(value) if re.fullmatch(r"\s*[+-]?\d{1,18}\s*", value) else float(value))
@@ -125,8 +125,9 @@ def _read_numbers(cells: pd.Series, name: str) -> tuple[np.ndarray, str | None]:
         elif isinstance(value, Decimal) and value.is_finite():
             numbers.append(int(value) if value == value.to_integral_value() else float(value))
         else:
+            wrong[len(numbers)] = True
             numbers.append(0)
-            bad += int((at == len(numbers) - 1).sum())
+    bad = int(wrong[at].sum())
     if bad:
         raise DataError(
             f"column {name!r}: {bad} values are not numbers; use kind categorical, or name them under 'missing' of the source"

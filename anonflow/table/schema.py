@@ -332,7 +332,7 @@ def did_you_mean(name: object, known: Sequence[str]) -> str:
     near = suggest(str(name), known)
     if near:
         return f" (did you mean {near!r}?)"
-    more = f", and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+    more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
     return f" (known: {', '.join(known[:SHOWN])}{more})"
 
 

@@ -7,16 +7,19 @@ the owner keeps to notice it must confirm no guess.
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.errors import DataError
+from anonflow.errors import AnonflowError, DataError
 from anonflow.release import Earlier, ReleaseWarning
 from tests.cases.released_twice import NAMED, SCHEMA, people
 
@@ -98,3 +101,35 @@ def test_what_is_kept_says_nothing_without_the_key(tmp_path: Path) -> None:
     files[0].write_bytes(b"PK broken")
     with pytest.raises(DataError, match="restore it"):
         Earlier(tmp_path / "one").overlap(table)
+
+
+def test_a_key_that_could_not_be_written_is_made_by_the_next_who_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*given: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fdopen", full)
+        patch.setattr(Path, "write_text", full)
+        with pytest.raises(AnonflowError, match="make room"):
+            Earlier(tmp_path).key()
+    assert list((tmp_path / ".releases").iterdir()) == []
+    key = Earlier(tmp_path).key()
+    assert Earlier(tmp_path).key() == key
+    assert [file.name for file in (tmp_path / ".releases").iterdir()] == ["units.key"]
+
+
+def test_of_two_keys_at_a_time_the_first_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other: list[str] = []
+    real = os.link
+
+    def late(*given: Any, **more: Any) -> None:
+        if not other:
+            other.append("")  # the other process is not late itself
+            other[0] = Earlier(tmp_path).key()
+        real(*given, **more)
+
+    monkeypatch.setattr(os, "link", late)
+    assert Earlier(tmp_path).key() == other[0]
+    assert [file.name for file in (tmp_path / ".releases").iterdir()] == ["units.key"]

@@ -127,7 +127,7 @@ case("csv: control characters in a name", 2, "known: a\\x1b[2Jge, ci\\u202ety, z
     ["a\x1b[2Jge,ci\u202ety,zip", *["30,x,1"] * 20],
     columns="    zip: {role: quasi-identifier, kind: numeric}\n    Q: {role: sensitive}\n",
 ))  # fmt: skip
-case("csv: many columns that are not there", 2, "and 19990 more", flow(columns=(
+case("csv: many columns that are not there", 2, "and 19,990 more", flow(columns=(
     "    age: {role: quasi-identifier, kind: numeric}\n"
     + "".join(f"    c{i}: {{role: sensitive}}\n" for i in range(20_000))
 )))  # fmt: skip

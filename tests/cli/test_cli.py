@@ -61,7 +61,7 @@ def test_run_prints_a_short_table(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_quiet_says_only_what_matters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, err = shell(capsys, "run", write_flow(tmp_path), "--quiet")
     assert status == 0
-    assert err.splitlines() == ["warning: 1 columns are not named by the flow and not published: zip"]
+    assert err.splitlines() == ["warning: 1 column is not named by the flow and not published: zip"]
 
 
 def test_python_dash_m_and_the_entry_point(tmp_path: Path) -> None:

@@ -26,7 +26,14 @@ from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.storage import diversified, external_sort, release, scan
 from anonflow.engine.storage.spill import Spill
-from anonflow.errors import AnonflowError, DataError, FlowError, InfeasibleError, VerificationError
+from anonflow.errors import (
+    AnonflowError,
+    DataError,
+    FlowError,
+    InfeasibleError,
+    ParameterError,
+    VerificationError,
+)
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
 from tests.cases.flow_files import write_flow
@@ -273,6 +280,36 @@ def test_diversify_goes_three_rounds_where_draws_fail(
     assert set(rounds) == {None, False, True}
 
 
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_diversify_is_the_same_where_tasks_are_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int
+) -> None:
+    """A worker that ends after it wrote its results has its task done again by another one."""
+    for name in ("diverse_batch", "finish_batch"):
+        real = getattr(diversified, name)
+
+        def twice(*given: Any, real: Any = real) -> Any:
+            real(*given)
+            return real(*given)
+
+        monkeypatch.setattr(diversified, name, functools.wraps(real)(twice))
+    settings, frame = "{criterion: l-diversity, l: 2}", people(260)
+    if rounds == 3:
+        for module in (diversify, diversified):
+            monkeypatch.setattr(module, "refusal_at_most", lambda failed, draws: 0.5)
+        settings = "{criterion: p-sensitivity, p: 2, risk: 0.3}"
+    else:  # suppressed records need others' company
+        frame["income"] = [f"i{(i // 7) % 9}" if i % 3 else "i0" for i in range(260)]
+        frame["age"] = [20 + i // 40 for i in range(260)]
+    steps = f"  - diversify: {settings}\n  - draw: {{}}\n  - verify: [covers]\n"
+    k = 6 if rounds == 3 else 3
+    flows = written(
+        tmp_path, frame=frame, anonymize=f"{{algorithm: greedy, k: {k}}}", steps=steps, publish=PARQUET,
+        partition="{size: 20}",
+    )  # fmt: skip
+    compared(*flows, exact=False)
+
+
 @pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
 def test_diversify_without_a_draw(tmp_path: Path, algorithm: str) -> None:
     steps = "  - diversify: {criterion: l-diversity, l: 1.5}\n  - verify: [covers, guarantee]\n"
@@ -292,6 +329,20 @@ def test_a_diversity_that_the_table_does_not_have_is_refused_as_in_memory(tmp_pa
     for flow in written(tmp_path, 200, steps=steps, publish=PARQUET):
         with pytest.raises(InfeasibleError, match="the largest feasible p is") as caught:
             engine.run(flow, seed=SEED)
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_more_values_than_k_are_refused_before_work_as_in_memory(tmp_path: Path) -> None:
+    steps = "  - diversify: {criterion: delta-disclosure, delta: 3, column: visits}\n  - draw: {}\n"
+    said = []
+    for flow in written(tmp_path, 200, steps=steps, publish=PARQUET):
+        began: list[str] = []
+        with pytest.raises(ParameterError, match="more than k = 3") as caught:
+            engine.run(
+                flow, seed=SEED, on_event=lambda event, to=began: to.append(getattr(event, "step", ""))
+            )
+        assert "anonymize" not in began
         said.append(str(caught.value))
     assert said[0] == said[1]
 
@@ -633,6 +684,9 @@ def test_ties_are_cut_as_in_memory(tmp_path: Path) -> None:
     [
         ({"steps": "  - measure: [lower-bound]\n"}, "lower-bound"),
         ({"steps": "  - draw: {}\n  - verify: [covers, linkable-columns]\n"}, "linkable-columns"),
+        ({"steps": "  - draw: {}\n  - verify: [{average-risk: {most: 0.2}}]\n"}, "average-risk"),
+        ({"steps": "  - draw: {}\n  - verify: [{share-at-risk: {threshold: 0.1}}]\n"}, "share-at-risk"),
+        ({"steps": "  - draw: {}\n  - verify: [{key-sets: {sets: [[income]]}}]\n"}, "key-sets"),
         (
             {
                 "steps": "  - verify: [covers, {p-sensitivity: {p: 2, column: income}}]\n",

@@ -124,15 +124,38 @@ def test_while_it_imports_it_ends_at_once(tmp_path: Path, number: signal.Signals
     assert 130 in seen
 
 
+LATE = {
+    # among Python's exit functions, which may take any time: the process ends at once
+    "it leaves": """
+    from anonflow.cli import interrupts
+    over = interrupts.Interrupts.over
+    def then(self, status):
+        over(self, status)
+        atexit.register(signalled, 600)
+    interrupts.Interrupts.over = then
+    """,
+    # behind them, when Python has let go of all handlers: it is ignored
+    "it has left": """
+    atexit.register(signalled, 1)
+    """,
+}
+
+
 @pytest.mark.slow
 @BOTH
-def test_at_shutdown_the_status_is_that_of_what_was_done(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize("moment", LATE)
+def test_at_shutdown_the_status_is_that_of_what_was_done(
+    tmp_path: Path, number: signal.Signals, moment: str
+) -> None:
     """Fault: a signal while the process ends. Said: nothing more. The status: 0, as what was said before."""
     late = f"""
     import atexit, os, time
-    atexit.register(lambda: (os.kill(os.getpid(), {int(number)}), time.sleep(1)))
+    def signalled(seconds):
+        os.kill(os.getpid(), {int(number)})
+        time.sleep(seconds)
+    {LATE[moment]}
     """
-    done = changed(late, "run", write_flow(tmp_path), *QUIET, timeout=50)
+    done = changed(late, "run", write_flow(tmp_path), *QUIET, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     assert published(tmp_path) == {"release.csv", "report.html"}
 

@@ -17,7 +17,7 @@ from anonflow.engine.execution.events import Event, EventStream, PartitionDone
 from anonflow.engine.execution.presence import WorkerPresence
 from anonflow.errors import AnonflowError
 from tests.cases.flow_files import write_flow
-from tests.faults.processes import anonflow, environment
+from tests.faults.processes import anonflow, changed, environment
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
@@ -273,3 +273,18 @@ def test_a_wait_is_a_duration(tmp_path: Path, wait: str) -> None:
     with pytest.raises(AnonflowError, match="'wait' must be a number and one of s, m, h, d") as caught:
         engine.run(write_flow(tmp_path, more=f"run: {{wait: '{wait}'}}\n"))
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["/bin/false", "/does/not/exist"])
+def test_processes_that_cannot_be_started(tmp_path: Path, program: str) -> None:
+    """Fault: no worker process lives. Said: what to do, status 3, soon. On disk: nothing."""
+    flow = write_flow(tmp_path, n=200)
+    broken = f"import multiprocessing.spawn as spawn\nspawn.set_executable({program!r})"
+    done = changed(broken, "run", flow, "--quiet", "--scheduler", "processes", timeout=120)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == (
+        "anonflow: the worker processes cannot be started; use fewer of them, or the scheduler threads"
+    )
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -24,6 +24,7 @@ from anonflow.engine.execution.events import Event, PartitionDone, StepStarted
 from anonflow.engine.storage import external_sort, pieces, release, scan
 from anonflow.errors import BUG, AnonflowError, DataError
 from tests.cases.flow_files import everything_in, write_flow
+from tests.cases.nobody import NOBODY, needs_root, python_as_nobody
 from tests.faults.processes import environment, published
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -294,25 +295,10 @@ def test_a_clock_that_jumps(
 
 # ------------------------------------------------------------------------------ a user who is not root
 
-NOBODY = 65534
-
-BECOME = """
-import os, sys
-from pathlib import Path
-from anonflow import cli, engine
-engine.run(sys.argv.pop(1), workers=1)  # all is loaded: nobody need be able to read where Python lies
-os.setgroups([])
-os.setgid({user})
-os.setuid({user})
-cli.main()
-"""
-
 
 @pytest.fixture
-def nobody() -> Iterator[Path]:
+def home() -> Iterator[Path]:
     """A folder below ones that anybody may pass."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else; all other tests are run by who is not root then")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         home = Path(folder) / "home"
@@ -320,33 +306,33 @@ def nobody() -> Iterator[Path]:
         yield home
 
 
-def as_nobody(home: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    first = home.parent / "first"
-    first.mkdir()
-    return subprocess.run(
-        [sys.executable, "-c", BECOME.format(user=NOBODY), str(write_flow(first)), *map(str, arguments)],
-        cwd=home.parent, env=environment(), capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
-
-
 def give(*paths: Path) -> None:
     for path in paths:
         os.chown(path, NOBODY, NOBODY)
 
 
+def as_nobody(home: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    other = home.parent / "other"  # for compiled kernels
+    other.mkdir()
+    give(other)
+    return python_as_nobody("-m", "anonflow", *arguments, cwd=other, HOME=str(other), TMPDIR=str(other))
+
+
+@needs_root
 @pytest.mark.slow
-def test_a_user_who_is_not_root(nobody: Path) -> None:
+def test_a_user_who_is_not_root(home: Path) -> None:
     """No fault: everything is theirs, and nobody else's."""
-    flow = write_flow(nobody)
-    give(nobody, flow, nobody / "people.csv")
-    done = as_nobody(nobody, "run", flow, "--quiet")
+    flow = write_flow(home)
+    give(home, flow, home / "people.csv")
+    done = as_nobody(home, "run", flow, "--quiet")
     assert done.returncode == 0, done.stderr
-    assert published(nobody) == {"release.csv", "report.html"}
-    for path in (nobody / "owner").rglob("*"):
+    assert published(home) == {"release.csv", "report.html"}
+    for path in (home / "owner").rglob("*"):
         assert path.stat().st_uid == NOBODY
         assert not path.stat().st_mode & 0o077
 
 
+@needs_root
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("closed", "says"),
@@ -360,20 +346,20 @@ def test_a_user_who_is_not_root(nobody: Path) -> None:
         ("flow.yaml", "is not readable"),
     ],
 )
-def test_a_user_who_may_not(nobody: Path, closed: str, says: str) -> None:
+def test_a_user_who_may_not(home: Path, closed: str, says: str) -> None:
     """Fault: something is somebody else's. Said: what, and what to do, status 2. On disk: nothing."""
-    flow = write_flow(nobody)
-    (nobody / "owner" / "test").mkdir(parents=True, mode=0o700)
-    give(nobody, nobody / "owner", nobody / "owner" / "test", flow, nobody / "people.csv")
+    flow = write_flow(home)
+    (home / "owner" / "test").mkdir(parents=True, mode=0o700)
+    give(home, home / "owner", home / "owner" / "test", flow, home / "people.csv")
     if closed == "home":
-        shutil.rmtree(nobody / "owner")
-        os.chown(nobody, 0, 0)
+        shutil.rmtree(home / "owner")
+        os.chown(home, 0, 0)
     else:
-        os.chown(nobody / closed, 0, 0)
-        (nobody / closed).chmod(0o700 if closed == "owner/test" else 0o600)
-    before = everything_in(nobody)
-    done = as_nobody(nobody, "run", flow, "--quiet")
+        os.chown(home / closed, 0, 0)
+        (home / closed).chmod(0o700 if closed == "owner/test" else 0o600)
+    before = everything_in(home)
+    done = as_nobody(home, "run", flow, "--quiet")
     assert done.returncode == 2, done.stderr
     assert says in done.stderr
     assert "bug" not in done.stderr
-    assert everything_in(nobody) == before
+    assert everything_in(home) == before

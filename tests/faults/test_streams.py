@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases.flow_files import write_flow
-from tests.faults.processes import COMMAND, anonflow, environment, published
+from tests.faults.processes import COMMAND, anonflow, changed, environment, published
 
 pytestmark = pytest.mark.slow
 
@@ -90,10 +91,10 @@ def test_a_deleted_working_folder(tmp_path: Path, arguments: tuple[str, ...]) ->
 
 def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
     """Fault: names with what a terminal takes for an order. Said: escapes, in results, warnings, errors and guesses."""
-    names = ["a\x1b[31mge", "ci\u202ety", "z\x9bip", "in\x07come"]
+    names = ["a\x1b[31mg\x7fe", "ci\u202ety", "z\x9bip", "in\x07come"]
     data = ",".join(names) + "\n" + "".join(f"{20 + i},A{i % 3},1,low\n" for i in range(40))
     columns = (
-        '    "a\\e[31mge": {role: quasi-identifier, kind: numeric}\n'
+        '    "a\\e[31mg\\x7Fe": {role: quasi-identifier, kind: numeric}\n'
         '    "ci\\u202Ety": {role: quasi-identifier, kind: categorical}\n'
         '    "in\\acome": {role: sensitive}\n'
     )
@@ -108,10 +109,19 @@ def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
         ("verify", "--original", table, "--release", release, "--schema", flow, "--k", "9"),
         ("verify", "--original", table, "--release", release, "--schema", flow, "--k", "3", "--json"),
         ("compare", table, "--schema", flow, "--k", "3"),
+        ("describe", "--original", table, "--release", release, "--schema", flow),
+        ("describe", "--release", release, "--schema", flow, "--json"),
+        ("attack", "--original", table, "--release", release, "--schema", flow, "--k", "3"),
+        ("attack", "--release", release, "--schema", flow, "--k", "3", "--json"),
+        ("risk", table, "--schema", flow, "--owner", "--fraction", "0.1"),
+        ("risk", table, "--schema", flow, "--owner", "--json"),
     ]
     for arguments in runs:
         done = anonflow(*arguments)
         assert done.returncode in (0, 1), done.stderr
+        if "--json" in arguments:
+            for text in done.stderr.splitlines() if arguments[0] == "run" else [done.stdout]:
+                json.loads(text)
         for text in (done.stdout, done.stderr):
             assert not [
                 c for c in text if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160 or c == "\u202e")
@@ -122,3 +132,36 @@ def test_control_characters_reach_no_terminal(tmp_path: Path) -> None:
 
     assert list(Schema.read(tmp_path / "schema.yaml")) == names
     assert os.path.exists(release)
+
+
+ELSEWHERE = """
+import pathlib, warnings
+from anonflow.kernels import cache
+cache._places = lambda: iter(())
+cache._temporary = lambda: pathlib.Path(cache.__file__).parent / "__pycache__"
+import anonflow.engine.run
+runner = sys.modules["anonflow.engine.run"]
+load = runner.load_flow
+def then(path):
+    warnings.warn("overflow of 4711", RuntimeWarning)
+    return load(path)
+runner.load_flow = then
+"""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_warning_is_a_line(tmp_path: Path, as_json: bool) -> None:
+    """Fault: kernels can be kept nowhere but in a temporary folder. Said: where, in a line, and no line of source."""
+    flow = write_flow(tmp_path)
+    done = changed(ELSEWHERE, "run", flow, *(["--json"] if as_json else ["--quiet"]))
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    if as_json:
+        lines = [
+            f"{log['level']}: {log['message']}" for log in map(json.loads, lines) if log["event"] == "log"
+        ]
+    assert "4711" not in done.stderr
+    assert [line for line in lines if "kernels" in line] == [
+        line for line in lines if line.startswith("warning: compiled kernels are kept in /")
+    ]
+    assert sum("NUMBA_CACHE_DIR" in line for line in lines) == 1

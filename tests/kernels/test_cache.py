@@ -27,6 +27,7 @@ from anonflow.algorithms import REGISTRY
 from anonflow.kernels import cache
 from anonflow.kernels.jit import NO_NANS, jit
 from tests import ROOT
+from tests.cases.nobody import needs_root, python_as_nobody
 from tests.kernels import kernel_runs
 
 NUMBER = re.compile(r"B(\d+)v(\d+)")
@@ -554,26 +555,14 @@ def test_the_folder_is_named_by_all_that_kernels_depend_on(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
-def test_a_user_who_owns_nothing(tmp_path: Path) -> None:
+@needs_root
+def test_a_user_who_owns_nothing() -> None:
     """As in a container: no home, and a package that cannot be written to."""
-    nobody = 65534
     code = "import json, numpy as np; from anonflow.kernels import ordering, cache; " \
         "print(json.dumps([ordering.stable_order_jit(np.arange(3)).tolist(), cache.folder()]))"  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o1777)
-        environment = {
-            "TMPDIR": folder,
-            "HOME": "/nonexistent",
-            "PYTHONPATH": os.environ.get("PYTHONPATH", str(ROOT)),
-        }
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", code], env=environment, cwd=folder, user=nobody, group=nobody,
-                extra_groups=[], capture_output=True, text=True, check=False,
-            )  # fmt: skip
-        except PermissionError:
-            pytest.skip("others cannot run this Python")
+        done = python_as_nobody("-c", code, cwd=Path(folder), TMPDIR=folder, HOME="/nonexistent")
         assert done.returncode == 0, done.stderr
         order, home = json.loads(done.stdout)
         assert order == [0, 1, 2]

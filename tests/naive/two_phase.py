@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 
@@ -42,6 +42,31 @@ def best_trade(matches: np.ndarray, cost: Cost) -> float:
                     one[d], other[e] = other[e], one[d]
                     change = sum(cost(row.tolist()) for row in (one, other))
                     change -= sum(cost(matches[j].tolist()) for j in (a, b))
+                    best = min(best, change)
+    return best
+
+
+def best_cycle(matches: np.ndarray, cost: Cost) -> float:
+    """By how much the best cycle of exchanges changes the sum: each of some records gives a match to the next one.
+
+    All cycles are tried that pass every record at most once and double no edge; 0 where none lowers the sum.
+    """
+    n, k = matches.shape
+    best = 0.0
+    for size in range(2, n + 1):
+        for circle in permutations(range(n), size):
+            if circle[0] != min(circle):
+                continue  # the same one, begun elsewhere
+            for slots in product(range(1, k), repeat=size):
+                change = 0.0
+                for e, j in enumerate(circle):
+                    gained = matches[circle[e - 1], slots[e - 1]]
+                    if gained in matches[j]:
+                        break
+                    row = matches[j].tolist()
+                    row[slots[e]] = gained
+                    change += cost(row) - cost(matches[j].tolist())
+                else:
                     best = min(best, change)
     return best
 

@@ -109,10 +109,8 @@ def sorted_pairs(
     near = np.empty((n, count), np.int32)
     filled = np.zeros(n, np.int64)
     codes = records.codes.astype(np.int64)
-    sets = [hidden for size in range(q + 1) for hidden in combinations(range(q), size)] if q <= MOST else [()]
-    sets.sort(key=lambda hidden: (sum(costs[list(hidden)]), len(hidden)))
     whole = _digits(codes)
-    for hidden in sets:
+    for hidden in _hidden_sets(costs, n):
         left = int((filled < count).sum())
         if not left or left < FEW * comb(q, len(hidden)):
             break
@@ -122,6 +120,22 @@ def sorted_pairs(
         )
     _among_all(plan, origin, np.flatnonzero(filled < count), near, pool, compiled)
     return near
+
+
+def _hidden_sets(costs: np.ndarray, n: int) -> list[tuple[int, ...]]:
+    """The sets of QIs that n records may be sorted without, the cheapest first; of more than `MOST` QIs none is hidden.
+
+    The first set of so many QIs that n records are too few ends the search. It costs no more than any larger one, so
+    larger ones are not listed.
+    """
+    q = len(costs)
+    sets: list[tuple[int, ...]] = [()]
+    for size in range(1, q + 1 if q <= MOST else 1):
+        sets += combinations(range(q), size)
+        if n < FEW * comb(q, size):
+            break
+    sets.sort(key=lambda hidden: (sum(costs[list(hidden)]), len(hidden)))
+    return sets
 
 
 def _digits(codes: np.ndarray) -> np.ndarray | None:

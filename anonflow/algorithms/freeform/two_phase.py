@@ -12,7 +12,13 @@ from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.freeform.chains import improve_by_chains
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
-from anonflow.algorithms.freeform.two_phase_candidates import MatchedRecords, cancel, nearness, sparse_matches
+from anonflow.algorithms.freeform.two_phase_candidates import (
+    MatchedRecords,
+    cancel,
+    cancel_all,
+    nearness,
+    sparse_matches,
+)
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.near_blocks import near_blocks
 from anonflow.generalization import Generalization
@@ -23,6 +29,9 @@ from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
 __all__ = ["TWO_PHASE", "improve", "two_phase", "two_phase_matches"]
+
+LABELS = 20
+"""For each match, after which the search for the last negative cycles ends."""
 
 PATIENCE = 20
 """Passes without gain after which a table of one block is given up: only the slots differ between them."""
@@ -67,7 +76,8 @@ def two_phase(
     and the block's records share them out again by an optimal assignment whose costs are true ones: cost of
     the remaining k - 1 matches joined with each one taken. Each of the k - 1 places of a record is emptied
     once in a pass. ``chains``: ejection chains, then kicks (:mod:`anonflow.algorithms.freeform.chains`); it loses
-    less than the others in a fraction of their time. ``cycles``: negative cycles, found by the paper's labelling algorithm, are reversed.
+    less than the others in a fraction of their time. ``cycles``: negative cycles are
+    reversed: those that the paper's labelling algorithm finds, then those left, until there is none that passes each record once at most.
 
     Parameters
     ----------
@@ -107,7 +117,9 @@ def two_phase(
     t : int, optional
         Threshold t of the search for cycles: a record is traced after so many better labels.
     p : int, optional
-        Threshold p of the search for cycles, which ends after so many labels; as many as records without it.
+        Threshold p of the search for cycles, which ends after so many labels.
+
+        Without it as many as there are records, and then 20 for each match until no negative cycle is left.
     restarts : int, optional
         Of tables of at most 64 records: how often matches are shuffled and improved again, the best kept.
     threads : int, optional
@@ -118,7 +130,7 @@ def two_phase(
     Outcome
         With matches. Facts: the `start` taken, the number of `passes`, by how much the second phase lowered the
         loss, summed over records (`gained`), how many `cycles` were reversed, how often sparse candidates were
-        doubled (`widened`). Of chains: `rounds`, `chains` that lowered the loss, kicks (`kicks_tried`, `kicks_kept`).
+        doubled (`widened`). Of cycles: whether none is left among the candidates (`finished`). Of chains: `rounds`, `chains` that lowered the loss, kicks (`kicks_tried`, `kicks_kept`).
 
     Notes
     -----
@@ -243,10 +255,17 @@ def two_phase_matches(
                     place = np.empty(n, np.int32)
                     place[rows] = np.arange(len(rows), dtype=np.int32)
                     mine = place[matches[rows]]
-                    facts["cycles"] += cancel(
-                        MatchedRecords(plan, take(origin, rows), mine, take(joined, rows)),
-                        near, t, len(rows) if p is None else p, part.rng, pool, compiled,
-                    )  # fmt: skip
+                    graph = MatchedRecords(plan, take(origin, rows), mine, take(joined, rows))
+                    cycles, labels = cancel(
+                        graph, near, t, len(rows) if p is None else p, part.rng, pool, compiled
+                    )
+                    if improvement in ("cycles", "both"):
+                        renew(plan, graph.origin, mine, 0, len(rows), graph.joined)
+                        left = LABELS * mine[:, 1:].size if p is None else p - labels
+                        more, finished = cancel_all(graph, near, left, part.rng, pool, compiled, part.watch)
+                        cycles += more
+                        facts["finished"] = facts.get("finished", True) and finished
+                    facts["cycles"] += cycles
                     matches[rows] = rows[mine]
                 renew(plan, origin, matches, 0, n, joined)
 

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
+from anonflow.algorithms.freeform.chains import search_of
 from anonflow.algorithms.freeform.near_pairs import costs_of_difference, sorted_pairs
-from anonflow.algorithms.method import Partition
+from anonflow.algorithms.method import Partition, Progress
 from anonflow.generalization import Generalization
 from anonflow.kernels.assignment import take_assignment, take_assignment_jit
 from anonflow.kernels.candidates import nearest, nearest_jit
 from anonflow.kernels.costs import join_pairs, join_pairs_jit, load
-from anonflow.kernels.cycles import cancel_cycles, cancel_cycles_jit
+from anonflow.kernels.cycles import (
+    cancel_cycles,
+    cancel_cycles_jit,
+    cancel_simple_cycles,
+    cancel_simple_cycles_jit,
+)
 from anonflow.kernels.rows import join_row, join_row_jit
+from anonflow.kernels.slot_rows import empty_rows, renew_span, renew_span_jit
 from anonflow.kernels.state import Plan, State, copy_state, take
 
-__all__ = ["MatchedRecords", "cancel", "near_records", "nearness", "sparse_assignment", "sparse_matches"]
+__all__ = [
+    "MatchedRecords",
+    "cancel",
+    "cancel_all",
+    "near_records",
+    "nearness",
+    "sparse_assignment",
+    "sparse_matches",
+]
 
 SCALE = 2**20
 """Costs are below 32; the solver multiplies them by the number of records and must stay below 2^63."""
 
+
+EVERYBODY = 512
+"""Records of a table in which negative cycles are sought among all pairs."""
+
+DEEPEST = 64
+"""Records in a cycle at most."""
+
+LABELS = 10_000
+"""Labels between two looks at whether the run goes on."""
 
 SAMPLE = 256
 """Originals whose neighbourhoods are looked at to choose a start."""
@@ -252,7 +277,7 @@ def cancel(
     rng: np.random.Generator,
     pool: ThreadPoolExecutor,
     compiled: bool = True,
-) -> int:
+) -> tuple[int, int]:
     """Cancel negative cycles over candidate edges; `matches` and ``joined.cost`` change in place.
 
     Parameters
@@ -270,14 +295,74 @@ def cancel(
 
     Returns
     -------
-    int
-        Cycles that were reversed.
+    cycles : int
+        Reversed.
+    labels : int
+        Taken.
     """
     plan, origin, matches, joined = graph
     n, k = matches.shape
     # those that hold an original already are no candidates, but grow least
     near = near_records(plan, origin, joined, min(count + k, n), pool, compiled)
-    found = (cancel_cycles_jit if compiled else cancel_cycles)(
+    cycles, _, labels = (cancel_cycles_jit if compiled else cancel_cycles)(
         plan, origin, matches, joined.cost, near, rng.permutation(n).astype(np.int64), t, p
     )
-    return int(found[0])
+    return int(cycles), int(labels)
+
+
+def cancel_all(
+    graph: MatchedRecords,
+    count: int,
+    most: int,
+    rng: np.random.Generator,
+    pool: ThreadPoolExecutor,
+    compiled: bool = True,
+    watch: Callable[[Progress], None] | None = None,
+) -> tuple[int, bool]:
+    """Cancel negative cycles over candidate edges, the short ones first, until none is left; `matches` change in place.
+
+    Parameters
+    ----------
+    graph : MatchedRecords
+        The generalized records are not renewed.
+    count : int
+        Candidates of each record; everybody in tables of at most ``EVERYBODY``.
+    most : int
+        Labels at most: records whose candidates are priced.
+    rng : numpy.random.Generator
+        Draws the order of the records.
+    pool : concurrent.futures.ThreadPoolExecutor
+    compiled : bool, optional
+    watch : callable, optional
+        Told of the progress.
+
+    Returns
+    -------
+    cycles : int
+        Reversed.
+    finished : bool
+        Whether no negative cycle is left that passes every record at most once, all of the candidates.
+
+    Notes
+    -----
+    Prices are incremental: what each record costs without each of its matches is renewed where it has changed. O(n k q)
+    memory.
+    """
+    plan, origin, matches, joined = graph
+    n, k = matches.shape
+    rows = empty_rows(plan, origin, k)
+    search = search_of(matches, min(count + k, n) if n > EVERYBODY else n)
+    # of one record, what an original raises its cost by differs from their join's cost by the same for all
+    search.near[:] = near_records(plan, joined, origin, search.near.shape[1], pool, compiled)
+    (renew_span_jit if compiled else renew_span)(rows, matches, 0, n)
+    order = rng.permutation(n).astype(np.int64)
+    stand = np.array([2, 0, 0, 0, 0, 0], np.int64)
+    cancel_some = cancel_simple_cycles_jit if compiled else cancel_simple_cycles
+    deepest = min(n, DEEPEST)
+    before = -1
+    while before < stand[4]:  # else none is left, or the labels are
+        before = int(stand[4])
+        cancel_some(rows, search, order, deepest, most, before + LABELS, stand)
+        if watch is not None:
+            watch(Progress(int(stand[4]), most, float(rows.drop[::k].sum())))
+    return int(stand[5]), bool(stand[0] == 0)

@@ -145,7 +145,7 @@ class HierarchyBuilder(pn.viewable.Viewer):
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
         self.problem.visible = bool(choice.problem)
         shown = ", ".join(choice.picked[:6]) + (
-            f" and {len(choice.picked) - 6} more" if len(choice.picked) > 6 else ""
+            f" and {len(choice.picked) - 6:,} more" if len(choice.picked) > 6 else ""
         )
         self.picked.object = (
             f"<p>Chosen: {escape(shown)}</p>"

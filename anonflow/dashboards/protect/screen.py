@@ -336,7 +336,7 @@ class ProtectScreen(pn.viewable.Viewer):
         if problems:
             self.verdict.css_classes = ["af-bad"]
             items = "".join(f"<li>{escape(text)}</li>" for text in problems[:8])
-            more = f"<li>and {len(problems) - 8} more</li>" if len(problems) > 8 else ""
+            more = f"<li>and {len(problems) - 8:,} more</li>" if len(problems) > 8 else ""
             self.verdict.object = f"<p><b>This cannot run yet.</b></p><ul>{items}{more}</ul>"
             return
         runs = len(workspace.algorithms) * len(workspace.ks)

@@ -9,25 +9,33 @@ import asyncio
 import re
 import secrets
 import weakref
+import zlib
 from collections.abc import Callable, Iterable, Mapping
+from http.cookies import Morsel
 from importlib.resources import files
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
+from bokeh.util.token import check_token_signature, get_token_payload
 from tornado.httputil import HTTPHeaders, HTTPServerRequest, ResponseStartLine
 from tornado.routing import Router
 from tornado.web import Application, RequestHandler, create_signed_value, decode_signed_value
 
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
+from anonflow.engine.duration import in_words
 
 __all__ = ["Gateway"]
 
 COOKIE = "anonflow-user"
+KEY = "anonflow-session"
+"""The cookie that says whose session is whose: a secret of one browser."""
 DAYS = 1.0
 """How long one stays signed in."""
 
 GUESSES = 4
 """Passwords that are looked at at the same time; each takes memory."""
+
+_KEY = re.compile("[0-9a-f]{64}")
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
@@ -51,8 +59,14 @@ class Gateway(Router):
         None lets everybody in who may ask.
     healthy : callable
         Whether the server can work; what ``/health`` says.
+    token_secret : bytes
+        What the tokens are signed with that open websockets.
     secure : bool
         Whether browsers reach the server by https, so that cookies are for https only.
+    kept : float
+        Seconds for which the key of a browser is worth something after the server was lost.
+    revoke : callable
+        Called with a key that opens nothing any more.
     """
 
     def __init__(
@@ -61,7 +75,10 @@ class Gateway(Router):
         hosts: Iterable[str],
         accounts: Accounts | None,
         healthy: Callable[[], bool],
+        token_secret: bytes,
         secure: bool = False,
+        kept: float = 0.0,
+        revoke: Callable[[str], None] = lambda key: None,
     ) -> None:
         self.inside = inside
         self.hosts = {name.lower() for name in hosts} | set(LOCAL)
@@ -73,6 +90,9 @@ class Gateway(Router):
         self._sockets: dict[str, weakref.WeakSet[Any]] = {}
         self.guessing = asyncio.Semaphore(GUESSES)
         self.secure = secure
+        self._token_secret = token_secret
+        self.kept = kept
+        self._revoke = revoke
         self._secret = secrets.token_bytes(32)
         self._own = Application(
             [
@@ -83,6 +103,11 @@ class Gateway(Router):
             default_handler_class=_Refused,
             default_handler_args={"status": 404, "said": "There is no such page."},
         )
+
+    @property
+    def lost(self) -> str:
+        """What the login says of uploads on a server that is lost."""
+        return f"; if the server is lost, for {in_words(self.kept)} more" if self.kept else ""
 
     # ---------------------------------------------------------------------------------- every request
 
@@ -100,8 +125,15 @@ class Gateway(Router):
             if request.method in ("GET", "HEAD") and path == "/" and not _is_websocket(request):
                 return self._own.get_handler_delegate(request, _ToLogin)
             return self._refuse(request, 403, "Sign in first.")
-        if self.accounts is not None and _is_websocket(request):
-            self._remember_socket(request)
+        if _names_a_session(request):
+            return self._refuse(request, 403, "An address opens no session of somebody else.")
+        if _is_websocket(request):
+            if not self._is_its_own(request):
+                return self._refuse(request, 403, "This session was begun elsewhere; reload the page.")
+            if self.accounts is not None:
+                self._remember_socket(request)
+        elif request.method == "GET" and path == "/":
+            self._with_key(request)
         return self.inside.find_handler(request, **kwargs)
 
     def is_ours(self, host: str | None) -> bool:
@@ -128,6 +160,51 @@ class Gateway(Router):
     def cookie_for(self, name: str) -> str:
         """The signed value of the cookie of a new session of a user."""
         return create_signed_value(self._secret, COOKIE, self.signed_in.begin(name)).decode("ascii")
+
+    def key_in(self, cookies: Mapping[str, str]) -> str:
+        """What the folders of a browser's sessions are found by; of a user, where users sign in. Empty for nobody."""
+        key = cookies.get(KEY, "")
+        return f"{self.user_in(cookies) or ''} {key}" if _KEY.fullmatch(key) else ""
+
+    def _with_key(self, request: HTTPServerRequest) -> None:
+        """A browser without a key gets one, in a cookie that no script reads, before its session begins."""
+        present = request.cookies.get(KEY)
+        key = (
+            present.value if present is not None and _KEY.fullmatch(present.value) else secrets.token_hex(32)
+        )
+        brought: Morsel[str] = Morsel()
+        brought.set(KEY, key, key)
+        request.cookies[KEY] = brought
+        connection: Any = request.connection
+        write = connection.write_headers
+
+        def write_headers(
+            start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
+        ) -> Any:
+            end = f"; Max-Age={max(1, int(self.kept))}" if self.kept else ""
+            secure = "; Secure" if self.secure else ""
+            headers.add("Set-Cookie", f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{secure}")
+            return write(start_line, headers, chunk)
+
+        connection.write_headers = write_headers
+
+    def _is_its_own(self, request: HTTPServerRequest) -> bool:
+        """Whether a websocket is opened by the browser that the session was begun by, as its signed token says."""
+        protocols = [part.strip() for part in request.headers.get("Sec-WebSocket-Protocol", "").split(",")]
+        try:
+            if not check_token_signature(protocols[1], self._token_secret, True):
+                return False
+            cookies = get_token_payload(protocols[1]).get("cookies", {})
+        except (IndexError, ValueError, TypeError, AttributeError, zlib.error):
+            return False
+        mine = request.cookies.get(KEY)
+        return mine is not None and secrets.compare_digest(
+            str(cookies.get(KEY, "")).encode(), mine.value.encode("utf-8", "replace")
+        )
+
+    def forget(self, request: HTTPServerRequest) -> None:
+        """Revoke the key of a request, and what lost servers left of it."""
+        self._revoke(self.key_in({name: kept.value for name, kept in request.cookies.items()}))
 
     def sign_out(self, request: HTTPServerRequest) -> None:
         """End a request's session: its cookie is worth nothing any more, and what is open with it is closed."""
@@ -197,6 +274,14 @@ def _is_websocket(request: HTTPServerRequest) -> bool:
     return request.headers.get("Upgrade", "").lower() == "websocket"
 
 
+def _names_a_session(request: HTTPServerRequest) -> bool:
+    """Whether an address names a session: Bokeh would open it to whoever has the address."""
+    named = {"bokeh-session-id", "bokeh-token"}
+    return "Bokeh-Session-Id" in request.headers or not named.isdisjoint(
+        parse_qs(request.query, keep_blank_values=True)
+    )
+
+
 def _page(title: str, body: str) -> str:
     source = files("anonflow.dashboards.components").joinpath("style/plain.html").read_text(encoding="utf-8")
     return source.replace("{{ title }}", title).replace("{{ body }}", body)
@@ -260,7 +345,7 @@ class _Login(_Handler):
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required maxlength="1024">
 <button type="submit">Sign in</button></form>
-<p class="muted">Tables that you open here stay on this server until your session ends.</p>""",
+<p class="muted">Tables that you open here stay on this server until your session ends{self._gateway.lost}.</p>""",
             )
         )
 
@@ -311,6 +396,8 @@ class _Logout(_Handler):
         self.finish(_page("Sign out", '<form method="post"><button type="submit">Sign out</button></form>'))
 
     def post(self) -> None:
+        self._gateway.forget(self.request)
         self._gateway.sign_out(self.request)
+        self.clear_cookie(KEY, httponly=True, samesite="Lax", secure=self._gateway.secure)
         self.clear_cookie(COOKIE, httponly=True, samesite="Lax", secure=self._gateway.secure)
         self.redirect("/login", status=303)

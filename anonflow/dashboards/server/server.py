@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import signal
 import socket
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import panel as pn
+from panel.io.notifications import NotificationAreaBase
+from tornado.ioloop import PeriodicCallback
 
 from anonflow.dashboards.app import App, extension, scheduler
 from anonflow.dashboards.components.theme import Theme
@@ -22,6 +25,7 @@ from anonflow.dashboards.server.accounts import Accounts
 from anonflow.dashboards.server.gateway import Gateway
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
+from anonflow.dashboards.session.folders import KEPT, SessionFolders
 from anonflow.dashboards.session.user_limits import HOSTED, Limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError, ParameterError
@@ -40,6 +44,9 @@ LOST = 30.0
 
 LOOK = 5.0
 """Seconds between two looks at lost sessions."""
+
+SWEEP = 60.0
+"""Seconds between two looks at what lost servers left."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,8 @@ class ServerSettings:
     owner : pathlib.Path or None
         Where keyed marks of the people of releases are kept, so that a second release of them warns; of a server with
         accounts, each user's in a folder of their own. Beside what is opened at home, as a flow's, without it.
+    keep : float
+        Seconds that uploads are kept for their sessions to go on with, if this server is lost; 0 is not at all.
     """
 
     start: Path | None = None
@@ -85,6 +94,7 @@ class ServerSettings:
     proxied: bool = False
     open_to_all: bool = False
     owner: Path | None = None
+    keep: float = KEPT
 
     def owner_of(self, user: str) -> Path | None:
         """The owner's folder of a user's releases; None where nothing is kept."""
@@ -139,6 +149,8 @@ class Server:
         self._lock = threading.Lock()
         self._workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
         self.cluster: SharedCluster | None = None
+        self.folders = SessionFolders(settings.keep)
+        self.folders.sweep()
         extension()
         pn.config.design = Theme
         self._server = self._listen(accounts)
@@ -158,6 +170,7 @@ class Server:
     def _listen(self, accounts: Accounts | None) -> Any:
         settings = self.settings
         logging.getLogger("bokeh.server.util").setLevel(logging.ERROR)
+        token_secret = secrets.token_bytes(32)
         family = socket.AF_INET6 if ":" in settings.address else socket.AF_INET
         try:
             if settings.port:  # a port that is taken is found by a socket of our own, which is closed again
@@ -176,6 +189,9 @@ class Server:
                 unused_session_lifetime_milliseconds=int(LOST * 1000),
                 check_unused_sessions_milliseconds=int(LOOK * 1000),
                 session_token_expiration=3600,
+                # a token says whose session it opens, so nobody else may write one
+                sign_sessions=True,
+                secret_key=token_secret,
                 keep_alive_milliseconds=15_000,
             )
         except OSError as error:
@@ -188,7 +204,10 @@ class Server:
             [settings.address, *settings.hosts],
             accounts,
             lambda: self.healthy,
+            token_secret,
             secure=settings.https,
+            kept=settings.keep,
+            revoke=self.folders.revoke,
         )
         server._http.request_callback = self._gateway
         return server
@@ -212,12 +231,15 @@ class Server:
         except BaseException:
             self._leave()
             raise
-        pn.state.on_session_destroyed(lambda context: self._end(workspace))
+        document = pn.state.curdoc
+        pn.state.on_session_destroyed(lambda context: self._end(workspace, document))
         return App(workspace=workspace, user=self._user())
 
     def _workspace(self, user: str = "") -> Workspace:
         cluster = self.cluster
+        linked = bool(pn.state.session_args and pn.state.session_args.get("c"))
         workspace = Workspace(
+            place=self.folders.begin(self._key(), resume=not linked),
             schedule=scheduler(),
             line=self.line,
             scheduler="threads" if cluster is None else cluster.address,
@@ -235,7 +257,9 @@ class Server:
     def _begin(self, workspace: Workspace) -> None:
         start = self.settings.start
         asked = pn.state.session_args.get("c") if pn.state.session_args else None
-        if asked:
+        if workspace.is_resumed:
+            workspace.resume()
+        elif asked:
             workspace.open_link(asked[0].decode("ascii", "replace"))
         elif start is not None and start.suffix.lower() in (".yaml", ".yml"):
             workspace.open_own_flow(start)
@@ -244,14 +268,21 @@ class Server:
             shutil.copyfile(start, copy)
             workspace.open_file(start.name, copy)
 
-    def _user(self) -> str:
+    def _cookies(self) -> Mapping[str, str]:
         context = pn.state.curdoc.session_context if pn.state.curdoc is not None else None
         request = getattr(context, "request", None)
-        return "" if request is None else self._gateway.user_in(request.cookies) or ""
+        return {} if request is None else request.cookies
 
-    def _end(self, workspace: Workspace) -> None:
+    def _user(self) -> str:
+        return self._gateway.user_in(self._cookies()) or ""
+
+    def _key(self) -> str:
+        return self._gateway.key_in(self._cookies())
+
+    def _end(self, workspace: Workspace, document: Any) -> None:
         try:
             workspace.close()
+            _forget_notifications(document)
         finally:
             self._leave()
 
@@ -292,16 +323,19 @@ class Server:
             Those that end it; none outside the main thread.
         """
         loop = self._server.io_loop
+        sweeper = PeriodicCallback(self.folders.sweep, SWEEP * 1000)
         before = {
             number: signal.signal(number, lambda *a: loop.add_callback_from_signal(loop.stop))
             for number in signals
         }
         try:
             self._server.start()
+            loop.add_callback(sweeper.start)
             if ready is not None:
                 loop.add_callback(ready)
             loop.start()
         finally:
+            sweeper.stop()
             self.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -317,3 +351,14 @@ class Server:
         self._server.stop(wait=False)
         if self.cluster is not None:
             self.cluster.close()
+
+
+def _forget_notifications(document: Any) -> None:
+    """Take the notifications of a page that is gone from Panel's list of views.
+
+    Panel takes away the view of the page alone, and by that of its notifications all of the page stays in memory.
+    """
+    views = getattr(pn.state, "_views", {})
+    for name, (view, _, shown_in, _) in list(views.items()):
+        if shown_in is document and isinstance(view, NotificationAreaBase):
+            views.pop(name, None)

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
 from anonflow import engine
@@ -126,7 +127,7 @@ class Job:
                 return None
             self.begun = True
             self._handle = handle = engine.start(self._flow, seed=self.seed, **self._settings)
-        timer = None
+        timer, begin = None, perf_counter()
         if self._seconds is not None:
             timer = threading.Timer(self._seconds, self._stop_late)
             timer.daemon = True
@@ -141,12 +142,7 @@ class Job:
                     progressed()
             result = handle.result().results[0]
         except engine.Cancelled:
-            if not self._late:
-                return None
-            return self._without(
-                f"stopped after {self._seconds:g} s, the most that a run may take here; "
-                "use smaller partitions, or a faster method"
-            )
+            return self._too_long() if self._late else None
         except AnonflowError as error:
             return self._without(error.message)
         except MemoryError:
@@ -156,6 +152,9 @@ class Job:
         finally:
             if timer is not None:
                 timer.cancel()
+        # a short run may end before it is stopped: the cap decides, not which thread is first
+        if self._seconds is not None and perf_counter() - begin > self._seconds:
+            return self._too_long()
         return replace(result, name=self.run.name, values=dict(self.run.values))
 
     def cancel(self) -> None:
@@ -202,6 +201,12 @@ class Job:
         self._late = True
         assert self._handle is not None
         self._handle.cancel()
+
+    def _too_long(self) -> engine.RunResult:
+        return self._without(
+            f"stopped after {self._seconds:g} s, the most that a run may take here; "
+            "use smaller partitions, or a faster method"
+        )
 
     def _without(self, problem: str) -> engine.RunResult:
         return infeasible(self.run, problem, self._table.n)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 import time
 import weakref
@@ -19,6 +17,7 @@ import param
 from anonflow import datasets, engine, strict_yaml
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
+from anonflow.dashboards.session.folders import SessionFolder, local_folders
 from anonflow.dashboards.session.job_group import JobGroup
 from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
 from anonflow.dashboards.session.paths import check_confined, safe_name
@@ -66,9 +65,16 @@ class Workspace(param.Parameterized):
         What runs run on, as :func:`anonflow.engine.start` takes it.
     freed : callable, optional
         Called when a run was cancelled or ran too long, and may still occupy a worker.
+    place : SessionFolder, optional
+        The session's own folder, which is deleted with the workspace.
     limits : Limits, optional
     owner : pathlib.Path, optional
         Where keyed marks of the people of its releases are kept, as in the owner's folder of a flow; they outlive it.
+
+    Raises
+    ------
+    ParameterError
+        If there is no `place`, and no folder can be made.
 
     Notes
     -----
@@ -100,11 +106,13 @@ class Workspace(param.Parameterized):
         line: FairQueue | None = None,
         scheduler: str = "threads",
         freed: Callable[[], None] | None = None,
+        place: SessionFolder | None = None,
         **given: Any,
     ) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="anonflow-"))  # 0700
-        given.setdefault("draft", Draft(folder=folder))
-        super().__init__(folder=folder, **given)
+        place = place or local_folders().begin()
+        given.setdefault("draft", Draft(folder=place.files))
+        super().__init__(folder=place.files, **given)
+        self._place = place
         self._schedule = schedule or (lambda change: change())
         self._line = line or local_line()
         self._scheduler = scheduler
@@ -115,7 +123,7 @@ class Workspace(param.Parameterized):
         self._ids = 0
         self._coded: dict[str, Any] | None = None
         self._column_problems: tuple[str, ...] = ()
-        self._delete = weakref.finalize(self, shutil.rmtree, folder, True)
+        self._delete = weakref.finalize(self, place.delete)
         self.draft.param.watch(self._draft_changed, "document")
 
     def __repr__(self) -> str:
@@ -219,6 +227,23 @@ class Workspace(param.Parameterized):
             frame, _ = read_upload(place, self.limits, **given)
         kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
         self._take(frame, source, kept)
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether a server that was lost left something in this workspace's folder to go on with."""
+        return self._place.draft is not None
+
+    def resume(self) -> None:
+        """Go on with what this workspace's folder was left with by a server that was lost.
+
+        Raises
+        ------
+        FlowError, DataError, ParameterError
+            As :meth:`open_flow`.
+        """
+        if self._place.draft is not None:
+            self.open_flow(self._place.draft)
+            self.status = "The server began anew, and your table is open again; runs are to be run again."
 
     def open_own_flow(self, path: Path) -> None:
         """Go on with a flow file of one's own: what it names beside it is copied into the workspace.
@@ -398,6 +423,8 @@ class Workspace(param.Parameterized):
         )
 
     def _draft_changed(self, *events: param.parameterized.Event) -> None:
+        if self.frame is not None:
+            self._place.keep(self.draft.text())
         self._refresh()
 
     def _refresh(self) -> None:

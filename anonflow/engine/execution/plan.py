@@ -29,6 +29,7 @@ __all__ = [
     "first_of_each_method",
     "plan_flow",
     "refuse_early",
+    "refuse_many_values",
     "settings_of",
     "why_not",
 ]
@@ -203,9 +204,20 @@ def refuse_early(flow: Flow, table: Table) -> None:
     more = flow.spec.steps.diversify
     if more is not None:
         target = check_diversity(table, more.criterion, more.column, **more.needed)
-        if more.criterion == "delta-disclosure":
-            least = min(run.anonymize.k for run in flow.runs)
-            refuse_delta(str(more.column or table.sensitive[0]), len(target.overall), least)
+        refuse_many_values(flow, str(more.column or table.sensitive[0]), len(target.overall))
+
+
+def refuse_many_values(flow: Flow, column: str, values: int) -> None:
+    """Refuse delta-disclosure of a column with more values than the smallest k of a flow.
+
+    Raises
+    ------
+    ParameterError
+        With what to do.
+    """
+    more = flow.spec.steps.diversify
+    if more is not None and more.criterion == "delta-disclosure":
+        refuse_delta(column, values, min(run.anonymize.k for run in flow.runs))
 
 
 def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple[TaskSettings, RunPlan]]:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from multiprocessing import resource_tracker
@@ -350,20 +351,27 @@ class Executor:
             "distributed.worker.memory.pause": False,
             "distributed.worker.memory.terminate": False if self._memory is None else 0.99,
             "distributed.scheduler.allowed-failures": LOST,
+            # the same is warned of here; a worker would write to the terminal
+            "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",
         }
         more: dict[str, Any] = {} if self._memory is None else {"memory_limit": self._memory}
-        with (
-            dask.config.set(settings),
-            LocalCluster(
-                n_workers=self._count,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address="127.0.0.1:0",  # without a host it would answer the whole network
-                silence_logs=logging.CRITICAL,
-                **guarded(),
-                **more,
-            ) as cluster,
-        ):
+        with dask.config.set(settings), ExitStack() as stack:
+            try:
+                cluster = stack.enter_context(
+                    LocalCluster(
+                        n_workers=self._count,
+                        threads_per_worker=1,
+                        processes=True,
+                        dashboard_address="127.0.0.1:0",  # without a host it would answer the whole network
+                        silence_logs=logging.CRITICAL,
+                        **guarded(),
+                        **more,
+                    )
+                )
+            except (OSError, RuntimeError):  # Dask says the latter of a process that ended while it began
+                raise AnonflowError(
+                    "the worker processes cannot be started; use fewer of them, or the scheduler threads"
+                ) from None
             self._with_client(cluster)
 
     def _on_cluster(self) -> None:

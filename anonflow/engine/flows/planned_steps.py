@@ -38,7 +38,7 @@ def outline(flow: Any) -> list[tuple[str, str]]:
     cuts = dict.fromkeys((run.partition.order, run.partition.size) for run in flow.runs)
     rows.append(("cut", "; ".join(_cut(order, size) for order, size in cuts)))
     named = [run.name for run in flow.runs]
-    more = f" and {len(named) - _MOST} more" if len(named) > _MOST else ""
+    more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
     rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
     asked = ", ".join(_named(one) for one in steps.verify or ("covers", "guarantee"))
     rows.append(("verify", f"each partition: {asked}"))

@@ -28,6 +28,9 @@ _CELL = 100
 _TEXT = 30
 """How many times its size a CSV file takes there."""
 
+_OF_ALL_ROWS = ("key-sets", "average-risk", "share-at-risk")
+"""Criteria that count rows of several batches together."""
+
 
 def storage_of(session: Session) -> Storage:
     """Where the table of a run lies.
@@ -97,6 +100,12 @@ def _problems(flow: Flow) -> list[str]:
         "the criterion linkable-columns looks for links in all rows; leave it out": (
             any(one.name == "linkable-columns" for one in asked)
         ),
+        **{
+            f"the criterion {name} counts rows that read alike in the whole table; leave it out": (
+                any(one.name == name for one in asked)
+            )
+            for name in _OF_ALL_ROWS
+        },
         "the diversity of rows that only read alike (k-concealment, or per: class of matches) needs all rows; "
         "take another method, or leave it out": bool(of_diversity) and (covers or (by_class and freeform)),
     }

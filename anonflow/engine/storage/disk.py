@@ -24,7 +24,7 @@ from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, batches_of
-from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, settings_of
+from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, refuse_many_values, settings_of
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import OF_THE_WHOLE
@@ -212,6 +212,8 @@ class OnDisk:
             schema = self.outline.schema
             others = [name for name in self.outline.columns if schema[name].role != "quasi-identifier"]
             self._target = target_of_table(more, schema, others, self._found.sensitive)
+            column, values, _ = self._target
+            refuse_many_values(self._flow, column, len(values))
 
     def boundary_classes(self) -> BoundaryClasses:
         """Who may be generalized together: counted in an order that the first run with boundaries needs."""

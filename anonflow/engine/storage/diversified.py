@@ -7,6 +7,7 @@ suppressed records have. :func:`diversified` is the client's part; the functions
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +54,7 @@ from anonflow.utility.violations import beyond_cells
 
 if TYPE_CHECKING:
     from anonflow.engine.flows.spec import DiversifySpec
-    from anonflow.engine.storage.batch_files import InFiles
+    from anonflow.engine.storage.batch_files import BatchFiles, InFiles
 
 __all__ = [
     "DiverseRound",
@@ -85,7 +86,7 @@ class DiversityContext:
     w, risk : float
     way : str
     source, made : InFiles
-        Where the method's results are, and where the diverse ones are put.
+        Where the method's results are, and where the diverse ones are put in the end.
     spill : str
         Beginning of the names of files that are gone with the run.
     """
@@ -118,9 +119,17 @@ class DiversityContext:
             self.targets, self.n, self.k, self.w, self.risk, self.way, self.rows, rematch, method.hides
         )
 
-    def state(self, batch: Batch) -> str:
+    def after(self, number: int) -> InFiles:
+        """Where a round puts its results: none writes over what it reads, so that a task may be done again."""
+        return replace(self.made, folder=f"{self.made.folder}-{number}")
+
+    def state(self, batch: Batch, number: int) -> str:
         """The file with what a round leaves to the next one, besides the outcomes."""
-        return f"{self.spill}diverse-{batch.number}.npz"
+        return f"{self.spill}diverse-{batch.number}-{number}.npz"
+
+
+ROUNDS = (None, False, True)
+"""What each round takes for `last`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,8 +175,6 @@ class _Parts:
         cells = table[f"{OTHER}{context.column}"].to_pandas()
         self.values = context.places[context.values.codes(cells)][:, None]
         self.records = [self.whole.take(at) for at in batch.parts]
-        self.source = context.source.open(settings, batch, context.domains, self.records)
-        self.made = context.made.open(settings, batch, context.domains, self.records)
 
     def partition(self, number: int, rng: np.random.Generator) -> Partition:
         """One of them, as the step sees it."""
@@ -175,9 +182,13 @@ class _Parts:
         free = own if self.settings.boundaries else unbounded(own)
         return Partition(free, measure_named(self.settings.loss), rng)
 
-    def results(self, made: bool) -> dict[int, PartitionResult]:
-        """The results of all partitions, diverse or as the method left them."""
-        there = (self.made if made else self.source).found
+    def files(self, place: InFiles) -> BatchFiles:
+        """The batch's results in some place."""
+        return place.open(self.settings, self.batch, self.context.domains, self.records)
+
+    def results(self, place: InFiles) -> dict[int, PartitionResult]:
+        """The results of all partitions."""
+        there = self.files(place).found
         if len(there) < len(self.records):
             raise AnonflowError("results of this run are gone or damaged; run the flow again")
         return {p: there[p] for p in sorted(there)}
@@ -192,11 +203,13 @@ class _Parts:
         width = max(1, int((given.matches >= 0).sum(axis=1).max(initial=1)))
         return Outcome(plain, matches=given.matches[:, :width].astype(np.int32), suppressed=given.suppressed)
 
-    def put(self, results: Mapping[int, PartitionResult]) -> None:
-        """Keep diverse results, instead of those of an earlier round."""
-        self.made.store.write(
-            self.made.file, {self.made.names[p - self.batch.first]: each for p, each in results.items()}
+    def put(self, results: Mapping[int, PartitionResult], place: InFiles) -> BatchFiles:
+        """Keep diverse results, instead of any that are there."""
+        files = self.files(place)
+        files.store.write(
+            files.file, {files.names[p - self.batch.first]: each for p, each in results.items()}
         )
+        return files
 
 
 def diverse_batch(
@@ -228,11 +241,12 @@ def diverse_batch(
     """
     parts = _Parts(context, settings, batch, rows)
     request = context.request(settings)
-    before = _read_state(context.state(batch)) if last is not None else {}
-    earlier = parts.results(True) if last is not None else {}
+    number_of_round = ROUNDS.index(last)
+    before = _read_state(context.state(batch, number_of_round - 1)) if last is not None else {}
+    earlier = parts.results(context.after(number_of_round - 1)) if last is not None else {}
     made: dict[int, Diverse] = {}
     generators, results = [], {}
-    for number, result in parts.results(False).items():
+    for number, result in parts.results(context.source).items():
         begin = time.perf_counter()
         p = number - batch.first
         rng = diversity_rng(settings.entropy, number, parts.records[p])
@@ -253,10 +267,10 @@ def diverse_batch(
         if isinstance(measured, Failed):
             raise measured.error or AnonflowError(measured.message)
         results[number] = PartitionResult(Matched(made[number].outcome, seconds), (), measured)
-    parts.put(results)
+    parts.put(results, context.after(number_of_round))
     each = list(made.values())
     save(
-        context.state(batch),
+        context.state(batch, number_of_round),
         generators=np.array(json.dumps(generators)),
         **{name: np.array([getattr(one, name) for one in each]) for name in _OF_A_PARTITION},
     )
@@ -305,9 +319,14 @@ def _blocks(outcome: Outcome) -> np.ndarray:
 
 
 def count_blocks(
-    context: DiversityContext, shared: Shared, settings: TaskSettings, batch: Batch, rows: StoredRows
+    context: DiversityContext,
+    shared: Shared,
+    settings: TaskSettings,
+    batch: Batch,
+    rows: StoredRows,
+    number_of_round: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The values of each class or component of a batch.
+    """The values of each class or component of a batch after a round.
 
     Returns
     -------
@@ -322,7 +341,7 @@ def count_blocks(
     """
     parts = _Parts(context, settings, batch, rows)
     about, counts = [np.zeros((0, 3), np.int64)], [np.zeros((0, context.targets.size), np.int64)]
-    for number, result in parts.results(True).items():
+    for number, result in parts.results(context.after(number_of_round)).items():
         at = batch.parts[number - batch.first]
         block = _blocks(result.matched.outcome)
         many = int(block.max(initial=-1)) + 1
@@ -342,6 +361,7 @@ def finish_batch(
     settings: TaskSettings,
     batch: Batch,
     rows: StoredRows,
+    number_of_round: int,
     chosen: np.ndarray,
 ) -> tuple[BatchDone, int]:
     """Suppress what has to be, and say of a batch what :func:`anonflow.engine.execution.batches.solve_batch` says.
@@ -353,6 +373,8 @@ def finish_batch(
     settings : TaskSettings
     batch : Batch
     rows : StoredRows
+    number_of_round : int
+        Of the last one.
     chosen : numpy.ndarray, shape (b, 2), int64
         Partitions of the batch, and classes or components of them that are suppressed, too.
 
@@ -371,7 +393,7 @@ def finish_batch(
     names = limited(parts.whole) if settings.boundaries else ()
     results: dict[int, PartitionResult] = {}
     beyond = 0
-    for number, result in parts.results(True).items():
+    for number, result in parts.results(context.after(number_of_round)).items():
         outcome, own = result.matched.outcome, parts.records[number - batch.first]
         labels = chosen[chosen[:, 0] == number, 1]
         if len(labels):
@@ -385,8 +407,8 @@ def finish_batch(
             if isinstance(each, Failed):
                 raise each.error or AnonflowError(each.message)
         results[number] = PartitionResult(matched, findings, measured)  # type: ignore[arg-type]
-    parts.put(results)
-    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, parts.made, None)
+    files = parts.put(results, context.made)
+    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, files, None)
     return done, beyond
 
 
@@ -504,6 +526,8 @@ def diversified(
 
     def go(last: bool | None) -> tuple[list[DiverseRound], np.ndarray, float]:
         done = in_order(diverse_batch, last)
+        if last is not None:  # nobody reads what came before
+            shutil.rmtree(context.after(ROUNDS.index(last) - 1).folder, ignore_errors=True)
         for each in done:
             session.used(each.memory)
         refused = np.logical_or.reduce([each.refused for each in done])
@@ -511,17 +535,19 @@ def diversified(
         return done, refused, refusal_at_most(int(refused.sum()), len(refused)) if moves else 0.0
 
     done, refused, bound = go(None)
-    for last in (False, True):
+    number_of_round = 0
+    for last in ROUNDS[1:]:
         if context.way == "blind" or bound <= context.risk:
             break
         done, refused, bound = go(last)
+        number_of_round += 1
     if context.way == "blind":
         check_blind(refused, context.risk, context.rows)
     hidden = np.sum([each.hidden for each in done], axis=0)
     before = int(hidden.sum())
     chosen = np.zeros((0, 2), np.int64)
     if before >= context.k and context.targets.gaps(hidden[None, :])[0] > 0:
-        blocks = in_order(count_blocks)
+        blocks = in_order(count_blocks, number_of_round)
         about, counts = (np.concatenate([each[at] for each in blocks]) for at in (0, 1))
         if totals.kind == "matches":
             order = np.argsort(about[:, 2])
@@ -539,9 +565,9 @@ def diversified(
     again.follow(totals)
     beyond, having = 0, []
 
-    def leaving(batch: Batch) -> tuple[np.ndarray]:
+    def leaving(batch: Batch) -> tuple[int, np.ndarray]:
         own = (chosen[:, 0] >= batch.first) & (chosen[:, 0] < batch.first + len(batch.bounds))
-        return (chosen[own],)
+        return number_of_round, chosen[own]
 
     for batch, (told, over) in each_batch(finish_batch, leaving):
         again.add(batch, told)

@@ -70,14 +70,15 @@ def test_kicks_and_rounds_lower_the_loss() -> None:
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_the_default_loses_hardly_more_than_reassignment(measure: str) -> None:
-    """Both are local searches: on one table, by one measure, the other may end a little lower."""
-    table = random_table(400)
-    ours = af.anonymize(table, "two-phase", k=5, loss=measure, seed=3)
+def test_chains_lose_no_more_than_reassignment(measure: str) -> None:
+    """By default; where many matches cost the same (height), with twice as many kicks."""
+    table = random_table(200)
+    kicks = 20 if measure == "height" else 10
+    ours = af.anonymize(table, "two-phase", k=5, loss=measure, seed=3, kicks=kicks)
     check_result(ours)
     reassigned = af.anonymize(table, "two-phase", k=5, loss=measure, seed=3, improve="reassign")
-    assert ours.loss(measure) <= 1.01 * reassigned.loss(measure)
-    assert ours.facts["kicks_kept"] <= ours.facts["kicks_tried"] <= 10 * 400
+    assert ours.loss(measure) <= reassigned.loss(measure)
+    assert ours.facts["kicks_kept"] <= ours.facts["kicks_tried"] <= kicks * 200
 
 
 @pytest.mark.parametrize("option", [{"rounds": -1}, {"kicks": -1}, {"improve": "chain"}])

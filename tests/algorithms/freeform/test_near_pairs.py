@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -77,6 +79,34 @@ def test_sorted_pairs_are_the_nearest_of_all(
             for j in near[i].tolist()
         ]
         assert sorted(found) == pytest.approx(wanted[i])
+
+
+def test_few_records_of_many_columns_do_not_list_all_sets_of_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """2^20 sets took 10 s, of which a table of 60 records looks at a few dozen."""
+    rng, q = np.random.default_rng(3), near_pairs.MOST
+    rows = [tuple(row) for row in rng.integers(0, 4, (60, q)).tolist()]
+    part = part_of(table_of(rows, ("suppression",) * q, tuple(map(float, rng.integers(1, 4, q)))))
+    own = Generalization.of(part.records)
+    origin = load(part.plan, own.lo, own.hi, own.bits)
+    costs = costs_of_difference(part.records, part.plan)
+    assert costs is not None
+    listed = 0
+
+    def counted(columns: range, size: int) -> Iterator[tuple[int, ...]]:
+        nonlocal listed
+        for hidden in combinations(columns, size):
+            listed += 1
+            assert listed < 1_000
+            yield hidden
+
+    monkeypatch.setattr(near_pairs, "combinations", counted)
+    with ThreadPoolExecutor(1) as pool:
+        near = sorted_pairs(part.records, part.plan, origin, costs, 5, pool, False)
+    wanted = naive.least_distances(rows, costs.tolist(), 5)
+    far = [(costs * (part.records.codes[i] != part.records.codes[near[i]])).sum(axis=1) for i in range(60)]
+    assert all(sorted(own) == pytest.approx(best) for own, best in zip(far, wanted, strict=True))
 
 
 def test_many_records_are_found_by_sorting_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -15,12 +16,14 @@ import anonflow as af
 from anonflow import loss as losses
 from anonflow.algorithms.freeform.two_phase import shuffled, two_phase_matches
 from anonflow.algorithms.freeform.two_phase_candidates import (
+    MatchedRecords,
+    cancel_all,
     near_records,
     nearness,
     sparse_assignment,
     sparse_matches,
 )
-from anonflow.algorithms.method import Partition
+from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
@@ -203,6 +206,59 @@ def test_cycles_are_found_where_there_are_some() -> None:
     assert found > 20
     assert before < 0.8 * first
     assert naive.best_trade(matches, cost) > -0.02 * before
+
+
+@settings(deadline=None, max_examples=30)
+@given(tables(min_n=3, max_n=6), st.data(), st.sampled_from(MEASURES))
+def test_no_negative_cycle_is_left(table: Table, data: st.DataObject, measure: str) -> None:
+    n, part = table.n, part_of(table, measure)
+    k = data.draw(st.integers(2, min(n - 1, 3)))
+    start = shuffled(ring(n, k), np.random.default_rng(data.draw(st.integers(0, 99))))
+    most = data.draw(st.sampled_from([3, 20, 10**6]))
+    cost = functools.cache(lambda row: cost_of(table, measure)(list(row)))
+    answers = []
+    with ThreadPoolExecutor(1) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("anonflow.algorithms.freeform.two_phase_candidates.LABELS", 7)
+        for compiled in (False, True):
+            matches = start.copy()
+            graph = MatchedRecords(part.plan, state_of(part), matches, state_of(part, start))
+            seen: list[Progress] = []
+            found = cancel_all(graph, n, most, np.random.default_rng(1), pool, compiled, seen.append)
+            assert_regular(matches)
+            np.testing.assert_array_equal(matches[:, 0], np.arange(n))
+            assert 0 < seen[-1].done <= most
+            assert seen[-1].loss == pytest.approx(naive.total(matches, cost_of(table, measure)), abs=1e-9)
+            falling = [progress.loss for progress in seen]
+            assert falling == sorted(falling, reverse=True)
+            answers.append((matches.tolist(), found))
+    assert answers[0] == answers[1]
+    cycles, finished = found
+    assert (cycles > 0) == (matches.tolist() != start.tolist())
+    assert finished or most < 10**6
+    if finished:
+        assert naive.best_cycle(matches, lambda row: cost(tuple(sorted(row)))) > -1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_trade_between_two_records_is_left(seed: int) -> None:
+    """The default, on tables of 80 records; with the first 80 labels alone some are left in each."""
+    table = random_table(80, seed)
+    trades = []
+    for p in (80, None):
+        anon = af.anonymize(table, "two-phase", k=3, seed=1, improve="cycles", p=p)
+        check_result(anon)
+        matches = anon.matches
+        assert matches is not None
+        covered = [
+            matches,
+            *(np.stack([matches[:, 0], matches[:, s], np.full(80, i)], 1) for s in (1, 2) for i in range(80)),
+        ]
+        rows = np.sort(np.concatenate(covered), axis=1)
+        costs = losses.record_costs(Generalization.join_of(table.records, rows), "ncp")
+        cost = dict(zip(map(tuple, rows.tolist()), costs.tolist(), strict=True))
+        trades.append(naive.best_trade(matches, lambda row, cost=cost: cost[tuple(sorted(row))]))
+    assert trades[0] < -1e-3
+    assert trades[1] == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("improve", ["reassign", "cycles", "both"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gc
 import http.client
 import re
@@ -18,6 +19,7 @@ import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from bokeh.server.session import ServerSession
+from bokeh.util.token import generate_jwt_token, get_session_id
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
@@ -25,6 +27,7 @@ from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
 from anonflow.dashboards.server.server import Server, ServerSettings
+from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.errors import ParameterError
 
 WAIT = 60.0
@@ -36,6 +39,7 @@ class Running:
 
     def __init__(self, **settings: Any) -> None:
         self.server: Server | None = None
+        self.cookie = ""
         self._error: BaseException | None = None
         ready = threading.Event()
 
@@ -82,16 +86,18 @@ class Running:
         return answer.status, dict(answer.getheaders()), text
 
     def token(self, **headers: str) -> str:
-        """Begin a session, and take the token that its websocket is opened with."""
-        status, _, page = self.ask(**headers)
+        """Begin a session, and take the token that its websocket is opened with; the cookie is kept."""
+        status, answered, page = self.ask(**headers)
         assert status == 200
+        self.cookie = re.match(r"anonflow-session=[0-9a-f]{64}", answered["Set-Cookie"])[0]
         found = re.search(r'"token":"([^"]+)"', page)
         assert found is not None
         return found[1]
 
     def websocket(self, token: str, **headers: str) -> str:
-        """Whether a websocket opens: "open", or the status it is refused with."""
+        """Whether a websocket opens: "open", or the status it is refused with. The last session's cookie goes along."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent["Cookie"] = "; ".join(filter(None, (sent.get("Cookie"), self.cookie)))
 
         async def go() -> str:
             request = HTTPRequest(f"ws://127.0.0.1:{self.port}/ws", headers=sent)
@@ -136,6 +142,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
 def users(tmp_path: Path) -> Path:
     path = tmp_path / "users"
     add_account(path, "anna", PASSWORD)
+    add_account(path, "bert", PASSWORD)
     return path
 
 
@@ -361,6 +368,98 @@ def test_sessions_are_counted_capped_and_leave_nothing_behind(
     assert not any(workspace.folder.exists() for workspace in seen)
     one.token()
     assert one.server.sessions == 1
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["never opened", "opened"])
+def test_nothing_of_a_session_stays_in_memory(
+    running: Callable[..., Running], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: bool
+) -> None:
+    from anonflow import datasets
+
+    monkeypatch.setattr(server, "LOST", 0.2)
+    monkeypatch.setattr(server, "LOOK", 0.1)
+    datasets.census_like(40, seed=1).to_csv(tmp_path / "people.csv", index=False)
+    one = running(start=tmp_path / "people.csv")
+    for _ in range(3):
+        token = one.token()
+        if opened:
+            assert one.websocket(token, Origin=f"http://127.0.0.1:{one.port}") == "open"
+    until(lambda: one.server.sessions == 0)
+
+    def are_gone() -> bool:
+        gc.collect()
+        return len(one.server._workspaces) == 0
+
+    until(are_gone)
+
+
+def test_an_address_opens_no_session_of_somebody_else(
+    running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+    one = running()
+    here = f"http://127.0.0.1:{one.port}"
+    token = one.token()
+    session = get_session_id(token)
+    for path in (
+        f"/?bokeh-session-id={session}",
+        f"/?bokeh-token={token}",
+        f"/?%62okeh-session-id={session}",
+    ):
+        assert one.ask(path=path)[0] == 403
+        assert one.ask(path=path, Cookie=one.cookie)[0] == 403
+    assert one.ask(Bokeh_Session_Id=session)[0] == 403
+    assert one.server.sessions == 1
+    own, one.cookie = one.cookie, ""
+    assert one.websocket(token, Origin=here) == "403"  # the token alone, as from a page that was sent on
+    one.cookie = f"anonflow-session={'0' * 64}"
+    assert one.websocket(token, Origin=here) == "403"
+    forged = generate_jwt_token(
+        session, extra_payload={"cookies": {"anonflow-session": "0" * 64}}, expiration=600
+    )
+    assert one.websocket(forged, Origin=here) in ("403", "closed")
+    one.cookie = own
+    assert one.websocket(token, Origin=here) == "open"
+
+
+def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
+    running: Callable[..., Running], users: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+    folders = SessionFolders(home=tmp_path / "sessions")
+    one = running(users=users, workers=0)
+    one.server.folders = folders
+    one.server._gateway._revoke = folders.revoke
+
+    def signed_in() -> str:
+        return sign_in(one)[1]["Set-Cookie"].partition(";")[0]
+
+    def begun(cookie: str) -> Workspace:
+        before = set(one.server._workspaces)
+        one.token(Cookie=cookie)
+        (workspace,) = set(one.server._workspaces) - before
+        return workspace
+
+    def lost() -> str:
+        """What a killed server leaves: a folder whose lock nobody holds; and the cookie of the browser."""
+        first = begun(signed_in())
+        first.open_dataset("nursery")
+        first.set_ks([7])
+        fcntl.flock(first._place._lock, fcntl.LOCK_UN)
+        return one.cookie
+
+    key = lost()
+    assert begun(signed_in()).frame is None  # another browser
+    assert begun(f"{signed_in()}; {key[:-1]}0").frame is None
+    assert begun(f"{sign_in(one, 'bert')[1]['Set-Cookie'].partition(';')[0]}; {key}").frame is None
+    resumed = begun(f"{signed_in()}; {key}")
+    assert len(resumed.frame) == 12_960
+    assert resumed.ks == [7]
+    assert "open again" in resumed.status
+    assert begun(f"{signed_in()}; {key}").frame is None  # it is held
+    key, cookie = lost(), signed_in()
+    one.ask("POST", "/logout", "", Cookie=f"{cookie}; {key}", Origin=f"http://127.0.0.1:{one.port}")
+    assert begun(f"{signed_in()}; {key}").frame is None
 
 
 def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(

@@ -1,0 +1,234 @@
+"""The folders of sessions, where uploads lie: each is one session's own, and is removed whatever becomes of the server."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from anonflow.errors import AnonflowError, ParameterError
+from anonflow.whole_file import OWNER_ONLY, write_whole
+
+__all__ = ["KEPT", "SessionFolder", "SessionFolders", "local_folders"]
+
+KEPT = 3600.0
+"""Seconds that what a lost server left is kept for its session to go on with, where nobody says otherwise."""
+
+_LOCK = "lock"
+_DRAFT = "draft.yaml"
+_FILES = "files"
+_NEW = "new-"
+
+
+class SessionFolder:
+    """The folder of one session, held by a lock for as long as the session lives.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    lock : int
+        Descriptor of the lock's file; it is closed in the end.
+    draft : str or None
+        What :meth:`keep` wrote last, before the server was lost; None in a new folder.
+
+    Attributes
+    ----------
+    files : pathlib.Path
+        Where uploads go; whatever their names are, they lie apart from what is written here.
+    """
+
+    def __init__(self, path: Path, lock: int, draft: str | None = None) -> None:
+        self.path = path
+        self.files = path / _FILES
+        self.draft = draft
+        self._lock = lock
+
+    def keep(self, draft: str) -> None:
+        """Put the session's flow beside its uploads; where that is not possible, it cannot be gone on with later."""
+        with suppress(OSError, AnonflowError):
+            write_whole(self.path / _DRAFT, lambda path: path.write_text(draft, encoding="utf-8"), OWNER_ONLY)
+
+    def touch(self) -> None:
+        """The session is alive: its time begins anew."""
+        with suppress(OSError):
+            os.utime(self.path / _LOCK)
+
+    def delete(self) -> None:
+        """The session is over."""
+        shutil.rmtree(self.path, True)
+        with suppress(OSError):
+            os.close(self._lock)
+
+
+class SessionFolders:
+    """All folders of sessions below a folder that is this user's alone.
+
+    Parameters
+    ----------
+    seconds : float
+        How long what a lost server left is kept.
+    home : pathlib.Path, optional
+        Where they are; in the temporary folder without it.
+
+    Raises
+    ------
+    ParameterError
+        If another user may write to `home`.
+
+    Notes
+    -----
+    A folder's name begins with a hash of the key of who may go on with it, and a session without a key has none.
+    Whoever holds the lock of a folder owns it, and the system frees the locks of a process that was killed: what can
+    be locked is lost. A folder is made, locked and only then given its name, so none is taken for lost before.
+    """
+
+    def __init__(self, seconds: float = KEPT, home: Path | None = None) -> None:
+        self.seconds = seconds
+        self.home = home or Path(tempfile.gettempdir(), f"anonflow-sessions-{os.getuid()}")
+        self._held: dict[str, SessionFolder] = {}
+        self._guard = threading.Lock()
+        self._check_home()
+
+    def _check_home(self) -> None:
+        try:
+            self.home.mkdir(mode=0o700, exist_ok=True)
+            status = self.home.lstat()
+        except OSError as error:
+            raise ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder") from None
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+            raise ParameterError(
+                f"{self.home}: is not yours alone; delete it, or set TMPDIR to another folder"
+            )
+
+    def begin(self, key: str = "", resume: bool = True) -> SessionFolder:
+        """The folder of a session that begins.
+
+        Parameters
+        ----------
+        key : str
+            A secret of whoever the session belongs to; without it nobody goes on with it.
+        resume : bool
+            Whether the last one that a lost server left of this key is taken up.
+
+        Raises
+        ------
+        ParameterError
+            If no folder can be made.
+        """
+        self.sweep()
+        folder = self._lost_of(key) if key and resume else None
+        if folder is None:
+            folder = self._made(key)
+        with self._guard:
+            self._held[str(folder.path)] = folder
+        return folder
+
+    def _made(self, key: str) -> SessionFolder:
+        try:
+            self._check_home()  # whoever cleans the temporary folder may have removed it
+            path = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.home))  # 0700
+            (path / _FILES).mkdir(mode=0o700)
+            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            named = self.home / f"{_name(key)}-{secrets.token_hex(8)}"
+            path.rename(named)
+        except OSError as error:
+            raise ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder") from None
+        return SessionFolder(named, lock)
+
+    def _lost_of(self, key: str) -> SessionFolder | None:
+        """The youngest folder of a key that no process holds and that has a flow; the others are removed."""
+        taken: SessionFolder | None = None
+        for path in sorted(self._of(key), key=_time, reverse=True):
+            lock = _locked(path)
+            if lock is None:
+                continue
+            draft = None
+            if taken is None:
+                with suppress(OSError, UnicodeError):
+                    draft = (path / _DRAFT).read_text(encoding="utf-8")
+            folder = SessionFolder(path, lock, draft)
+            if draft is None:
+                folder.delete()
+            else:
+                taken = folder
+                taken.touch()
+        return taken
+
+    def revoke(self, key: str) -> None:
+        """Delete what lost servers left of a key: it opens nothing any more."""
+        for path in self._of(key) if key else ():
+            lock = _locked(path)
+            if lock is not None:
+                SessionFolder(path, lock).delete()
+
+    def sweep(self) -> None:
+        """Delete what lost servers left longer ago than it is kept; what sessions of this process hold begins anew."""
+        with self._guard:
+            self._held = {name: folder for name, folder in self._held.items() if folder.path.exists()}
+            held = list(self._held.values())
+        for folder in held:
+            folder.touch()
+        now = time.time()
+        for path in self._all():
+            if _time(path) > now:  # the clock was ahead
+                with suppress(OSError):
+                    os.utime(path / _LOCK if (path / _LOCK).exists() else path)
+            elif now - _time(path) >= self.seconds:
+                lock = _locked(path)
+                if lock is not None:
+                    SessionFolder(path, lock).delete()
+
+    def _all(self) -> Iterator[Path]:
+        with suppress(OSError):
+            for path in sorted(self.home.iterdir()):
+                if re.fullmatch(rf"([0-9a-f]{{32}}|none)-[0-9a-f]{{16}}|{_NEW}.*", path.name):
+                    yield path
+
+    def _of(self, key: str) -> list[Path]:
+        return [path for path in self._all() if path.name.startswith(f"{_name(key)}-")]
+
+
+@cache
+def local_folders() -> SessionFolders:
+    """Those of workspaces outside a server of ours."""
+    return SessionFolders()
+
+
+def _name(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32] if key else "none"
+
+
+def _time(path: Path) -> float:
+    """When a folder's session was last alive."""
+    for file in (path / _LOCK, path):
+        with suppress(OSError):
+            return file.lstat().st_mtime
+    return 0.0
+
+
+def _locked(path: Path) -> int | None:
+    """The lock of a folder; None while its session lives, or if it is gone."""
+    try:
+        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, OWNER_ONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(lock).st_ino == (path / _LOCK).lstat().st_ino:
+            return lock
+    except OSError:
+        pass
+    os.close(lock)
+    return None
