@@ -227,7 +227,7 @@ class Server:
                 "Reload this page in a few minutes.</p>"
             )
         try:
-            workspace = self._workspace(self._user())
+            workspace = self._workspace()
         except BaseException:
             self._leave()
             raise
@@ -235,7 +235,7 @@ class Server:
         pn.state.on_session_destroyed(lambda context: self._end(workspace, document))
         return App(workspace=workspace, user=self._user())
 
-    def _workspace(self, user: str = "") -> Workspace:
+    def _workspace(self) -> Workspace:
         cluster = self.cluster
         linked = bool(pn.state.session_args and pn.state.session_args.get("c"))
         workspace = Workspace(
@@ -245,7 +245,7 @@ class Server:
             scheduler="threads" if cluster is None else cluster.address,
             freed=None if cluster is None else cluster.sweep,
             limits=self.limits,
-            owner=self.settings.owner_of(user),
+            owner=self.settings.owner_of(self._user()),
         )
         self._workspaces.add(workspace)
         try:
