@@ -11,7 +11,7 @@ import typer
 from anonflow import __version__
 from anonflow.cli.interrupts import INTERRUPTS
 from anonflow.cli.streams import say, say_json, warnings_told
-from anonflow.errors import AnonflowError, FlowError, ParameterError
+from anonflow.errors import AnonflowError, FlowError, ParameterError, printable
 
 if TYPE_CHECKING:
     from anonflow.engine.execution.result import RunReport
@@ -140,6 +140,10 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         if report.attacks is not None:
             for sentence in report.attacks["sentence"]:
                 say(f"- {sentence}")
+        if report.card is not None:
+            say(f"release card: {report.card.headline()}")
+            for line in report.card.failing:
+                say(f"- {line.sentence()}")
         if report.owner is not None:
             say(f"for the owner alone: {_near(report.owner)}")
         say(f"{report.seconds:.1f} s in all")
@@ -218,12 +222,16 @@ def schema(
     if output is None:
         say(text, nl=False)
         return 0
+    begun = False
     try:
         with output.open("x", encoding="utf-8") as stream:
+            begun = True
             stream.write(text)
     except FileExistsError:
         raise ParameterError(f"{output}: exists already; name another file") from None
     except OSError as error:
+        if begun:
+            output.unlink(missing_ok=True)
         raise ParameterError(f"{output}: cannot be written: {error.strerror}") from None
     return 0
 
@@ -243,8 +251,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
     guessed = Schema.infer(frame)
     reasons = [
-        f"# {row['column']}: {row['reasons']}".replace("\n", " ") + "\n"
-        for row in Schema.advise(frame).to_dict("records")
+        f"# {printable(row['column'])}: {row['reasons']}\n" for row in Schema.advise(frame).to_dict("records")
     ]
     return (
         "# A first guess: check every role and kind. Identifiers are not published.\n"

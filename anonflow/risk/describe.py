@@ -138,10 +138,11 @@ def describe(
 
     Notes
     -----
-    Risks are those of El Emam and Dankar (2008): prosecutor, journalist, marketer. Fewer rows that hide every column
-    than the smallest other class are left out, as they say nothing. O(n q log n), and of a register O(edges).
+    Risks are those of El Emam and Dankar (2008): prosecutor, journalist, marketer. Rows that hide every column are left
+    out, as they say nothing. O(n q log n), and of a register O(edges).
     """
-    if not 0 < threshold <= 1:
+    number = isinstance(threshold, int | float | np.integer | np.floating) and not isinstance(threshold, bool)
+    if not number or not 0 < threshold <= 1:
         raise ParameterError("describe: the threshold is a probability above 0")
     given = subject_of(release)
     if given.frame is None:

@@ -161,7 +161,7 @@ def population_risk(
 
 
 def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """The class of each row, numbered from 0, and the weights of the rows."""
+    """The class of each row that says something, numbered from 0, and the weights of these rows."""
     if release is None:
         if not isinstance(table, Table):
             raise ParameterError("population_risk needs a table, or a release with its schema")
@@ -169,33 +169,47 @@ def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray 
         return labels, checked_weights(table.schema, table.frame)
     given = subject_of(release)
     if given.frame is None:
-        assert isinstance(table, Table)
-        evidence = collect(table, given, 2, None)
-        frame = table.frame
+        if not isinstance(table, Table):
+            raise ParameterError("an anonymization is looked at against its table, or drawn first")
+        evidence, frame = collect(table, given, 2, None), table.frame
     elif isinstance(table, Schema):
         evidence, frame = collect_alone(given.frame, table, 2), given.frame
     else:
         evidence, frame = collect(table, given, 2, None, another_tool=True), given.frame
-    return class_cells(evidence), checked_weights(table if isinstance(table, Schema) else table.schema, frame)
+    told = np.flatnonzero(~evidence.blank)
+    schema = table if isinstance(table, Schema) else table.schema
+    return class_cells(evidence), checked_weights(schema, frame.iloc[told])
 
 
 def class_cells(evidence: Evidence) -> np.ndarray:
-    """The class of each row of a release of classes, numbered from 0, shape (rows,).
+    """The class of each row of a release of classes that says something, numbered from 0, shape (rows,).
 
     Raises
     ------
     ParameterError
-        If rows overlap that are not equal: the models are about cells that each person is in one of.
+        If it is none of classes: the models are about cells that each person is in one of.
     """
-    labels: np.ndarray = np.unique(evidence.classes, return_inverse=True)[1]
-    if not evidence.alone and not evidence.own:
-        graph = evidence.graph
-        if (np.bincount(graph.end, minlength=1) > 1).any():
-            raise ParameterError(
-                "the rows of this release overlap (freeform, or hidden cells beside shown ones): models of a population are "
-                "about the cells of a key; ask about the table itself, or a release of classes"
-            )
+    if not is_of_classes(evidence):
+        raise ParameterError(
+            "the rows of this release overlap (freeform, or hidden cells beside shown ones): models of a population are "
+            "about the cells of a key; ask about the table itself, or a release of classes"
+        )
+    labels: np.ndarray = np.unique(evidence.classes[~evidence.blank], return_inverse=True)[1]
     return labels
+
+
+def is_of_classes(evidence: Evidence) -> bool:
+    """Whether each person is in one cell only: of an anonymization by its guarantee, of a release by who is covered.
+
+    Rows that say nothing do not count.
+    """
+    if evidence.alone:
+        return True
+    if evidence.own:
+        return evidence.guarantee is None or "k-anonymity" in evidence.guarantee
+    graph = evidence.graph
+    says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
+    return not bool((np.bincount(graph.end[says[graph.box]], minlength=1) > 1).any())
 
 
 @dataclass(frozen=True)

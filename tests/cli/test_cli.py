@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import signal
@@ -137,6 +139,37 @@ def test_schema_writes_a_guess_that_reads_back(tmp_path: Path, capsys: pytest.Ca
     assert target.read_text() == out
     assert set(af.Schema.read(target)) <= {"age", "city", "zip", "income"}
     assert shell(capsys, "schema", tmp_path / "people.csv", "-o", target)[0] == 2
+
+
+def test_a_guessed_schema_is_read_back_whatever_columns_are_called(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A return ends a comment of a YAML file."""
+    name = "town\rcolumns: {x: {role: sensitive}}"
+    text = f'age,"{name}"\n' + "".join(f"{row},a{row % 3}\n" for row in range(30))
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
+    target = tmp_path / "schema.yaml"
+    assert shell(capsys, "schema", tmp_path / "t.csv", "-o", target)[0] == 0
+    assert list(af.Schema.of(target)) == ["age", name]
+
+
+def test_a_schema_that_does_not_fit_the_disk_leaves_no_half(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.TextIOWrapper):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def opened(path: Path, mode: str = "r", *given: Any, **more: Any) -> Any:
+        return Full(real(path, f"{mode}b")) if mode in ("w", "x") else real(path, mode, *given, **more)
+
+    real = Path.open
+    monkeypatch.setattr(Path, "open", opened)
+    target = tmp_path / "schema.yaml"
+    status, _, err = shell(capsys, "schema", "--flow", "-o", target)
+    assert status != 0
+    assert "No space left" in err
+    assert not target.exists()
 
 
 def test_verify_a_release(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:

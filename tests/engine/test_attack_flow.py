@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow import engine
-from anonflow.errors import DataError
+from anonflow import engine, risk
+from anonflow.errors import DataError, ParameterError
 from tests.cases.flow_files import people, write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -45,6 +45,18 @@ def test_the_report_has_the_page_without_being_asked(tmp_path: Path) -> None:
     assert report.attacks is not None
     usual = {"prosecutor", "marketer", "linker", "linkable-columns", "homogeneity"}
     assert set(report.attacks["attacker"]) == usual
+
+
+def test_an_attacker_who_cannot_be_tried_is_left_out_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(self: object, context: object) -> None:
+        raise ParameterError("more than it can list")
+
+    monkeypatch.setattr(risk.LinkableColumns, "attack", refuses)
+    report = engine.run(write_flow(tmp_path))
+    assert report.attacks is not None
+    assert set(report.attacks["attacker"]) == {"prosecutor", "marketer", "linker", "homogeneity"}
 
 
 @pytest.mark.parametrize("algorithm", ["greedy", "mondrian", "k-concealment"])

@@ -99,3 +99,18 @@ def least_two_factor(price: dict[Link, float], n: int) -> float:
 
 def _link(i: int, j: int) -> Link:
     return (i, j) if i < j else (j, i)
+
+
+def best_exchange(rows: Sequence[frozenset[int]], cost: Cost) -> Fraction:
+    """By how much the best exchange of two links (ab, cd for ac, bd) of a symmetric graph changes the sum of costs.
+
+    0 where none lowers it. Records stand among their own neighbours; links that are there already are not made again.
+    """
+    best = Fraction(0)
+    arcs = [(a, b) for a, row in enumerate(rows) for b in row if a != b]
+    for (a, b), (c, d) in itertools.product(arcs, repeat=2):
+        if len({a, b, c, d}) == 4 and c not in rows[a] and d not in rows[b]:
+            gives = {a: (b, c), b: (a, d), c: (d, a), d: (c, b)}
+            changes = [cost(rows[j] - {old} | {new}) - cost(rows[j]) for j, (old, new) in gives.items()]
+            best = min(best, sum(changes, Fraction(0)))
+    return best

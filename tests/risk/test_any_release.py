@@ -230,6 +230,14 @@ def test_rows_that_hide_all_of_ours_need_no_company() -> None:
     )
 
 
+def test_rows_that_hide_every_column_are_left_out_however_many() -> None:
+    schema = af.Schema({"age": {"role": "quasi-identifier", "kind": "numeric"}, "ill": {"role": "sensitive"}})
+    rows = pd.DataFrame({"age": ["1-2"] * 4 + ["*"] * 10, "ill": ["a", "b"] * 2 + ["*"] * 10})
+    told = af.describe(schema, rows)
+    assert told["rows that say nothing"] == 10
+    assert told["largest class"] == told["smallest class"] == 4
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -263,8 +271,9 @@ def test_more_rows_than_people_fail() -> None:
         af.describe(af.Table(frame, SCHEMA), longer)
     with pytest.raises(ParameterError, match="draw"):
         af.describe(af.Table(frame, SCHEMA), af.anonymize(af.Table(frame, SCHEMA), "mondrian", k=4))
-    with pytest.raises(ParameterError, match="threshold"):
-        af.describe(af.Schema(SCHEMA), release, threshold=0)
+    for wrong in (0, "high", None, True, float("nan")):
+        with pytest.raises(ParameterError, match="threshold"):
+            af.describe(af.Schema(SCHEMA), release, threshold=wrong)  # type: ignore[arg-type]
 
 
 def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Reciprocal generalization: symmetric graphs for greedy, sort-greedy and hungarian.
+"""Reciprocal generalization: symmetric graphs for greedy, sort-greedy, hungarian and two-phase.
 
 A k-regular graph is symmetric if record j covers original i whenever record i covers original j. Against attackers
 who know c true matches it still hides everybody among k - c, as classes of equal records do; freeform graphs may
@@ -7,26 +7,40 @@ lose more (Doka 2015, section 2.2; Choromanski, Jebara and Tang).
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from anonflow.algorithms.method import Outcome, Partition
+from anonflow.algorithms.freeform.two_phase_candidates import near_records
+from anonflow.algorithms.method import Outcome, Partition, Progress
 from anonflow.generalization import Generalization
 from anonflow.kernels import links, symmetric
 from anonflow.kernels.assignment import increase_matrix, increase_matrix_jit
 from anonflow.kernels.costs import load
+from anonflow.kernels.reassign import cover, cover_jit
+from anonflow.kernels.slot_rows import empty_rows, renew_span, renew_span_jit
 from anonflow.kernels.state import State, copy_state, empty_state
+from anonflow.kernels.symmetric_chains import symmetric_chains, symmetric_chains_jit
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
-__all__ = ["Method", "Reciprocal", "reciprocal_matches", "reciprocal_outcome"]
+__all__ = ["Method", "Reciprocal", "improve_reciprocal", "reciprocal_matches", "reciprocal_outcome"]
 
 Method = Literal["greedy", "sort-greedy", "hungarian"]
 
 Reciprocal = Annotated[bool, Option("Reciprocal matches", symmetric=True)]
-"""The option that all three have."""
+"""The option that all four have."""
+
+DEPTH = 10
+"""Records in a chain at most."""
+
+VISITS = 20
+"""Of each record in a round of chains, at most."""
+
+ENOUGH = 1e-4
+"""Rounds end when one lowers the loss by a smaller share."""
 
 ROUNDS = 5
 """How often hungarian solves a step's assignment problem anew to be rid of pairs."""
@@ -132,6 +146,68 @@ def reciprocal_matches(
         _kernel("enter_links", compiled)(part.plan, origin, state, near, level, need)
         level += need
     return (np.delete(near, 1, axis=1) if aside else near), facts
+
+
+def improve_reciprocal(
+    part: Partition, matches: np.ndarray, candidates: int, most: int, compiled: bool = True
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """A symmetric graph of lower loss, by ejection chains of links.
+
+    Parameters
+    ----------
+    part : Partition
+        P records.
+    matches : numpy.ndarray, shape (P, d), int32
+        Symmetric, ``matches[:, 0]`` the records themselves.
+    candidates : int
+        Records that each one may link up with, at most: those that raise its cost least, and whose cost it raises least.
+    most : int
+        Rounds at most.
+    compiled : bool, optional
+
+    Returns
+    -------
+    matches : numpy.ndarray, shape (P, d), int32
+        Symmetric.
+    facts : dict
+        `chains` that lowered the loss, `rounds`.
+
+    Notes
+    -----
+    In each round candidates are renewed; the last one lowers the loss by less than a hundredth of a percent. O(P^2 q) time
+    each besides the chains
+    (:func:`anonflow.kernels.symmetric_chains.symmetric_chains`); O(P d q) memory.
+    """
+    n, k = matches.shape
+    plan = part.plan
+    own = Generalization.of(part.records)
+    origin = load(plan, own.lo, own.hi, own.bits, compiled)
+    matches = matches.copy()
+    joined = empty_state(plan, n)
+    rows = empty_rows(plan, origin, k)
+    (renew_span_jit if compiled else renew_span)(rows, matches, 0, n)
+    now = float(rows.drop[::k].sum())
+    chains = done = 0
+    count = min(candidates + k, n)
+    with ThreadPoolExecutor(1) as pool:
+        while done < most and k > 1 and now > 0.0:
+            (cover_jit if compiled else cover)(plan, origin, matches, 0, n, joined)
+            near = np.concatenate(
+                [
+                    near_records(plan, origin, joined, count, pool, compiled),
+                    near_records(plan, joined, origin, count, pool, compiled),
+                ],
+                axis=1,
+            )
+            search = symmetric_chains_jit if compiled else symmetric_chains
+            chains += search(rows, matches, near, part.rng.permutation(n).astype(np.int64), DEPTH, VISITS * n)
+            done += 1
+            before, now = now, float(rows.drop[::k].sum())
+            if part.watch is not None:
+                part.watch(Progress(done, most, now))
+            if before - now <= ENOUGH * before:
+                break
+    return matches, {"rounds": done, "chains": chains}
 
 
 def _kernel(name: str, compiled: bool) -> Any:

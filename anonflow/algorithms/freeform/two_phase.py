@@ -12,6 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.freeform.chains import improve_by_chains
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
+from anonflow.algorithms.freeform.reciprocal import Reciprocal, improve_reciprocal, reciprocal_matches
 from anonflow.algorithms.freeform.two_phase_candidates import (
     MatchedRecords,
     cancel,
@@ -21,6 +22,7 @@ from anonflow.algorithms.freeform.two_phase_candidates import (
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.algorithms.near_blocks import near_blocks
+from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.reassign import cover, cover_jit, slot_costs, slot_costs_jit
@@ -65,6 +67,7 @@ def two_phase(
     t: Annotated[int, Option("Labels before a trace", least=1)] = 2,
     p: Annotated[int | None, Option("Labels in all", least=0)] = None,
     restarts: Annotated[int, Option("Restarts", least=0)] = 20,
+    reciprocal: Reciprocal = False,
     threads: Annotated[int | None, Option("Threads", least=1, in_form=False)] = None,
 ) -> Outcome:
     """A k-regular generalization graph out of k assignments, improved until little is left to gain.
@@ -122,6 +125,12 @@ def two_phase(
         Without it as many as there are records, and then 20 for each match until no negative cycle is left.
     restarts : int, optional
         Of tables of at most 64 records: how often matches are shuffled and improved again, the best kept.
+    reciprocal : bool, optional
+        If row A could be person B's, row B could be person A's: safer against those who know some true matches.
+
+        Symmetric graphs of hungarian in stretches, then chains of links (`rounds` of them, without kicks); it goes with
+        ``improve="chains"``. See :func:`anonflow.algorithms.freeform.reciprocal.improve_reciprocal`; one partition of an
+        odd size may use k + 1.
     threads : int, optional
         As many as there are processors without it; every number of them gives the same.
 
@@ -131,6 +140,11 @@ def two_phase(
         With matches. Facts: the `start` taken, the number of `passes`, by how much the second phase lowered the
         loss, summed over records (`gained`), how many `cycles` were reversed, how often sparse candidates were
         doubled (`widened`). Of cycles: whether none is left among the candidates (`finished`). Of chains: `rounds`, `chains` that lowered the loss, kicks (`kicks_tried`, `kicks_kept`).
+
+    Raises
+    ------
+    ParameterError
+        If `reciprocal` is to go with another improvement than chains.
 
     Notes
     -----
@@ -148,6 +162,12 @@ def two_phase(
     per pass at worst, P^2 being P times 100,000 beyond that size (but for the candidates of ``both``, as its
     passes mix the blocks); O(P (q + k + candidates) + threads (first^2 + block^2)) memory, with chains O(P k q).
     """
+    if reciprocal:
+        if improve != "chains":
+            raise ParameterError(
+                "two-phase: reciprocal goes with improve: chains only; leave one of them out"
+            )
+        return _reciprocal(part, k, first, candidates, rounds)
     matches, facts = two_phase_matches(
         part,
         k,
@@ -166,6 +186,30 @@ def two_phase(
         restarts=restarts,
     )
     return Outcome.of_matches(part.records, matches, **facts)
+
+
+def _reciprocal(part: Partition, k: int, first: int, candidates: int, rounds: int) -> Outcome:
+    """Symmetric graphs of stretches, then chains of links between all records."""
+    # in all stretches alike: with one record more in one of them, no graph of an even degree is symmetric
+    degree = k + part.n * (k - 1) % 2
+    size = max(first, degree) + max(first, degree) % 2
+    matches = np.empty((part.n, degree), np.int32)
+    facts = np.zeros(2, np.int64)
+    for rows in stretches(lexicographic_order(part.records), size, degree):
+        here = Partition(part.records.take(rows), part.loss, part.rng)
+        found, seen = reciprocal_matches(here, degree, "hungarian")
+        matches[rows] = rows[found]
+        facts += seen
+    matches, more = improve_reciprocal(part, matches, candidates, rounds)
+    one_more = part.n if degree > k else 0
+    return Outcome.of_matches(
+        part.records,
+        matches,
+        backtracked=int(facts[0]),
+        augmented=int(facts[1]),
+        one_more_match=one_more,
+        **more,
+    )
 
 
 def two_phase_matches(
@@ -395,7 +439,7 @@ TWO_PHASE = Algorithm(
     complexity="O(k first n), then O(k C (q + k) n) per round or kick",
     summary="the least loss on whole tables, in the seconds that you give it",
     effort="kicks",
-    effort_needs={"improve": "chains"},
+    effort_needs={"improve": "chains", "reciprocal": False},
     linear=True,
     colour="#56b4e9",
     shape="hex",

@@ -53,7 +53,9 @@ def outline(flow: Any) -> list[tuple[str, str]]:
         rows.append(("verify", "the release, before anything is written"))
         if steps.attack:
             rows.append(("attack", ", ".join(_named(one) for one in steps.attack)))
-    written = [str(given) for given in (spec.publish.table, spec.publish.report) if given is not None]
+    report = spec.publish.report
+    files = (spec.publish.table, *(() if report is None else (report.file, report.pdf)))
+    written = [given for given in files if given is not None]
     if written:
         rows.append(("publish", ", ".join(written)))
     return rows
@@ -67,12 +69,16 @@ def _cut(order: str, size: Any) -> str:
 
 
 def _named(asked: Any) -> str:
-    """A criterion or an attacker in a few words."""
+    """A criterion or an attacker in a few words; of a hierarchy no labels, which are a column's values."""
     if not isinstance(asked, Mapping):
         return str(asked)
     return ", ".join(
-        f"{name}({', '.join(f'{key}={value}' for key, value in given.items())})"
+        f"{name}({', '.join(f'{key}={_shown(value)}' for key, value in given.items())})"
         if isinstance(given, Mapping)
         else f"{name}({given})"
         for name, given in asked.items()
     )
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, str | int | float | list | tuple) else "..."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -82,21 +83,30 @@ def attacked(
     Returns
     -------
     pandas.DataFrame or None
-        As :func:`anonflow.attack` gives it; None where nobody was asked to attack, and nobody can.
+        As :func:`anonflow.attack` gives it; where nobody was asked to attack, of all who can, None if nobody can.
 
     Raises
     ------
     ParameterError, DataError
         If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
+    import pandas as pd
+
     own = derived_seed(seed, "attackers")
     if flow.spec.steps.attack:
         return risk.attack(table, release, _chosen(flow, fingerprint), k=k, seed=own)
     try:
         context = risk.AttackContext.of(table, release, k, seed=own)
-        return risk.attack(table, release, risk.usual(context, publishable=True), k=k, seed=own)
+        usual = risk.usual(context, publishable=True)
     except (DataError, ParameterError):
         return None
+    rows = []
+    for one in usual:
+        with suppress(
+            DataError, ParameterError
+        ):  # nobody asked for this one: the others are tried all the same
+            rows.append(row_of(one, one.attack(context)))
+    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
 
 
 def is_attacked(flow: Flow, n: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -15,10 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anonflow as af
+from anonflow import loss as losses
 from anonflow.algorithms.freeform.hungarian import HUNGARIAN
-from anonflow.algorithms.freeform.reciprocal import reciprocal_matches
-from anonflow.algorithms.method import Partition
+from anonflow.algorithms.freeform.reciprocal import improve_reciprocal, reciprocal_matches
+from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import FlowError, ParameterError
+from anonflow.generalization import Generalization
 from anonflow.kernels import links
 from anonflow.kernels import symmetric as kernels
 from anonflow.partition import lexicographic_order
@@ -57,6 +60,17 @@ def numbers(n: int, seed: int = 0) -> Table:
     qi = {"role": "quasi-identifier"}
     schema: dict[str, Any] = {"a": qi | {"kind": "numeric"}, "b": qi | {"kind": "categorical"}}
     return Table(frame, schema | {"pay": {"role": "sensitive"}})
+
+
+def cost_of(table: Table, measure: str) -> naive.Cost:
+    """What a record costs that covers some originals."""
+
+    @cache
+    def cost(rows: frozenset[int]) -> Any:
+        cover = Generalization.join_of(table.records, np.array([sorted(rows)]))
+        return float(losses.record_costs(cover, measure)[0])
+
+    return cost
 
 
 def assert_mutual(matches: np.ndarray, k: int) -> None:
@@ -153,6 +167,52 @@ def test_hungarian_is_near_the_least_two_factor() -> None:
         assert mine >= best - 1e-9
         found, least = found + mine, least + best
     assert found <= 1.05 * least
+
+
+@settings(deadline=None, max_examples=15)
+@given(tables(min_n=3, max_n=8), st.data(), st.sampled_from(MEASURES))
+def test_chains_of_links_end_where_no_exchange_lowers_the_loss(
+    table: Table, data: st.DataObject, measure: str
+) -> None:
+    k = data.draw(st.integers(1, table.n))
+    start, _ = reciprocal_matches(part_of(table, measure), k, "sort-greedy")
+    cost = cost_of(table, measure)
+    answers = []
+    for compiled in (True, False):
+        seen: list[Progress] = []
+        part = replace(part_of(table, measure), watch=seen.append)
+        matches, facts = improve_reciprocal(part, start, table.n, 100, compiled)
+        answers.append((matches.tolist(), facts))
+    assert answers[0] == answers[1]
+    assert naive.is_symmetric_regular(matches.tolist(), start.shape[1])
+    rows = [frozenset(row) for row in matches.tolist()]
+    total = sum(map(cost, rows))
+    assert total <= sum(cost(frozenset(row)) for row in start.tolist()) + 1e-9
+    assert (facts["chains"] > 0) == (matches.tolist() != start.tolist())
+    assert [progress.loss for progress in seen[-1:]] == pytest.approx([total] * bool(seen), abs=1e-9)
+    if (
+        measure != "entropy"
+    ):  # a wider cell may cost less there, and the search goes on only while what it cuts gains
+        assert naive.best_exchange(rows, cost) > -1e-9
+
+
+@pytest.mark.parametrize(("n", "k"), [(40, 4), (41, 4), (70, 5), (9, 9)])
+def test_two_phase_is_reciprocal_and_loses_less_than_hungarian(n: int, k: int) -> None:
+    table = numbers(n)
+    ours = af.anonymize(table, "two-phase", k=k, seed=1, reciprocal=True, first=20)
+    check_result(ours)
+    assert ours.matches is not None
+    assert naive.is_symmetric_regular(ours.matches.tolist(), k + n * (k - 1) % 2)
+    assert ours.facts["one_more_match"] == (n if n * (k - 1) % 2 else 0)
+    whole = af.anonymize(table, "two-phase", k=k, seed=1, reciprocal=True)
+    assert whole.loss() <= af.anonymize(table, "hungarian", k=k, reciprocal=True).loss()
+    again = af.anonymize(table, "two-phase", k=k, seed=1, reciprocal=True, first=20, workers=2)
+    np.testing.assert_array_equal(ours.matches, again.matches)
+
+
+def test_chains_of_links_are_the_only_improvement_of_reciprocal_graphs() -> None:
+    with pytest.raises(ParameterError, match="reciprocal goes with improve: chains"):
+        af.anonymize(numbers(9), "two-phase", k=3, reciprocal=True, improve="cycles")
 
 
 @pytest.mark.parametrize("kernel", [kernels.pair_cycles, kernels.pair_cycles_jit])

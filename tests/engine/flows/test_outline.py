@@ -8,6 +8,7 @@ import pytest
 
 from anonflow import cli, engine
 from anonflow.engine.execution import events
+from anonflow.engine.flows.planned_steps import outline
 from tests.cases.flow_files import write_flow
 
 STEPS = (
@@ -39,6 +40,20 @@ def test_the_plan_names_every_step_in_its_order(tmp_path: Path) -> None:
     # what was planned is what was done, and timed
     done = {event.step for event in told if isinstance(event, events.StepDone)}
     assert {"load", "cut", "diversify", "draw", "attack", "publish"} <= done
+
+
+def test_the_plan_says_no_value_of_a_column(tmp_path: Path) -> None:
+    """The labels of a criterion's hierarchy are values: the plan goes to logs."""
+    tree = "{nested: {'*': {ill: [influenza], well: [none]}}}"
+    steps = (
+        f"  - draw: {{}}\n  - verify: [covers, {{t-closeness: {{t: 0.9, column: income, hierarchy: {tree}}}}}, "
+        "{key-sets: {sets: [[city, income], [zip]]}}]\n"
+    )
+    flow = engine.load_flow(write_flow(tmp_path, anonymize="{algorithm: mondrian, k: 3}", steps=steps))
+    told = [what for step, what in outline(flow) if step == "verify"]
+    assert told[0] == (
+        "each partition: covers, t-closeness(t=0.9, column=income, hierarchy=...), key-sets(sets=[['city', 'income'], ['zip']])"
+    )
 
 
 def test_the_shell_prints_the_plan_before_anything_is_read(
