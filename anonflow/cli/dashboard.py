@@ -52,6 +52,13 @@ def dashboard(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy in front says who asks, in X-Real-IP.")
     ] = False,
+    owner: Annotated[
+        Path | None,
+        typer.Option(
+            help="Remember here whom releases are about, so that a second one warns; FILE's owner/ without it.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     keep: Annotated[
         str,
         typer.Option(
@@ -88,6 +95,7 @@ def dashboard(
         https=https,
         proxied=behind_proxy,
         open_to_all=open_to_all,
+        owner=owner,
         keep=seconds_of(keep),
     )
     given: dict[str, Any] = {

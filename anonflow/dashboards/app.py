@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import panel as pn
@@ -218,7 +220,12 @@ def application(workspace: Workspace | None = None) -> App:
     return App(workspace=one)
 
 
-def dashboard(table: Table | pd.DataFrame | None = None, *, name: str = "table") -> App:
+def dashboard(
+    table: Table | pd.DataFrame | None = None,
+    *,
+    name: str = "table",
+    owner: str | PathLike[str] | None = None,
+) -> App:
     """The dashboards in a notebook's cell.
 
     Parameters
@@ -227,6 +234,8 @@ def dashboard(table: Table | pd.DataFrame | None = None, *, name: str = "table")
         What they begin with: n records, with its schema; of a frame the schema is guessed, to be edited on the screen.
     name : str
         What the table is called in flow files.
+    owner : path, optional
+        An owner's folder that remembers whom releases are about, so that a second one of the same people warns.
 
     Returns
     -------
@@ -250,7 +259,7 @@ def dashboard(table: Table | pd.DataFrame | None = None, *, name: str = "table")
 
     extension(inline=True)
     with pn.config.set(design=Theme):
-        workspace = Workspace()
+        workspace = Workspace(owner=None if owner is None else Path(owner))
         if isinstance(table, Table):
             workspace.open_table(table, name)
         elif isinstance(table, pd.DataFrame):

@@ -355,8 +355,19 @@ def mend(plan: Plan, origin: State, order: np.ndarray, k: int, boxes: State) -> 
 mend_jit = jit(mend)
 
 
-def best_choice(plan: Plan, origin: State, i: int, k: int, monotone: bool, work: State, boxes: State) -> None:
-    """The cheapest closure of record i and k - 1 others (Algorithm 1), by trying all choices.
+def best_choice(
+    plan: Plan,
+    origin: State,
+    i: int,
+    chosen: np.ndarray,
+    depth: int,
+    best: float,
+    steps: int,
+    monotone: bool,
+    work: State,
+    boxes: State,
+) -> tuple[int, float]:
+    """Go on with the search for the cheapest closure of record i and k - 1 others (Algorithm 1), choice by choice.
 
     Parameters
     ----------
@@ -364,23 +375,41 @@ def best_choice(plan: Plan, origin: State, i: int, k: int, monotone: bool, work:
     origin : State
         n originals, n >= k.
     i : int
-    k : int
+    chosen : numpy.ndarray, shape (k,), int64
+        The choice that was tried last; written. Before the first, all -1.
+    depth : int
+        Where in `chosen` the search goes on. Before the first step 1, for k = 1 too.
+    best : float
+        What the cheapest closure so far costs; infinity before the first step.
+    steps : int
+        Records to be chosen, or given up, at most.
     monotone : bool
         Whether a part of a choice that costs as much as the best one can be given up.
     work : State
-        Room for k records.
+        Room for k records; written.
     boxes : State
-        Record i is written. O(n^(k - 1) q) time.
+        Record i is written.
+
+    Returns
+    -------
+    depth : int
+        0 once all choices were tried.
+    best : float
+
+    Notes
+    -----
+    O(n^(k - 1) q) time in all, O(steps q) in one call: the caller may look at the time between calls. Where a search is
+    interrupted makes no difference to its result.
     """
     n = len(origin.cost)
-    chosen = np.full(k, -1, np.int64)
-    best = np.inf
-    move(work, 0, i, origin)
-    depth = 1
-    if k == 1:
-        move(boxes, i, 0, work)
-        return
-    while depth > 0:
+    k = len(chosen)
+    if best == np.inf and depth == 1 and chosen[min(1, k - 1)] == -1:
+        move(work, 0, i, origin)
+        if k == 1:
+            move(boxes, i, 0, work)
+            return 0, work.cost[0]
+    while depth > 0 and steps > 0:
+        steps -= 1
         chosen[depth] += 1
         if chosen[depth] == i:
             chosen[depth] += 1
@@ -399,6 +428,7 @@ def best_choice(plan: Plan, origin: State, i: int, k: int, monotone: bool, work:
         else:
             chosen[depth + 1] = chosen[depth]
             depth += 1
+    return depth, best
 
 
 best_choice_jit = jit(best_choice)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from csv import Error as CSVError
 from csv import reader as csv_rows
 from os import PathLike, fspath
@@ -92,6 +93,7 @@ def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> 
     files = parquet_files(path)
     fields = parquet_fields(path, opener=opener)
     try:
+        _must_fit(fspath(path), (size for file in files for size in _unpacked_sizes(file)))
         tables = [
             pq.ParquetFile(opener(file) if opener else file).read(columns=fields.names) for file in files
         ]
@@ -274,9 +276,12 @@ def csv_batches(
     try:
         # pyarrow would only find bad UTF-8 in a cell that it converts, never in a ragged row, and an open quote never
         decoder = codecs.getincrementaldecoder(encoding)() if encoding == "utf-8" else None
-        quotes, started = 0, False
+        quotes, size, started = 0, 0, False
         with _unpacked(path, opener) as stream:
             while block := stream.read(1 << 22):
+                size += len(block)
+                if whole:
+                    _must_fit(name, [size])
                 if not started:
                     _check_count(name, _header_count(block, delimiter, encoding))
                 started = True
@@ -319,6 +324,52 @@ def csv_batches(
         raise DataError(
             f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; check the delimiter and quotes"
         )
+
+
+def _must_fit(name: str, sizes: Iterable[int]) -> None:
+    """Refuse a file whose parts unpack to more than this machine's memory: reading it would end the process."""
+    most, size = _memory(), 0
+    for part in sizes:
+        size += part
+        if size > most:
+            raise DataError(
+                f"{name}: unpacks to more than the {most / 1e9:.3g} GB of memory of this machine; see that it is what you "
+                "expect, and run it in pieces if it is (source: {pieces: true})"
+            )
+
+
+def _memory() -> int:
+    """Bytes of memory that this machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _unpacked_sizes(file: Path) -> Iterator[int]:
+    """Bytes of the values of a Parquet file, part by part; nothing where they are few for certain.
+
+    A value that repeats is in the file once, and stays so while its length is counted.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    about = pq.ParquetFile(file)
+    groups = [about.metadata.row_group(at) for at in range(about.metadata.num_row_groups)]
+    yield 8 * about.metadata.num_rows * about.metadata.num_columns
+    chunks = [group.column(at) for group in groups for at in range(group.num_columns)]
+    if sum(chunk.num_values * chunk.total_uncompressed_size for chunk in chunks) <= _memory():
+        return
+    texts = [
+        field.name
+        for field in about.schema_arrow
+        if pa.types.is_string(field.type) or pa.types.is_binary(field.type)
+    ]
+    reader = pq.ParquetFile(file, read_dictionary=texts)
+    for batch in reader.iter_batches(1 << 16, columns=texts, use_threads=False):
+        for column in batch.columns:
+            lengths = pc.binary_length(column.dictionary)
+            counts = pc.value_counts(column.indices)
+            used = lengths.take(counts.field("values")).cast(pa.int64())
+            yield int(pc.sum(pc.multiply(used, counts.field("counts"))).as_py() or 0)
 
 
 def _header_count(block: bytes, delimiter: str, encoding: str) -> int:

@@ -1,4 +1,4 @@
-"""Cells that spreadsheets execute, pickles that carry the certificate, and files that unpack to too much.
+"""Cells that spreadsheets execute, and pickles that carry the certificate.
 
 Figure: ``=HYPERLINK(...)`` in a sensitive column reached the receiver's spreadsheet as a formula. No text cell of a written CSV
 file may begin like one; reading back must give every text as it was; published ranges must stay as they are.
@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import csv
 import pickle
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import engine
-from anonflow.errors import DataError
-from anonflow.release import Certificate, ReleaseWarning, read_release
+from anonflow.release import ReleaseWarning, read_release
 from anonflow.table.spreadsheets import formula_cells, guarded_text, unguarded_text
 
 ODD = ["=1+1", "+1 (555) 0100", "-", "@SUM(A1)", "\tx", "\rx", "'=x", "''@y", "'quoted", "plain", "-12", "+7"]
@@ -108,19 +104,6 @@ def test_a_pickle_has_no_certificate() -> None:
     pd.testing.assert_frame_equal(back.frame, release.frame)
 
 
-def test_a_certificate_that_unpacks_to_too_much(tmp_path: Path) -> None:
-    """A zip bomb: a gigabyte of zeros in a megabyte. It must be refused before it is unpacked."""
-    bomb = tmp_path / "certificate.npz"
-    np.savez_compressed(bomb, about=np.array("{}"), row_list=np.zeros(250_000_000, np.int32))
-    assert bomb.stat().st_size < 2_000_000
-    tracemalloc.start()
-    with pytest.raises(DataError):
-        Certificate.load(bomb)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 200_000_000
-
-
 def test_the_engine_counts_them(tmp_path: Path) -> None:
     table().frame.to_parquet(tmp_path / "people.parquet", index=False)
     (tmp_path / "flow.yaml").write_text(
@@ -131,11 +114,3 @@ def test_the_engine_counts_them(tmp_path: Path) -> None:
     )
     report = engine.run(tmp_path / "flow.yaml")
     assert any("begin like a formula" in warning for warning in report.warnings)
-
-
-def test_a_parquet_file_that_repeats_one_value(tmp_path: Path) -> None:
-    """A Parquet bomb: the dashboard refuses by what the file says it unpacks to (see its upload tests); here it is small."""
-    pq.write_table(pa.table({"x": pa.array(["y" * 1000] * 100_000)}), tmp_path / "b.parquet")
-    assert (tmp_path / "b.parquet").stat().st_size < 100_000
-    with pytest.raises(DataError, match="schema"):
-        read_release(tmp_path / "b.parquet", {"a": {"role": "quasi-identifier", "kind": "categorical"}})

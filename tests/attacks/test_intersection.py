@@ -1,18 +1,15 @@
-"""Several draws of one table, and overlapping tables: intersect what each release allows.
+"""Several draws of one table: intersect what each release allows.
 
 Figures, 400 records, greedy, k = 5, a sensitive value with six values: named right for 0.45 to 0.46 of the people from one draw,
-0.6 from five, 0.7 from eleven. It cannot be prevented once both are published; so a second release must warn in another process, and the
-attack must be measurable.
+0.6 from five, 0.7 from eleven. It cannot be prevented once two are published: the attacker `intersection` must measure it, and what
+the owner keeps to notice it must confirm no guess.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import stat
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -22,29 +19,11 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow import engine
-from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.errors import AnonflowError, DataError
 from anonflow.release import Earlier, ReleaseWarning
-from tests.cases.flow_files import write_flow
+from tests.cases.released_twice import NAMED, SCHEMA, people
 
-SCHEMA = {
-    "age": {"role": "quasi-identifier", "kind": "numeric"},
-    "work": {"role": "quasi-identifier", "kind": "categorical"},
-    "ill": {"role": "sensitive"},
-}
 QUIET = pytest.mark.filterwarnings("ignore::anonflow.release.ReleaseWarning")
-
-
-def people(n: int = 400, seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "name": [f"person {i}" for i in range(n)],
-            "age": rng.integers(18, 80, n),
-            "work": rng.choice(list("abcd"), n),
-            "ill": rng.choice(list("uvwxyz"), n, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.1]),
-        }
-    )
 
 
 @QUIET
@@ -82,17 +61,6 @@ def test_nearly_unique_columns_link_rows_of_two_draws() -> None:
     assert rates[0] > rates[1] + 0.05
 
 
-@QUIET
-def test_overlapping_tables() -> None:
-    frame = people()
-    one, two = af.Table(frame.iloc[:300], SCHEMA), af.Table(frame.iloc[100:], SCHEMA)
-    first, second = (af.anonymize(table, "mondrian", k=5).release(seed=2**127) for table in (one, two))
-    row = af.attack(two, second, "linker", k=5, earlier=[(one, first)]).iloc[-1]
-    assert row["success"] > row["baseline"]
-    with pytest.raises(ParameterError, match="at least one"):
-        af.attack(two, second, af.risk.Intersection([]), k=5)
-
-
 def test_the_naive_posterior() -> None:
     """Two releases in classes, by hand: what both allow, weighed by the counts over the prior."""
     frame = pd.DataFrame({"age": range(4), "work": ["a"] * 4, "ill": ["u", "v", "u", "v"]})
@@ -106,43 +74,21 @@ def test_the_naive_posterior() -> None:
     assert row["at_risk"] == 1
 
 
-def test_a_second_release_warns_in_another_process(tmp_path: Path) -> None:
-    named = SCHEMA | {"name": {"role": "identifier"}}
-    frame = people(60)
-    af.anonymize(af.Table(frame, named), "mondrian", k=5).release(seed=2**127, owner=tmp_path / "owner")
-    frame.iloc[20:].assign(age=lambda f: f["age"] + 1).to_csv(tmp_path / "later.csv", index=False)
-    (tmp_path / "schema.yaml").write_text("columns: " + json.dumps(named))
-    code = (
-        "import warnings, anonflow as af\n"
-        "with warnings.catch_warnings(record=True) as said:\n"
-        "    warnings.simplefilter('always')\n"
-        f"    table = af.Table.read({str(tmp_path / 'later.csv')!r}, {str(tmp_path / 'schema.yaml')!r})\n"
-        f"    af.anonymize(table, 'mondrian', k=5).release(owner={str(tmp_path / 'owner')!r})\n"
-        "print([str(one.message) for one in said])\n"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "40 of 40 people are in an earlier release" in told
-    assert "0.48 from two" in told
-    assert "'name'" in told
-
-
 def test_other_people_and_the_same_release_do_not_warn(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        table = af.Table(people(60), SCHEMA | {"name": {"role": "identifier"}})
+        table = af.Table(people(60), NAMED)
         for _ in range(2):  # made again with the same seed: the same release
             af.anonymize(table, "mondrian", k=5).release(seed=2**127, owner=tmp_path)
         other = people(60, 2).assign(name=[f"other {i}" for i in range(60)])
-        af.anonymize(af.Table(other, SCHEMA | {"name": {"role": "identifier"}}), "mondrian", k=5).release(
-            owner=tmp_path
-        )
+        af.anonymize(af.Table(other, NAMED), "mondrian", k=5).release(owner=tmp_path)
     assert len(list((tmp_path / ".releases").glob("*.npz"))) == 2
     with pytest.warns(ReleaseWarning, match="60 of 60 people"):
         af.anonymize(table, "mondrian", k=5).release(owner=tmp_path)
 
 
 def test_what_is_kept_says_nothing_without_the_key(tmp_path: Path) -> None:
-    table = af.Table(people(60), SCHEMA | {"name": {"role": "identifier"}})
+    table = af.Table(people(60), NAMED)
     release = af.anonymize(table, "mondrian", k=5).release(owner=tmp_path / "one")
     Earlier(tmp_path / "two").keep(table, release)
     files = [next((tmp_path / name / ".releases").glob("*.npz")) for name in ("one", "two")]
@@ -187,14 +133,3 @@ def test_of_two_keys_at_a_time_the_first_counts(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "link", late)
     assert Earlier(tmp_path).key() == other[0]
     assert [file.name for file in (tmp_path / ".releases").iterdir()] == ["units.key"]
-
-
-def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
-    flow = write_flow(tmp_path)
-    first = engine.run(flow)
-    assert not any("earlier release" in warning for warning in first.warnings)
-    text = flow.read_text().replace("flow: test", "flow: again")
-    other = flow.with_name("again.yaml")
-    other.write_text(text)
-    second = engine.run(other)
-    assert any("people are in an earlier release" in warning for warning in second.warnings)

@@ -7,6 +7,7 @@ equally long: the medians of nine within a factor of 1.5 of each other.
 
 from __future__ import annotations
 
+import asyncio
 import statistics
 import time
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("panel")
+from tornado.httpclient import HTTPRequest
+from tornado.websocket import websocket_connect
 
 from anonflow.dashboards.server.accounts import Accounts, SignedIn, add_account, network_of
 from tests.dashboards.server.test_serving import PASSWORD, Running, sign_in
@@ -46,6 +49,26 @@ def test_a_cookie_is_worth_nothing_after_signing_out(one: Running) -> None:
     assert one.ask(Cookie=signed)[0] == 302
     assert one.websocket(token, Cookie=signed, Origin=here(one)) == "403"
     assert one.ask(path="/static/js/bokeh.min.js", Cookie=other)[0] == 200  # another browser of the same user
+
+
+def test_signing_out_closes_what_is_open(one: Running) -> None:
+    """A page that stays open in another window is cut off: its websocket had gone on for as long as it was open."""
+    signed = cookie(sign_in(one))
+    token = one.token(Cookie=signed)
+    sent = {"Cookie": "; ".join(filter(None, (signed, one.cookie))), "Origin": here(one)}
+
+    async def go() -> bool:
+        request = HTTPRequest(f"ws://127.0.0.1:{one.port}/ws", headers=sent)
+        connection = await websocket_connect(request, subprotocols=["bokeh", token])
+        hello = await connection.read_message()
+        out = await asyncio.to_thread(one.ask, "POST", "/logout", "", Cookie=signed, Origin=here(one))
+        assert out[0] == 303
+        while await asyncio.wait_for(connection.read_message(), 30) is not None:
+            pass  # what was under way
+        connection.close()
+        return hello is not None
+
+    assert asyncio.run(go())
 
 
 def test_no_other_page_signs_anybody_out(one: Running) -> None:

@@ -9,6 +9,7 @@ must hold here: from an even start no more than 1/k + 0.05 in expectation, from 
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,9 @@ import pytest
 
 import anonflow as af
 from anonflow import risk
+from anonflow.algorithms.concealment import expansion
+from anonflow.algorithms.method import Partition, Progress
+from anonflow.engine.execution.events import Cancelled
 from anonflow.errors import InfeasibleError, ParameterError
 
 K = 5
@@ -95,6 +99,57 @@ def test_what_the_simulator_needs() -> None:
         af.attack(people, release, "simulator", k=3)
     with pytest.raises(ParameterError, match="at least 1"):
         risk.Simulator(0)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, InfeasibleError])
+def test_an_exact_choice_ends_inside_a_record(
+    monkeypatch: pytest.MonkeyPatch, interruption: type[BaseException]
+) -> None:
+    """The clock is looked at, and Ctrl-C comes through, while the first record's choices are tried.
+
+    Without it one record of 40 kept a time limit waiting for seconds.
+    """
+    looks = 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += 1
+        if looks == 4 and interruption is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        return 0.0 if looks < 4 else 100.0
+
+    monkeypatch.setattr(expansion, "STEPS", 50)
+    monkeypatch.setattr(expansion.time, "monotonic", clock)
+    part = Partition(table(40).records, "ncp", np.random.default_rng(0))
+    with pytest.raises(interruption, match="0 of 40 records" if interruption is InfeasibleError else None):
+        expansion.optimal(expansion.DistinctRecords.of(part), 36, time_limit=60)
+    assert looks == 4
+
+
+def test_an_exact_choice_in_a_run_can_be_cancelled() -> None:
+    """A run on threads cannot end a kernel: the method itself says how far it is, and stops when it is told to."""
+    heard: list[Progress] = []
+
+    def watch(progress: Progress) -> None:
+        heard.append(progress)
+        if len(heard) == 30:
+            raise Cancelled("cancelled")
+
+    part = Partition(table(40).records, "ncp", np.random.default_rng(0), watch=watch)
+    with pytest.raises(Cancelled):
+        expansion.optimal(expansion.DistinctRecords.of(part), 39)
+    assert 0 < heard[-1].done < heard[-1].of == 40
+    assert all(one.loss <= other.loss for one, other in pairwise(heard))
+
+
+def test_an_interrupted_search_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = table(14)
+    part = Partition(people.records, "ncp", np.random.default_rng(0))
+    whole = expansion.optimal(expansion.DistinctRecords.of(part), 4)
+    monkeypatch.setattr(expansion, "STEPS", 1)
+    halting = expansion.optimal(expansion.DistinctRecords.of(part), 4)
+    for one, other in zip(whole, halting, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_an_exact_choice_ends() -> None:

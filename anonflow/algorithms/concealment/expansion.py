@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anonflow.algorithms.method import Partition
+from anonflow.algorithms.method import Partition, Progress
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.concealment import best_choice_jit, expand_jit, near_jit, within_jit
@@ -44,6 +44,9 @@ TRIES = 16
 
 CHOICES = 20_000_000
 """More choices than this are not tried out."""
+
+STEPS = 1 << 12
+"""Records that a search over choices takes before the time is looked at: up to a tenth of a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +271,11 @@ def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> St
     ParameterError
         If there are too many choices to try.
     InfeasibleError
-        If `time_limit` seconds have passed: looked at between records, as is an interruption.
+        If `time_limit` seconds have passed.
+
+    Notes
+    -----
+    The time, an interruption and the partition's `watch` are looked at after every `STEPS` steps of a search.
     """
     part = merged.part
     n = part.n
@@ -280,12 +287,18 @@ def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> St
     boxes, work = empty_state(part.plan, n), empty_state(part.plan, k)
     end = time.monotonic() + time_limit
     for i in range(n):
-        if time.monotonic() > end:
-            raise InfeasibleError(
-                f"exact: {i} of {n} records were done in {time_limit:g} seconds; raise time_limit, use smaller "
-                "partitions, or exact=False"
+        chosen, depth, best = np.full(k, -1, np.int64), 1, math.inf
+        while depth > 0:
+            if time.monotonic() > end:
+                raise InfeasibleError(
+                    f"exact: {i} of {n} records were done in {time_limit:g} seconds; raise time_limit, use smaller "
+                    "partitions, or exact=False"
+                )
+            if part.watch is not None:
+                part.watch(Progress(i, n, float(boxes.cost[:i].sum())))
+            depth, best = best_choice_jit(
+                part.plan, origin, i, chosen, depth, best, STEPS, merged.monotone, work, boxes
             )
-        best_choice_jit(part.plan, origin, i, k, merged.monotone, work, boxes)
     return boxes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,7 @@ class ExploreScreen(pn.viewable.Viewer):
             both = [f"{name}{SEPARATOR}original", f"{name}{SEPARATOR}published"]
             shown[both[0]] = records.before[name].to_numpy()[at]
             shown[both[1]] = records.after[name].to_numpy()[at]
-            groups[name] = both
+            groups[escape(name)] = both  # Tabulator takes titles for markup
             titles |= dict(zip(both, ("original", "published"), strict=True))
         frame = pd.DataFrame(shown)
         changed = records.changed[at]

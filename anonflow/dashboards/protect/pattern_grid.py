@@ -9,6 +9,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.components.clickable import PARTS, Clickable
+from anonflow.dashboards.components.markup import labelled
 from anonflow.dashboards.protect.patterns import PatternChoice
 
 __all__ = ["PatternBoard", "board"]
@@ -171,9 +172,9 @@ class PatternBoard(pn.viewable.Viewer):
         choice = self.choice
         self._busy = True
         columns = list(choice.columns)
-        if self.never.options != columns:
-            self.never.options = columns
-            self.pair.options = columns
+        if self.weighted.options != columns:
+            self.never.options = labelled(columns)
+            self.pair.options = labelled(columns)
             self.weighted.options = columns
             self.weighted.value = columns[0] if columns else None
         self.at_most.value = choice.at_most

@@ -66,8 +66,8 @@ class PublishModel(param.Parameterized):
     Notes
     -----
     A run is drawn when it is asked for, with the run's own seed, so that asking again gives the same release.
-    ``drawn`` names the runs of the open table that were drawn before: a second one can be intersected with the first,
-    so it needs ``agreed``.
+    ``drawn`` names the runs of the open table that were drawn before, ``earlier`` says that people of it were released
+    before, by whatever process: a second release can be intersected with the first, so it needs ``agreed``.
     """
 
     workspace = param.ClassSelector(class_=Workspace, constant=True)
@@ -83,6 +83,7 @@ class PublishModel(param.Parameterized):
         self.background = Background(workspace)
         self._kept: dict[int, Publication] = {}
         self._drawn: dict[str, list[tuple[int, str]]] = {}
+        self._earlier: dict[int, str] = {}
         workspace.param.watch(self._changed, ["chosen", "runs"])
 
     @property
@@ -102,8 +103,19 @@ class PublishModel(param.Parameterized):
 
     @property
     def needs_agreement(self) -> bool:
-        """Whether drawing would be the second draw of this table, and that was not agreed to."""
-        return self.run is not None and bool(self.drawn) and not self.agreed and self.run.id not in self._kept
+        """Whether drawing would be the second release of these people, and that was not agreed to."""
+        return (
+            self.run is not None
+            and bool(self.drawn or self.earlier)
+            and not self.agreed
+            and self.run.id not in self._kept
+        )
+
+    @property
+    def earlier(self) -> str:
+        """How many people of the chosen run are in an earlier release, once it was tried; empty if none is known to be."""
+        run = self.run
+        return "" if run is None else self._earlier.get(run.id, "")
 
     def draw(self) -> None:
         """Draw, verify, attack and report the chosen run, aside; ``publication`` says what came of it."""
@@ -114,9 +126,14 @@ class PublishModel(param.Parameterized):
             self.publication = self._kept[run.id]
             return
         self.param.update(drawing=True, problem="", publication=None)
-        table = self._table()
+        table, agreed = self._table(), self.agreed
 
         def done(found: Publication) -> None:
+            if found.again and not agreed:
+                self._earlier[run.id] = found.again
+                self.param.update(drawing=False)
+                self._changed()
+                return
             self._kept = {**self._kept, run.id: found}
             if found.ok:
                 self._drawn.setdefault(table, []).append((run.id, run.name))
@@ -126,7 +143,7 @@ class PublishModel(param.Parameterized):
         def failed(problem: str) -> None:
             self.param.update(drawing=False, problem=problem)
 
-        self.background.start(lambda: self.workspace.publish(run.id), done, failed)
+        self.background.start(lambda: self.workspace.publish(run.id, agreed), done, failed)
 
     def content(self, what: str) -> bytes:
         """One of the files of ``PUBLIC`` or ``OWNER``; empty before the draw, or after a failed check.

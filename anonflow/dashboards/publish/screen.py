@@ -97,14 +97,17 @@ class PublishScreen(pn.viewable.Viewer):
                 model.promise(),
             )
         )
-        drawn = bool(model.drawn) and model.publication is None
+        drawn = bool(model.drawn or model.earlier) and model.publication is None
         self.second.visible = self.agree.visible = drawn
-        self.second.object = str(
-            Markup(
-                "<p><b>A release of this table was drawn already: {}.</b> Whoever has two releases about the same people "
-                "can intersect them. Publish only one, or none of the earlier ones.</p>"
-            ).format(", ".join(model.drawn))
-        )
+        said = [Markup("<p>{}.</p>").format(model.earlier)] if model.earlier else []
+        if model.drawn:
+            said.append(
+                Markup(
+                    "<p><b>A release of this table was drawn already: {}.</b> Whoever has two releases about the same "
+                    "people can intersect them. Publish only one, or none of the earlier ones.</p>"
+                ).format(", ".join(model.drawn))
+            )
+        self.second.object = str(Markup("").join(said))
         self.draw.disabled = model.drawing or model.publication is not None or model.needs_agreement
         self.draw.label = "Drawing…" if model.drawing else "Draw the release"
         self._show_checks()

@@ -76,6 +76,9 @@ class ServerSettings:
         Whether a proxy in front says who asks, in X-Real-IP or X-Forwarded-For.
     open_to_all : bool
         Whether others may come in without signing in.
+    owner : pathlib.Path or None
+        Where keyed marks of the people of releases are kept, so that a second release of them warns; of a server with
+        accounts, each user's in a folder of their own. Beside what is opened at home, as a flow's, without it.
     keep : float
         Seconds that uploads are kept for their sessions to go on with, if this server is lost; 0 is not at all.
     """
@@ -90,7 +93,14 @@ class ServerSettings:
     https: bool = False
     proxied: bool = False
     open_to_all: bool = False
+    owner: Path | None = None
     keep: float = KEPT
+
+    def owner_of(self, user: str) -> Path | None:
+        """The owner's folder of a user's releases; None where nothing is kept."""
+        if self.owner is None:
+            return None if self.start is None or self.hosted else self.start.parent / "owner"
+        return self.owner / user if user else self.owner
 
     @property
     def hosted(self) -> bool:
@@ -235,6 +245,7 @@ class Server:
             scheduler="threads" if cluster is None else cluster.address,
             freed=None if cluster is None else cluster.sweep,
             limits=self.limits,
+            owner=self.settings.owner_of(self._user()),
         )
         self._workspaces.add(workspace)
         try:

@@ -19,7 +19,7 @@ from anonflow.engine.report.card import ReleaseCard, card_of
 from anonflow.engine.report.report import render
 from anonflow.engine.report.reviewer import THRESHOLD, review
 from anonflow.errors import ParameterError
-from anonflow.release import Release, write_release
+from anonflow.release import Earlier, Release, write_release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from anonflow.criteria.verification import Finding
 
 __all__ = ["Publication", "publication"]
+
+FORGOTTEN = (
+    "when this session ends, nothing remembers whom this release is about, and a second release of the same people is not "
+    "noticed; start the dashboards with an owner's folder: --owner FOLDER, in a notebook af.dashboard(table, owner=FOLDER)"
+)
+"""What is said where no marks of people are kept."""
 
 DIGITS = 32
 """Hexadecimal digits of a seed file, at least."""
@@ -61,6 +67,8 @@ class Publication:
         Promise, measured risk, and what remedies cost.
     review : bytes
         The page for a reviewer, with the threshold 0.09: it may be published, too.
+    again : str
+        How many of its people are in an earlier release, and what that means; empty if none is known to be.
     """
 
     ok: bool
@@ -76,10 +84,11 @@ class Publication:
     release: Release | None = field(default=None, repr=False)
     card: ReleaseCard | None = None
     review: bytes = field(default=b"", repr=False)
+    again: str = ""
 
 
 def publication(
-    document: Mapping[str, Any], seed: int, result: engine.RunResult, folder: Path
+    document: Mapping[str, Any], seed: int, result: engine.RunResult, folder: Path, owner: Path | None = None
 ) -> Publication:
     """Draw, verify, attack and report a finished run, as :func:`anonflow.engine.run` would with the same seed.
 
@@ -91,6 +100,8 @@ def publication(
     result : RunResult
     folder : pathlib.Path
         What the flow's paths are relative to.
+    owner : pathlib.Path, optional
+        Where keyed marks of released people are kept.
 
     Returns
     -------
@@ -100,6 +111,8 @@ def publication(
     ------
     ParameterError
         If the run has no result.
+    DataError
+        If the marks cannot be read.
     VerificationError
         If its matches are not regular.
     """
@@ -132,6 +145,8 @@ def publication(
     judged = with_answers(session, replace(report, card=cards[1]), result)
     page = review(flow, table, judged, result, left_out, result.seconds)
     assert release.certificate is not None
+    overlap = None if owner is None else Earlier(owner).overlap(table, release)
+    told = [*session.warnings, *([FORGOTTEN] if owner is None else [overlap.sentence()] if overlap else [])]
     with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
         csv, parquet, proof = (
             Path(place) / name for name in ("release.csv", "release.parquet", "certificate.npz")
@@ -141,6 +156,6 @@ def publication(
         release.certificate.save(proof)
         contents = csv.read_bytes(), parquet.read_bytes(), html.encode(), proof.read_bytes()
     return Publication(
-        True, result.findings, *contents, text, secret, tuple(session.warnings), attacks, release,
-        cards[0], page.encode(),
+        True, result.findings, *contents, text, secret, tuple(told), attacks, release,
+        cards[0], page.encode(), overlap.sentence() if overlap else "",
     )  # fmt: skip

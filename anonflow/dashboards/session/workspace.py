@@ -37,6 +37,7 @@ from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.validation import code, problems_of, running_flow, single_document
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
+from anonflow.release import Earlier
 from anonflow.table import Table
 from anonflow.table.infer import infer_columns
 
@@ -67,6 +68,8 @@ class Workspace(param.Parameterized):
     place : SessionFolder, optional
         The session's own folder, which is deleted with the workspace.
     limits : Limits, optional
+    owner : pathlib.Path, optional
+        Where keyed marks of the people of its releases are kept, as in the owner's folder of a flow; they outlive it.
 
     Raises
     ------
@@ -86,6 +89,7 @@ class Workspace(param.Parameterized):
     status = param.String(default="Open a table to begin.", doc="One plain sentence.")
     limits = param.ClassSelector(class_=Limits, default=Limits(), doc="Caps.")
     folder = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="This session's own.")
+    owner = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="Remembers releases.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
     problems = param.Parameter((), doc="What cannot work, one sentence each.")
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
@@ -544,12 +548,14 @@ class Workspace(param.Parameterized):
         """The configuration as the query of a link (:func:`anonflow.dashboards.session.share_link.link`): no data in it."""
         return link(self.draft.document)
 
-    def publish(self, id: int) -> Publication:
+    def publish(self, id: int, again: bool = False) -> Publication:
         """The release of a run, and all that goes with it; verified again, and empty if a check fails.
 
         Parameters
         ----------
         id : int
+        again : bool
+            Whether it is wanted if its people are in an earlier release, too; what is not wanted is not remembered.
 
         Raises
         ------
@@ -559,7 +565,16 @@ class Workspace(param.Parameterized):
             If it cannot be drawn.
         """
         run = self.run_of(id)
-        return publication(run.document, run.seed, run.result, self.draft.folder)
+        found = publication(run.document, run.seed, run.result, self.draft.folder, self.owner)
+        made = run.result.anonymization
+        if (
+            self.owner is not None
+            and made is not None
+            and found.release is not None
+            and (again or not found.again)
+        ):
+            Earlier(self.owner).keep(made.table, found.release)
+        return found
 
     def aside(self, work: Callable[[], None]) -> None:
         """Have `work` done in a thread of its own, in line with the runs of everybody."""

@@ -87,7 +87,7 @@ class Failed:
         What was raised on purpose; None for a bug.
     message : str
     trace : str
-        Where a bug was, for the owner.
+        Where a bug was, without its words: it travels to the client, and stands under the error in a notebook.
     """
 
     error: AnonflowError | None
@@ -298,4 +298,5 @@ def bug(error: Exception) -> Failed:
     if isinstance(error, MemoryError):
         why = "there is not enough memory"
         return Failed(AnonflowError(f"{why}; {_SMALLER}"), why)
-    return Failed(None, unforeseen(error), "".join(traceback.format_exception(error)))
+    places = "".join(traceback.format_tb(error.__traceback__))
+    return Failed(None, unforeseen(error), f"{places}{type(error).__name__} (its words may hold a value)")

@@ -32,6 +32,16 @@ def done() -> Iterator[Workspace]:
     workspace.close()
 
 
+def ready_to_draw(owner: Path) -> Workspace:
+    workspace = Workspace(owner=owner)
+    workspace.open_dataset("census_like", n=90, seed=2)
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(60)
+    return workspace
+
+
 def drawn(workspace: Workspace) -> PublishModel:
     model = PublishModel(workspace)
     model.draw()
@@ -113,6 +123,40 @@ def test_a_second_draw_of_the_same_table_warns(done: Workspace) -> None:
     assert model.drawn == [], "another table"
 
 
+def test_a_release_of_people_who_were_released_before_needs_agreement(tmp_path: Path) -> None:
+    """Another session, or another process: a keyed mark in the owner's folder is all that the two have in common."""
+    first, second = ready_to_draw(tmp_path), ready_to_draw(tmp_path)
+    try:
+        model = drawn(first)
+        assert model.publication.ok
+        assert not any("forgotten" in said or "remembers" in said for said in model.publication.warnings)
+        screen = PublishScreen(workspace=second)
+        again = screen.model
+        assert again.drawn == []
+        for _ in range(2):  # nothing is remembered of what is not handed out
+            again.draw()
+            again.background.wait(60)
+            assert again.publication is None
+            assert "90 of 90 people are in an earlier release" in again.earlier
+        assert screen.second.visible
+        assert "90 of 90 people are in an earlier release" in screen.second.object
+        assert screen.draw.disabled
+        assert all(again.content(what) == b"" for what in PUBLIC | OWNER)
+        again.agreed = True
+        again.draw()
+        again.background.wait(60)
+        assert again.publication.ok
+        assert again.earlier in again.publication.warnings
+        assert len(list((tmp_path / ".releases").glob("*.npz"))) == 2
+    finally:
+        first.close()
+        second.close()
+
+
+def test_without_an_owners_folder_it_says_that_nothing_is_remembered(done: Workspace) -> None:
+    assert "--owner FOLDER" in drawn(done).publication.warnings[-1]
+
+
 def test_a_failed_check_hands_nothing_out(done: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
@@ -120,7 +164,9 @@ def test_a_failed_check_hands_nothing_out(done: Workspace, monkeypatch: pytest.M
 
     real = done.publish
     bad = Finding("covers", False, 2, "published", (1, 2), "two rows cover nobody")
-    monkeypatch.setattr(Workspace, "publish", lambda self, id: replace(real(id), ok=False, findings=(bad,)))
+    monkeypatch.setattr(
+        Workspace, "publish", lambda self, *given: replace(real(*given), ok=False, findings=(bad,))
+    )
     screen = PublishScreen(workspace=done)
     screen.model.draw()
     screen.model.background.wait(60)

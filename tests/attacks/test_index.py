@@ -1,0 +1,31 @@
+"""The index of the attacks: every file is in it, says its figure, and holds what the index says that it must stay under."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parent
+ROW = re.compile(r"^\| `(test_\w+\.py)` \| (.+?) \| (.+?) \| (.+) \|$", re.MULTILINE)
+ROWS = {row[0]: row[1:] for row in ROW.findall((HOME / "README.md").read_text(encoding="utf-8"))}
+
+
+def test_every_attack_is_in_the_index() -> None:
+    files = {path.name for path in HOME.glob("test_*.py")} - {Path(__file__).name}
+    assert set(ROWS) == files
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_an_attack_says_its_figure_and_holds_its_bound(name: str) -> None:
+    attack, figure, bound = ROWS[name]
+    text = (HOME / name).read_text(encoding="utf-8")
+    said = ast.get_docstring(ast.parse(text)) or ""
+    assert re.search(r"Figures?[:,]|Before:", said), "the file says what the attack reached"
+    assert re.search(r"\b(must|may|Now)\b", said), "and what it must stay under"
+    assert re.search(r"\d|before", figure), attack
+    for code in re.findall(r"`([^`]+)`", bound):
+        assert code in text, code
+    assert "`" in bound

@@ -1,0 +1,100 @@
+"""A second release by another process: what warns of it must not live in the memory of the first one.
+
+Figure: releases in two sessions of Python, of flows with two names, or from two sessions of the dashboards said nothing of each other. Now
+each must say how many people were released before, also where the table has grown, is sorted otherwise or has other values.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import anonflow as af
+from anonflow import engine
+from tests.cases.flow_files import write_flow
+from tests.cases.released_twice import NAMED, people
+
+RELEASE = """
+import sys, warnings, anonflow as af
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    table = af.Table.read(sys.argv[1], sys.argv[2])
+    af.anonymize(table, "mondrian", k=5).release(owner=sys.argv[3])
+print([str(each.message) for each in caught])
+"""
+
+
+def test_a_second_release_warns_in_another_process(tmp_path: Path) -> None:
+    frame = people(60)
+    af.anonymize(af.Table(frame, NAMED), "mondrian", k=5).release(seed=2**127, owner=tmp_path / "owner")
+    frame.iloc[20:].assign(age=lambda f: f["age"] + 1).to_csv(tmp_path / "later.csv", index=False)
+    (tmp_path / "schema.yaml").write_text("columns: " + json.dumps(NAMED))
+    said = subprocess.run(
+        [sys.executable, "-c", RELEASE, tmp_path / "later.csv", tmp_path / "schema.yaml", tmp_path / "owner"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert "40 of 40 people are in an earlier release" in said
+    assert "0.48 from two" in said
+    assert "'name'" in said
+
+
+def test_two_flows_on_the_same_people(tmp_path: Path) -> None:
+    flow = write_flow(tmp_path)
+    first = engine.run(flow)
+    assert not any("earlier release" in warning for warning in first.warnings)
+    other = flow.with_name("again.yaml")
+    other.write_text(flow.read_text().replace("flow: test", "flow: again"))
+    second = engine.run(other)
+    assert any("people are in an earlier release" in warning for warning in second.warnings)
+
+
+@pytest.mark.slow
+def test_the_shell_the_dashboards_and_python_know_of_each_other(tmp_path: Path) -> None:
+    """Three processes: a flow from the shell, a flow of another name, and the dashboards opened beside them."""
+    flow = write_flow(tmp_path)
+    other = flow.with_name("again.yaml")
+    other.write_text(flow.read_text().replace("flow: test", "flow: again"))
+    said = [
+        subprocess.run(
+            [sys.executable, "-m", "anonflow", "run", str(path), "--quiet"],
+            capture_output=True, text=True, check=True,
+        ).stderr
+        for path in (flow, other)
+    ]  # fmt: skip
+    assert "earlier release" not in said[0]
+    assert "60 of 60 people are in an earlier release" in " ".join(said[1].split())
+    pytest.importorskip("panel", reason="the dashboards are an extra")
+    from anonflow.dashboards.publish.model import PublishModel
+    from anonflow.dashboards.server.server import ServerSettings
+    from anonflow.dashboards.session.workspace import Workspace
+
+    workspace = Workspace(owner=ServerSettings(start=flow).owner_of(""))
+    try:
+        workspace.open_own_flow(flow)
+        workspace.start()
+        workspace.wait(60)
+        model = PublishModel(workspace)
+        model.draw()
+        model.background.wait(60)
+        assert model.publication is None
+        assert "60 of 60 people are in 2 earlier releases" in model.earlier
+    finally:
+        workspace.close()
+
+
+def test_whose_memory_it_is(tmp_path: Path) -> None:
+    """A server with accounts keeps each user's releases apart: what one released is nobody else's to know."""
+    pytest.importorskip("panel", reason="the dashboards are an extra")
+    from anonflow.dashboards.server.server import ServerSettings
+
+    users, owner, table = tmp_path / "users", tmp_path / "owner", tmp_path / "data" / "people.csv"
+    hosted = ServerSettings(users=users, owner=owner)
+    assert hosted.owner_of("anna") == owner / "anna"
+    assert hosted.owner_of("ben") == owner / "ben"
+    assert ServerSettings(users=users, start=table).owner_of("anna") is None
+    assert ServerSettings(start=table).owner_of("") == tmp_path / "data" / "owner"
+    assert ServerSettings().owner_of("") is None
