@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from anonflow.criteria.verify import verify
     from anonflow.dashboards.app import dashboard
     from anonflow.engine.compare import compare
+    from anonflow.engine.report.card import release_card
     from anonflow.engine.run import run
     from anonflow.hierarchy import Hierarchy
     from anonflow.release import ranges, read_release, shares
     from anonflow.risk.attack import attack
     from anonflow.risk.describe import describe
     from anonflow.table import Schema, Table
+    from anonflow.table.per_unit import capped_rows, one_row_per_unit
     from anonflow.utility import measure
     from anonflow.widgets.explorer import explorer
 
@@ -34,6 +36,7 @@ __all__ = [
     "algorithms",
     "anonymize",
     "attack",
+    "capped_rows",
     "compare",
     "dashboard",
     "datasets",
@@ -42,9 +45,11 @@ __all__ = [
     "errors",
     "explorer",
     "measure",
+    "one_row_per_unit",
     "pattern_grid",
     "ranges",
     "read_release",
+    "release_card",
     "risk",
     "run",
     "shares",
@@ -62,6 +67,7 @@ _HOMES = {
     "algorithms": None,
     "anonymize": "anonflow.algorithms",
     "attack": "anonflow.risk",
+    "capped_rows": "anonflow.table.per_unit",
     "compare": "anonflow.engine",
     "dashboard": "anonflow.dashboards.app",
     "datasets": None,
@@ -70,9 +76,11 @@ _HOMES = {
     "errors": None,
     "explorer": "anonflow.widgets",
     "measure": "anonflow.utility",
+    "one_row_per_unit": "anonflow.table.per_unit",
     "pattern_grid": "anonflow.algorithms",
     "ranges": "anonflow.release",
     "read_release": "anonflow.release",
+    "release_card": "anonflow.engine.report.card",
     "risk": None,
     "run": "anonflow.engine",
     "shares": "anonflow.release",

@@ -89,7 +89,7 @@ def unbounded(records: Records) -> Records:
     if not bounded(records) and not limited(records):
         return records
     free = tuple(replace(domain, bound=None, limit=None) for domain in records.domains)
-    return Records(free, records.codes)
+    return Records(free, records.codes, records.units)
 
 
 def boundary_classes(records: Records) -> np.ndarray:
@@ -120,6 +120,85 @@ def boundary_classes(records: Records) -> np.ndarray:
             codes = records.codes[:, a]
             rows += [np.where(codes < 0, -1, domain.bound[codes, end]) for end in (0, 1)]
     return equal_columns(rows, records.n)
+
+
+def unit_layers(records: Records, within: np.ndarray) -> np.ndarray:
+    """Layers of records in which nobody has two: who may be generalized together where people have several rows.
+
+    Parameters
+    ----------
+    records : Records
+        With `units`.
+    within : numpy.ndarray, shape (n,), int64
+        Labels of what is layered by itself.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64
+        The layer inside its label. A label with n records, m of them of one unit, has m layers of at least n // m records.
+        O(q n log n).
+
+    Notes
+    -----
+    Units are dealt out like cards, one after the other and each one's records on consecutive layers, which differ since
+    there are as many layers as the largest unit has records. So every layer has k records if and only if m <= n / k, which
+    every release needs in which a row lists k records of k units: nothing that can be had is refused. Units follow each
+    other in lexicographic order of their first record: every layer is a thinned copy of the table.
+    """
+    assert records.units is not None
+    place = np.empty(records.n, np.int64)
+    place[lexicographic_order(records)] = np.arange(records.n)
+    layers = np.zeros(records.n, np.int64)
+    for label in range(int(within.max(initial=-1)) + 1):
+        mine = np.flatnonzero(within == label)
+        own = np.unique(records.units[mine], return_inverse=True)[1]
+        many = int(np.bincount(own).max())
+        if many > 1:
+            first = np.full(own.max() + 1, records.n)
+            np.minimum.at(first, own, place[mine])
+            dealt = mine[np.lexsort([place[mine], first[own]])]
+            layers[dealt] = np.arange(len(dealt)) % many
+    return layers
+
+
+def kept_apart(records: Records) -> np.ndarray:
+    """Labels 0.. of who may be generalized together: boundary classes, layered where people have several rows.
+
+    Parameters
+    ----------
+    records : Records
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), int64
+    """
+    labels = boundary_classes(records)
+    return (
+        labels if records.units is None else equal_columns([labels, unit_layers(records, labels)], records.n)
+    )
+
+
+def refuse_large_units(rows: int, n: int, k: int) -> None:
+    """Refuse a unit with more rows than k units per row leave room for.
+
+    Parameters
+    ----------
+    rows : int
+        Of the unit that has most of them.
+    n, k : int
+
+    Raises
+    ------
+    InfeasibleError
+        If it has more than n / k.
+    """
+    if rows * k > n:
+        most = n // rows
+        advice = f"use a k of at most {most}, " if most >= 2 else ""
+        raise InfeasibleError(
+            f"one unit has {rows:,} of {n:,} rows, more than n/k = {n // k:,}: no row can list k = {k} units with each in it "
+            f"once; {advice}keep fewer rows of a unit, or make one row of each unit"
+        )
 
 
 def ordered(
@@ -157,8 +236,8 @@ def ordered(
         raise ParameterError("partition order random needs a generator")
     else:
         raise ParameterError(f"unknown partition order {order!r} (known: {', '.join(ORDERS)})")
-    if boundaries and bounded(records):
-        positions = positions[np.argsort(boundary_classes(records)[positions], kind="stable")]
+    if boundaries and (bounded(records) or records.units is not None):
+        positions = positions[np.argsort(kept_apart(records)[positions], kind="stable")]
     return positions
 
 
@@ -380,7 +459,10 @@ def cuts(records: Records, size: int | None, k: int) -> list[slice]:
         If there are fewer than k records, or no class has k of them.
     """
     names = bounded(records)
-    sizes = np.bincount(boundary_classes(records)) if names else np.array([records.n], np.int64)
+    if records.units is not None:
+        refuse_large_units(int(np.bincount(records.units).max()), records.n, k)
+    divides = bool(names) or records.units is not None
+    sizes = np.bincount(kept_apart(records)) if divides else np.array([records.n], np.int64)
     return list(cut_classes(sizes, names, size, k))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.partition import Cuts, boundary_classes, bounded, cut_classes, ordered
+from anonflow.partition import Cuts, bounded, cut_classes, kept_apart, ordered
 from anonflow.table.records import Records
 
 __all__ = ["AUTO", "Effort", "Fitted", "TimedTable", "check_budget", "fitting_effort", "fitting_size"]
@@ -161,7 +161,8 @@ class TimedTable:
         """A table in memory; for timing, a random order is the table's."""
         positions = ordered(records, "input" if order == "random" else order, boundaries=True)
         names = bounded(records)
-        sizes = np.bincount(boundary_classes(records)) if names else np.array([records.n], np.int64)
+        divides = bool(names) or records.units is not None
+        sizes = np.bincount(kept_apart(records)) if divides else np.array([records.n], np.int64)
         return cls(sizes, names, lambda cut: records.take(positions[cut]))
 
     @property

@@ -140,6 +140,10 @@ def _show_report(report: RunReport, several: bool | None = None) -> None:
         if report.attacks is not None:
             for sentence in report.attacks["sentence"]:
                 say(f"- {sentence}")
+        if report.card is not None:
+            say(f"release card: {report.card.headline()}")
+            for line in report.card.failing:
+                say(f"- {line.sentence()}")
         if report.owner is not None:
             say(f"for the owner alone: {_near(report.owner)}")
         say(f"{report.seconds:.1f} s in all")

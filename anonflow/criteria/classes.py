@@ -12,7 +12,13 @@ from anonflow.criteria.verification import Finding
 from anonflow.errors import ParameterError
 from anonflow.option import Option
 from anonflow.table import equal_columns
-from anonflow.table.population import checked_weights, individual_risk
+from anonflow.table.population import (
+    check_fraction,
+    checked_weights,
+    dankar,
+    individual_risk,
+    sampling_fraction,
+)
 from anonflow.table.row_marks import coded_texts
 
 __all__ = [
@@ -20,12 +26,14 @@ __all__ = [
     "KEY_SETS",
     "K_ANONYMITY",
     "SHARE_AT_RISK",
+    "UNIQUENESS",
     "average_risk",
     "class_risks",
     "class_sizes",
     "k_anonymity",
     "key_sets",
     "share_at_risk",
+    "uniqueness",
 ]
 
 
@@ -173,6 +181,74 @@ def share_at_risk(
     parameters = {"threshold": threshold, "most": most}
     return Finding.of("share-at-risk", over, "published", detail, parameters, share <= most + 1e-12)
 
+
+def uniqueness(
+    evidence: Evidence,
+    *,
+    most: Annotated[float, Option("Largest share of unique people", least=0, most=1, step=0.01)],
+    fraction: Annotated[float | None, Option("Sampling fraction", least=0, most=1, step=0.01)] = None,
+) -> Finding:
+    """Whether at most a share of the population is unique on the published quasi-identifiers, by Dankar's rule.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of a release of classes.
+    most : float
+    fraction : float, optional
+        n / N of a simple random sample; without it equal weights say it.
+
+    Raises
+    ------
+    ParameterError
+        If the release is not of classes, there is neither a fraction nor a weight, or both, or weights are unequal.
+    DataError
+        If a weight cannot be one.
+
+    Notes
+    -----
+    Where no model is estimable the finding is not checked: that is no 0.
+    """
+    class_risks(evidence)  # refuses what is no release of classes
+    frame = evidence.frame if evidence.frame is not None else evidence.table.frame
+    weights = checked_weights(evidence.table.schema, frame)
+    if fraction is not None and weights is not None:
+        raise ParameterError(
+            "criterion 'uniqueness': the table has a weight; leave the sampling fraction out"
+        )
+    if weights is not None:
+        fraction = sampling_fraction(weights)
+        if fraction is None:
+            raise ParameterError(
+                "criterion 'uniqueness': the weights are unequal, and the models assume a simple random sample; ask for "
+                "average-risk or share-at-risk"
+            )
+    if fraction is None:
+        raise ParameterError(
+            "criterion 'uniqueness': needs the sampling fraction, such as fraction=0.05, or a column of the role weight"
+        )
+    sizes = np.bincount(np.unique(evidence.classes[~evidence.exempt], return_inverse=True)[1])
+    chosen, _ = dankar(sizes, check_fraction(fraction))
+    parameters = {"most": most, "fraction": fraction}
+    if not chosen.is_there:
+        return Finding("uniqueness", None, detail="not estimable by any of the models", parameters=parameters)
+    share = min(1.0, float(chosen.uniques) / max(1.0, float(sizes.sum()) / fraction))
+    alone = class_sizes(evidence) == 1
+    detail = (
+        f"a share of about {share:.4g} of the population is unique, by the model {chosen.model}, if it holds"
+    )
+    return Finding.of(
+        "uniqueness", alone & ~evidence.exempt, "published", detail, parameters, share <= most + 1e-12
+    )
+
+
+UNIQUENESS = Criterion(
+    name="uniqueness",
+    check=uniqueness,
+    sentence="At most a share of the population is unique on what is published, as far as a model tells.",
+    adds_up=False,
+    needs="rows",
+)
 
 AVERAGE_RISK = Criterion(
     name="average-risk",

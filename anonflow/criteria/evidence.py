@@ -18,6 +18,7 @@ from anonflow.table import Column, Records, Schema, Table, equal_columns
 from anonflow.table.domain import WHOLE
 from anonflow.table.notation import HIDDEN, Notation, hidden_rows, readers_of
 from anonflow.table.row_marks import coded_texts, joint_codes
+from anonflow.table.schema import UNPUBLISHED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -385,9 +386,9 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
         for name in sorted({name for name in names if names.count(name) > 1})
     ]
     problems += [
-        f"column {name!r}: is in the release, and the schema says identifier; take it out before anything else"
+        f"column {name!r}: is in the release, and the schema says {columns[name].role}; take it out before anything else"
         for name in names
-        if name in columns and columns[name].role == "identifier"
+        if name in columns and columns[name].role in UNPUBLISHED
     ]
     problems += [
         f"column {name!r}: missing from the release" for name in schema.quasi_identifiers if name not in names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
-from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK
+from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK, UNIQUENESS
 from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
 from anonflow.criteria.covers import COVERS
 from anonflow.criteria.criterion import Criterion
@@ -20,6 +20,7 @@ from anonflow.criteria.diversity import (
 )
 from anonflow.criteria.linkable import LINKABLE_COLUMNS
 from anonflow.criteria.regular import K_REGULAR
+from anonflow.criteria.units import UNITS
 
 __all__ = ["CRITERIA", "promise_of"]
 
@@ -31,11 +32,13 @@ CRITERIA: dict[str, Criterion] = {
         KEY_SETS,
         AVERAGE_RISK,
         SHARE_AT_RISK,
+        UNIQUENESS,
         COVERED_BY_K,
         COVERS_K,
         TWO_SIDED,
         K_CONCEALMENT,
         K_REGULAR,
+        UNITS,
         BOUNDARY,
         PATTERN,
         P_SENSITIVITY,

@@ -116,6 +116,8 @@ def verify(
         findings = [
             finding for each in asked for finding in CRITERIA[each.name].findings(evidence, each.parameters)
         ]
+    if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
+        findings += CRITERIA["units"].findings(evidence, {})
     if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():

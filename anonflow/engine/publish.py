@@ -14,8 +14,10 @@ from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
+from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
@@ -25,10 +27,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.criteria.verification import Finding
+    from anonflow.engine.report.card import ReleaseCard
     from anonflow.engine.report.report import Described
     from anonflow.engine.storage.storage import DrawnRelease
+    from anonflow.risk import Answer
 
-__all__ = ["attack", "listed_sizes", "release_of", "warn_of_earlier", "write_all"]
+__all__ = [
+    "attack",
+    "listed_sizes",
+    "page_of",
+    "release_of",
+    "warn_of_earlier",
+    "with_answers",
+    "with_card",
+    "write_all",
+]
 
 
 def release_of(session: Session, table: Table, result: RunResult) -> tuple[Release, tuple[Finding, ...]]:
@@ -120,6 +133,90 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
     return session.step("attack", work, result.number)
 
 
+def with_card(session: Session, report: RunReport, result: RunResult) -> RunReport:
+    """A report with its release card, and with answers to the three questions where it is a reviewer's.
+
+    Parameters
+    ----------
+    session : Session
+    report : RunReport
+        With its release, where that is in memory, and what attackers were tried.
+    result : RunResult
+        The run that is published.
+
+    Raises
+    ------
+    Cancelled
+        If the run was cancelled.
+    """
+    form = session.flow.spec.publish.report
+    if form is None:
+        return report
+    from anonflow.engine.report.card import card_of
+
+    made, few = result.anonymization, result.records <= MOST
+
+    def card() -> ReleaseCard:
+        return card_of(
+            made if few else None, report.release if few else None, result.findings, report.attacks, form.limit,
+            session.seed, k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed,
+            guarantee=result.guarantee,
+        )  # fmt: skip
+
+    kept: list[ReleaseCard] = []
+    session.events.check()
+    session.timed("card", lambda: kept.append(card()))
+    report = replace(report, card=kept[0])
+    return with_answers(session, report, result) if form.template == "ema" else report
+
+
+def with_answers(session: Session, report: RunReport, result: RunResult) -> RunReport:
+    """A report with answers to the three questions, or with why there are none.
+
+    Raises
+    ------
+    Cancelled
+        If the run was cancelled.
+    """
+    from anonflow.engine.report.held_out import held_out
+
+    made = result.anonymization
+    if made is None:
+        return replace(
+            report, unanswered="the table is worked on in pieces; hold controls out of a part of it"
+        )
+    try:
+        session.events.check()
+        session.events.log("attacking people who are held out, and people who are released")
+        answers: list[Answer] = []
+        session.timed("hold out", lambda: answers.extend(held_out(made, session.seed)))
+    except ParameterError as error:
+        return replace(report, unanswered=error.message)
+    return replace(report, answers=tuple(answers))
+
+
+def page_of(flow: Flow, table: Described, report: RunReport, seconds: float) -> str:
+    """The report of a flow as an HTML page, in the form that the flow names.
+
+    Parameters
+    ----------
+    flow : Flow
+    table : Table, or what describes one
+    report : RunReport
+    seconds : float
+        What the run took.
+    """
+    from anonflow.engine.report.report import render
+
+    form, picked = flow.spec.publish.report, flow.published
+    if form is None or form.template == "plain" or picked is None:
+        return render(flow, table, report, seconds)
+    from anonflow.engine.report.reviewer import review
+
+    left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
+    return review(flow, table, report, report.results[picked.number], left_out, seconds)
+
+
 def listed_sizes(
     sizes: Sequence[tuple[int, int]], kind: str, suppressed: int, k: int
 ) -> list[tuple[int, int]]:
@@ -171,12 +268,14 @@ def write_all(
         If the run was cancelled.
     """
     flow, published = session.flow, []
-    html = None
+    html, pdf = None, None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
-        from anonflow.engine.report.report import render
+        html = page_of(flow, table, report, seconds)
+        if flow.pdf_path is not None:
+            from anonflow.engine.report.pdf import printed
 
-        html = render(flow, table, report, seconds)
+            pdf = printed(html)
     keep = functools.partial(_keep_owners, session, release)
     if flow.table_path is not None and release is not None:
         write_whole(flow.table_path, release.write_release, make_folders=True, ready=keep)
@@ -186,6 +285,9 @@ def write_all(
     if flow.report_path is not None and html is not None:
         write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"), make_folders=True)
         published.append(flow.report_path)
+    if flow.pdf_path is not None and pdf is not None:
+        write_whole(flow.pdf_path, lambda path: path.write_bytes(pdf), make_folders=True)
+        published.append(flow.pdf_path)
     seconds = time.perf_counter() - session.clock
     if session.owner is not None:
         session.owner.write_record(

@@ -185,6 +185,8 @@ class _Runner:
         report = replace(report, warnings=tuple(session.warnings))
         if not report.ok:
             return replace(report, release=None, owner=None, seconds=time.perf_counter() - session.clock)
+        if drawn is not None and session.flow.published is not None:
+            report = publish.with_card(session, report, results[session.flow.published.number])
         session.events.check()
         if session.resume_store is not None:
             session.resume_store.publishing(session.seed)
@@ -196,7 +198,13 @@ class _Runner:
     def _check_targets(self) -> None:
         """What cannot be written is found before the work starts."""
         flow = self.session.flow
-        targets = [target for target in (flow.table_path, flow.report_path) if target is not None]
+        targets = [
+            target for target in (flow.table_path, flow.report_path, flow.pdf_path) if target is not None
+        ]
+        if flow.pdf_path is not None:
+            from anonflow.engine.report.pdf import browser
+
+            browser()
         check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         if self.session.owner is not None:
             self.session.owner.check()

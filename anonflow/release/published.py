@@ -15,6 +15,7 @@ from anonflow.release.certificate import Certificate
 from anonflow.release.tables import write_table
 from anonflow.release.view import release_view
 from anonflow.table import Schema
+from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning, read_published
 
 if TYPE_CHECKING:
@@ -133,14 +134,14 @@ def read_release(
     """
     schema = Schema.of(schema)
     frame = read_published(path)
-    published = [name for name, column in schema.columns.items() if column.role != "identifier"]
+    published = [name for name, column in schema.columns.items() if column.role not in UNPUBLISHED]
     names = [str(name) for name in frame.columns]
     problems = [f"column {name!r}: missing from the release" for name in published if name not in names]
     for name in names:
         if name not in schema:
             problems.append(f"column {name!r}: is in the release, but not in the schema")
-        elif schema[name].role == "identifier":
-            problems.append(f"column {name!r}: is in the release, but the schema says identifier")
+        elif schema[name].role in UNPUBLISHED:
+            problems.append(f"column {name!r}: is in the release, but the schema says {schema[name].role}")
     if problems:
         raise DataError.collected(f"{fspath(path)}: does not go with the schema", problems)
     if not len(frame):

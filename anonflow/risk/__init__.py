@@ -5,12 +5,15 @@ from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import Counter, match_probabilities
 from anonflow.risk.describe import Description, describe
+from anonflow.risk.disclosive import Disclosive
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.people import Unit
 from anonflow.risk.population import Population, PopulationRisk, population_risk
 from anonflow.risk.simulator import Simulator
+from anonflow.risk.three_questions import Answer, three_questions
 from anonflow.table.key_sets import KeySets, key_sets
 
 Scene = AttackContext
@@ -19,11 +22,13 @@ Scene = AttackContext
 __all__ = [
     "ATTACKERS",
     "WITH_REGISTER",
+    "Answer",
     "AttackContext",
     "Attacker",
     "Clerk",
     "Counter",
     "Description",
+    "Disclosive",
     "Homogeneity",
     "Insider",
     "Intersection",
@@ -40,11 +45,13 @@ __all__ = [
     "Scene",
     "Simulator",
     "Success",
+    "Unit",
     "attack",
     "attackers_of",
     "describe",
     "key_sets",
     "match_probabilities",
     "population_risk",
+    "three_questions",
     "usual",
 ]

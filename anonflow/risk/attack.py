@@ -9,10 +9,12 @@ from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
 from anonflow.risk.counting import MOST, Counter
+from anonflow.risk.disclosive import Disclosive
 from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.people import Unit
 from anonflow.risk.population import Population, is_of_classes
 from anonflow.risk.simulator import Simulator
 from anonflow.table import Schema, Table
@@ -21,7 +23,17 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ATTACKERS", "COLUMNS", "OF_ROWS", "WITH_REGISTER", "attack", "attackers_of", "row_of", "usual"]
+__all__ = [
+    "ATTACKERS",
+    "COLUMNS",
+    "OF_ROWS",
+    "OF_THE_ROW",
+    "WITH_REGISTER",
+    "attack",
+    "attackers_of",
+    "row_of",
+    "usual",
+]
 
 ATTACKERS: dict[str, Any] = {
     kind.name: kind
@@ -31,6 +43,7 @@ ATTACKERS: dict[str, Any] = {
         Presence,
         Marketer,
         Linker,
+        Unit,
         LinkableColumns,
         Insider,
         Replayer,
@@ -38,6 +51,7 @@ ATTACKERS: dict[str, Any] = {
         Clerk,
         Intersection,
         Homogeneity,
+        Disclosive,
         Population,
         Counter,
     )
@@ -46,6 +60,19 @@ ATTACKERS: dict[str, Any] = {
 
 OF_ROWS = (Prosecutor.name, Journalist.name, Presence.name, Marketer.name, Homogeneity.name, Population.name)
 """The attackers who can be judged by the rows of a release alone."""
+
+OF_THE_ROW = (
+    Prosecutor.name,
+    Journalist.name,
+    Marketer.name,
+    Linker.name,
+    Unit.name,
+    LinkableColumns.name,
+    Replayer.name,
+    Simulator.name,
+    Counter.name,
+)
+"""The attackers who know nobody's true row and point at one: the largest of their probabilities is a person's risk."""
 
 WITH_REGISTER = (Journalist.name, Presence.name)
 """The attackers who take a register: in a flow, a file under ``population``."""
@@ -208,6 +235,7 @@ _NEEDS = {
     "journalist": "needs a population: risk.Journalist(population=frame)",
     "presence": "needs a population: risk.Presence(population=frame)",
     "insider": "has the parameters c and targets",
+    "disco": "has the parameter column",
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",
@@ -230,6 +258,8 @@ def usual(context: AttackContext, publishable: bool = False) -> list[Attacker]:
     whole = context.schema is None and not context.deleted
     if whole:
         chosen.append(Linker())
+    if whole and context.table.unit is not None:
+        chosen.append(Unit())
     if whole and any(name in context.frame.columns for name in context.table.other_columns):
         chosen.append(LinkableColumns())
     if not publishable and (context.truth is not None or context.listing is not None):

@@ -251,4 +251,4 @@ class AttackContext:
         matches = np.full((self.n, width), -1, np.int64)
         at = np.arange(len(self.listing.end)) - np.repeat(self.listing.start[:-1], self.listing.degrees)
         matches[np.repeat(np.arange(self.n), self.listing.degrees), at] = self.listing.end
-        return draw_assignment(matches, RandomWords())
+        return draw_assignment(matches, RandomWords(self.rng.bytes(32)))

@@ -15,7 +15,7 @@ from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.read import read_frame
 from anonflow.table.records import Records
-from anonflow.table.schema import Schema, did_you_mean
+from anonflow.table.schema import UNPUBLISHED, Schema, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,11 +93,11 @@ class Table:
             raise DataError(
                 "every record has a missing value that the schema drops; say missing: value or suppress"
             )
-        published = [n for n in frame.columns if n in columns and columns[n].role != "identifier"]
+        published = [n for n in frame.columns if n in columns and columns[n].role not in UNPUBLISHED]
         self.unpublished = tuple(str(name) for name in frame.columns if name not in published)
         self.unnamed = tuple(str(name) for name in frame.columns if name not in columns)
         self.frame = frame.loc[kept, published] if self.dropped else frame[published]
-        identifying = [n for n in frame.columns if n in columns and columns[n].role == "identifier"]
+        identifying = [n for n in frame.columns if n in columns and columns[n].role in UNPUBLISHED]
         self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
         self.records = self._coded()
 
@@ -173,7 +173,29 @@ class Table:
         matrix = np.empty((self.n, len(codes)), np.int32)
         for a, column in enumerate(codes):
             matrix[:, a] = column
-        return Records(tuple(domains), matrix)
+        return Records(tuple(domains), matrix, self._checked_units())
+
+    def _checked_units(self) -> np.ndarray | None:
+        """Whose each row is; every row is somebody's, and nobody is of two households."""
+        for role, name in (("unit", self.schema.unit_column), ("household", self.schema.household_column)):
+            if name is None:
+                continue
+            labels = self._labels(name)
+            assert labels is not None
+            blank = int(np.count_nonzero(labels < 0))
+            if blank:
+                raise DataError(
+                    f"column {name!r}: {blank:,} rows have no {role}; every row needs one: fill them in, or leave these rows out"
+                )
+        if self.unit is not None and self.household is not None:
+            first = np.full(int(self.unit.max()) + 1, -1)
+            first[self.unit[::-1]] = self.household[::-1]
+            torn = len(np.unique(self.unit[first[self.unit] != self.household]))
+            if torn:
+                raise DataError(
+                    f"column {self.schema.household_column!r}: {torn:,} units are in several households; a unit has one"
+                )
+        return self.unit
 
     @property
     def n(self) -> int:
@@ -213,12 +235,34 @@ class Table:
     @property
     def unit_columns(self) -> tuple[str, ...]:
         """What people are recognized by in another table: identifiers, or quasi-identifiers where there are none."""
+        if self.schema.unit_column is not None:
+            return (self.schema.unit_column,)
         return tuple(str(name) for name in self.identifiers.columns) or self.qi_columns
 
     @property
     def units(self) -> pd.DataFrame:
         """The cells of :attr:`unit_columns`: the owner's, never published."""
+        if self.schema.unit_column is not None:
+            return self.identifiers[[self.schema.unit_column]]
         return self.identifiers if len(self.identifiers.columns) else self.frame[list(self.qi_columns)]
+
+    @cached_property
+    def unit(self) -> np.ndarray | None:
+        """Whose each row is, labels 0.., shape (n,), int64; None where a row is taken to be a person."""
+        return self._labels(self.schema.unit_column)
+
+    @cached_property
+    def household(self) -> np.ndarray | None:
+        """To which household each row's person belongs, labels 0.., shape (n,), int64; None without such a column."""
+        return self._labels(self.schema.household_column)
+
+    def _labels(self, name: str | None) -> np.ndarray | None:
+        """The labels of a column that is not published; None where the table is a part without it."""
+        import pandas as pd
+
+        if name is None or name not in self.identifiers.columns:
+            return None
+        return np.asarray(pd.factorize(self.identifiers[name])[0], np.int64)
 
     @cached_property
     def sensitive(self) -> tuple[str, ...]:

@@ -22,10 +22,13 @@ class Records:
     domains : tuple of Domain, length q
     codes : numpy.ndarray, shape (n, q), int32, C-contiguous
         The code of each value; -1 where a numeric QI has none, which only the whole domain covers.
+    units : numpy.ndarray, shape (n,), int64, or None
+        Whose each record is, where people have several: two of one person never share a partition.
     """
 
     domains: tuple[Domain, ...]
     codes: np.ndarray
+    units: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -45,7 +48,8 @@ class Records:
         IndexError
             If a position does not exist.
         """
-        return Records(self.domains, np.ascontiguousarray(self.codes[index]))
+        units = None if self.units is None else self.units[index]
+        return Records(self.domains, np.ascontiguousarray(self.codes[index]), units)
 
     def fingerprint(self) -> str:
         """A hash of the values, in their order and whatever other records there are: 64 hexadecimal digits, O(n q)."""

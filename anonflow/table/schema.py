@@ -17,9 +17,13 @@ from anonflow.table.notation import RANGES, Notation
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "MISSING_RULES", "ROLES", "Column", "Schema"]
+__all__ = ["KINDS", "MISSING_RULES", "ROLES", "UNPUBLISHED", "Column", "Schema"]
 
-ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight")
+ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household")
+
+UNPUBLISHED = ("identifier", "unit", "household")
+"""Roles of columns that no release has."""
+
 KINDS = ("numeric", "categorical", "hierarchy", "suppression", "positions")
 
 MISSING_RULES = {
@@ -41,8 +45,9 @@ class Column:
     Attributes
     ----------
     name : str
-    role : {"quasi-identifier", "sensitive", "insensitive", "identifier", "weight"}
-        A weight says how many people of the population a record stands for; it is published as insensitive columns
+    role : {"quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household"}
+        A unit says whose a row is, where people have several; a household, to which household its person belongs.
+        Neither is ever published. A weight says how many people of the population a record stands for; it is published as insensitive columns
         are, and is never a quasi-identifier.
     kind : {"numeric", "categorical", "hierarchy", "suppression", "positions"} or None
         How a quasi-identifier may be generalized; None for the other roles.
@@ -181,11 +186,19 @@ class Schema(Mapping[str, Column]):
             problems.append(
                 Problem((), "no column has the role quasi-identifier; name those that an attacker may know")
             )
-        weights = [name for name, column in self._columns.items() if column.role == "weight"]
-        if len(weights) > 1:
-            problems.append(
-                Problem((weights[1], "role"), f"column {weights[1]!r}: a second weight; a table has one")
-            )
+        for role in ("weight", "unit", "household"):
+            having = [name for name, column in self._columns.items() if column.role == role]
+            if len(having) > 1:
+                problems.append(
+                    Problem((having[1], "role"), f"column {having[1]!r}: a second {role}; a table has one")
+                )
+            if role == "household" and having and self.unit_column is None:
+                problems.append(
+                    Problem(
+                        (having[0], "role"),
+                        f"column {having[0]!r}: a household needs a column with the role unit",
+                    )
+                )
         if problems:
             raise SchemaError.collected("the schema cannot be used", [text for _, text in problems], problems)
 
@@ -294,6 +307,16 @@ class Schema(Mapping[str, Column]):
     def weight_column(self) -> str | None:
         """The column that says how many people of the population each record stands for."""
         return next((name for name, column in self._columns.items() if column.role == "weight"), None)
+
+    @property
+    def unit_column(self) -> str | None:
+        """The column that says whose a row is, where people may have several."""
+        return next((name for name, column in self._columns.items() if column.role == "unit"), None)
+
+    @property
+    def household_column(self) -> str | None:
+        """The column that says to which household a row's person belongs."""
+        return next((name for name, column in self._columns.items() if column.role == "household"), None)
 
     def to_mapping(self) -> dict[str, dict[str, Any]]:
         """The schema as it is written under ``columns:``; reads back to the same.

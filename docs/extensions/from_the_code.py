@@ -125,10 +125,12 @@ def flow_keys() -> Lines:
     titles = {
         "TableSpec": "`table`",
         "SourceSpec": "`table: source`",
+        "UnitsSpec": "`table: units`",
         "PartitionSpec": "`partition`",
         "AnonymizeSpec": "`anonymize`",
         "DiversifySpec": "`diversify`",
         "PublishSpec": "`publish`",
+        "ReportSpec": "`publish: report`",
         "RunSpec": "`run`",
     }
     unknown = set(parts) - set(titles) - {"DrawSpec"}

@@ -358,3 +358,55 @@ def test_average_risk_and_the_share_at_risk_can_be_enforced() -> None:
     release = af.anonymize(table, "greedy", k=4, seed=1).release(seed=2**127)
     with pytest.raises(ParameterError, match="its guarantee says its risks"):
         af.verify(table, release, "average-risk(most=0.5)")
+
+
+def release_of(sizes: list[int], weight: list[float] | None = None) -> tuple[af.Table, pd.DataFrame]:
+    """A release of classes of such sizes, that is its own original."""
+    age = np.repeat(np.arange(len(sizes)), sizes)
+    frame = pd.DataFrame({"age": age, "ill": "flu"})
+    schema: dict[str, Any] = {"age": {**QI, "kind": "numeric"}, "ill": {"role": "sensitive"}}
+    if weight is not None:
+        frame["w"] = weight
+        schema["w"] = {"role": "weight"}
+    return af.Table(frame, schema), frame.astype({"age": str})
+
+
+@pytest.mark.parametrize("fraction", [0.05, 0.5])
+def test_uniqueness_is_enforced_as_dankars_rule_estimates_it(fraction: float) -> None:
+    sizes = [1] * 30 + [2] * 20 + [3] * 10 + [5] * 8 + [9] * 4
+    table, frame = release_of(sizes)
+    chosen, _ = dankar(np.array(sizes), fraction)
+    share = min(1.0, chosen.uniques * fraction / sum(sizes))
+    for most, holds in ((share + 1e-6, True), (share - 1e-6, False)):
+        (finding,) = af.verify(
+            table, frame, {"uniqueness": {"most": most, "fraction": fraction}}, k=2
+        ).findings
+        assert finding.holds is holds
+        assert chosen.model in finding.detail
+    alone = af.verify(table.schema, frame, {"uniqueness": {"most": 0.5, "fraction": fraction}}, k=2)
+    assert alone.findings[0].holds is (share <= 0.5)
+
+
+def test_uniqueness_takes_equal_weights_and_no_others() -> None:
+    sizes = [1] * 30 + [2] * 20 + [3] * 10
+    table, frame = release_of(sizes, [20.0] * 100)
+    by_weight = af.verify(table, frame, "uniqueness(most=0.5)", k=2).findings[0]
+    plain = af.verify(*release_of(sizes), "uniqueness(most=0.5, fraction=0.05)", k=2).findings[0]
+    assert by_weight.detail == plain.detail
+    table, frame = release_of(sizes, [20.0] * 99 + [30.0])
+    with pytest.raises(ParameterError, match="the weights are unequal"):
+        af.verify(table, frame, "uniqueness(most=0.5)", k=2)
+    with pytest.raises(ParameterError, match="leave the sampling fraction out"):
+        af.verify(table, frame, "uniqueness(most=0.5, fraction=0.05)", k=2)
+    with pytest.raises(ParameterError, match="needs the sampling fraction"):
+        af.verify(*release_of(sizes), "uniqueness(most=0.5)", k=2)
+
+
+def test_uniqueness_that_is_not_estimable_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    from anonflow.table.population import Estimate
+
+    nothing = Estimate("zayatz", math.nan, math.nan, math.nan, "not estimable")
+    monkeypatch.setattr("anonflow.criteria.classes.dankar", lambda sizes, fraction: (nothing, [nothing]))
+    checked = af.verify(*release_of([1, 2, 3]), "uniqueness(most=1, fraction=0.5)", k=2)
+    assert checked.findings[0].holds is None
+    assert not checked

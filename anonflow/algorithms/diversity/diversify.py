@@ -35,7 +35,7 @@ from anonflow.criteria.diversity import refuse_delta
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
-from anonflow.partition import boundary_classes, limited, unbounded
+from anonflow.partition import kept_apart, limited, unbounded
 from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
@@ -363,8 +363,8 @@ class _TableDiversification:
         self.entropy = checked_seed(seed)
         self.bounded = bool(anon.parameters.get("boundaries", True))
         records = anon.table.records
-        self.zones = boundary_classes(records) if self.bounded else np.zeros(records.n, np.int64)
         self.records = records if self.bounded else unbounded(records)
+        self.zones = kept_apart(self.records)
         self.loss = str(anon.parameters.get("loss", "ncp"))
         self.targets, self.values = _targets(anon.table, asked)
         rows = anon.k

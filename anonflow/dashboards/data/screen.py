@@ -33,6 +33,9 @@ _ROLES = {
     "quasi-identifier": "background-color: var(--af-accent-soft); font-weight: 600;",
     "sensitive": "background-color: var(--af-warn-soft); font-weight: 600;",
     "identifier": "background-color: var(--af-bad-soft);",
+    "weight": "background-color: var(--af-good-soft);",
+    "unit": "background-color: var(--af-bad-soft); font-weight: 600;",
+    "household": "background-color: var(--af-bad-soft);",
     NOT_PUBLISHED: "color: var(--af-muted); font-style: italic;",
 }
 
@@ -233,7 +236,7 @@ class DataScreen(pn.viewable.Viewer):
                     "role": "Role ▾", "kind": "Kind ▾", "no value": "Without a value ▾"},
             header_tooltips={
                 "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
-                "as it is · identifier: never published",
+                "as it is · identifier: never published · unit: whose a row is, where people have several · household: of the unit",
                 "kind": "how a quasi-identifier may be generalized",
                 "no value": "what is done with records without a value",
             },

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
+from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["PublishScreen"]
@@ -141,15 +142,12 @@ class PublishScreen(pn.viewable.Viewer):
                 ]
                 for one in found.findings
             ]
-            head = (
-                verdict_of(True, "Every check passed: this release may be published.")
-                if found.ok
-                else verdict_of(False, bad="A check failed: nothing is handed out.")
-            )
+            head = _verdict(found)
             warnings = Markup("").join(Markup("<li>{}</li>").format(one) for one in found.warnings)
             self.said.object = str(
-                Markup("<p>{}</p>{}{}").format(
+                Markup("<p>{}</p>{}{}{}").format(
                     head,
+                    _card(found),
                     facts(["verdict", "criterion", "records failing", "how"], rows, [2]),
                     Markup("<h4>Before you publish</h4><ul class='limits'>{}</ul>").format(warnings)
                     if warnings
@@ -276,6 +274,42 @@ class PublishScreen(pn.viewable.Viewer):
             ),
             sizing_mode="stretch_width",
         )
+
+
+def _verdict(found: Publication) -> Markup:
+    """What the verifier says, never without what attackers make of it."""
+    if not found.ok:
+        return verdict_of(False, bad="A check failed: nothing is handed out.")
+    if found.card is None or found.card.ok:
+        return verdict_of(True, "Every check passed: this release may be published.")
+    return verdict_of(True, "Every check passed") + verdict_of(
+        False, bad=f"but {found.card.headline()} Read them before you publish."
+    )
+
+
+def _card(found: Publication) -> Markup:
+    """The release card, where there is one."""
+    if found.card is None:
+        return Markup("")
+    signs = {"passed": verdict_of(True, "passed"), "failed": verdict_of(False, bad="failed")}
+    rows = [
+        [
+            line.name.capitalize(),
+            signs.get(line.verdict, line.verdict),
+            Markup("{}{}").format(
+                line.says,
+                Markup("<ul class='limits'>{}</ul>").format(
+                    Markup("").join(Markup("<li>{}</li>").format(one.sentence()) for one in line.remedies)
+                )
+                if line.remedies
+                else "",
+            ),
+        ]
+        for line in found.card.lines
+    ]
+    return Markup("<h4>Release card</h4>{}<h4>What was verified</h4>").format(
+        facts(["line", "verdict", "what was found, and what to do"], rows)
+    )
 
 
 def _address() -> str:

@@ -88,7 +88,10 @@ def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
             if isinstance(one, dict):
                 for name in WITH_REGISTER:
                     yield from _texts("steps.attack", one.get(name), ("population",))
-    yield from _texts("publish", document.get("publish"), ("table", "report"))
+    publish = document.get("publish")
+    yield from _texts("publish", publish, ("table", "report"))
+    if isinstance(publish, dict):
+        yield from _texts("publish.report", publish.get("report"), ("file", "pdf"))
 
 
 def _texts(place: str, holder: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any], str]]:

@@ -13,8 +13,11 @@ from anonflow.dashboards.session.draft import Draft
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
 from anonflow.engine.execution.totals import with_findings
-from anonflow.engine.publish import attack, release_of
+from anonflow.engine.publish import attack, release_of, with_answers
+from anonflow.engine.report.attacks import MOST
+from anonflow.engine.report.card import ReleaseCard, card_of
 from anonflow.engine.report.report import render
+from anonflow.engine.report.reviewer import THRESHOLD, review
 from anonflow.errors import ParameterError
 from anonflow.release import Release, write_release
 
@@ -54,6 +57,10 @@ class Publication:
     attacks : pandas.DataFrame or None
         As :func:`anonflow.attack` gives it; the owner's.
     release : Release or None
+    card : ReleaseCard or None
+        Promise, measured risk, and what remedies cost.
+    review : bytes
+        The page for a reviewer, with the threshold 0.09: it may be published, too.
     """
 
     ok: bool
@@ -67,6 +74,8 @@ class Publication:
     warnings: tuple[str, ...] = ()
     attacks: pd.DataFrame | None = field(default=None, repr=False)
     release: Release | None = field(default=None, repr=False)
+    card: ReleaseCard | None = None
+    review: bytes = field(default=b"", repr=False)
 
 
 def publication(
@@ -107,10 +116,21 @@ def publication(
     if not result.ok:
         return Publication(False, result.findings, b"", b"", b"", b"", text, secret, tuple(session.warnings))
     attacks = attack(session, table, release, result)
+    few = table.n <= MOST
+    cards = [
+        card_of(
+            made if few else None, release if few else None, result.findings, attacks, limit, seed, k=result.k,
+            gcp=result.measures.get("gcp"), suppressed=result.suppressed, guarantee=result.guarantee,
+        )
+        for limit in (None, THRESHOLD)
+    ]  # fmt: skip
     report = engine.RunReport(
-        flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks
+        flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks, card=cards[0]
     )
     html = render(flow, table, report, result.seconds)
+    left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
+    judged = with_answers(session, replace(report, card=cards[1]), result)
+    page = review(flow, table, judged, result, left_out, result.seconds)
     assert release.certificate is not None
     with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
         csv, parquet, proof = (
@@ -121,5 +141,6 @@ def publication(
         release.certificate.save(proof)
         contents = csv.read_bytes(), parquet.read_bytes(), html.encode(), proof.read_bytes()
     return Publication(
-        True, result.findings, *contents, text, secret, tuple(session.warnings), attacks, release
-    )
+        True, result.findings, *contents, text, secret, tuple(session.warnings), attacks, release,
+        cards[0], page.encode(),
+    )  # fmt: skip

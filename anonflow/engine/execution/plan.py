@@ -55,15 +55,25 @@ class BoundaryClasses:
         The bounded columns; none if there are no boundaries.
     sizes : numpy.ndarray, shape (c,), int64
         Records of each class; one class without boundaries.
+    layers : numpy.ndarray, int64, or None
+        Without regard to boundaries; None where a row is taken to be a person.
+    most : int
+        Rows of the unit that has most of them.
     """
 
     names: tuple[str, ...]
     sizes: np.ndarray
+    layers: np.ndarray | None = None
+    most: int = 1
 
     @classmethod
     def of(cls, records: Records) -> BoundaryClasses:
         """Those of a table in memory."""
         names = partitions.bounded(records)
+        if records.units is not None:
+            free = np.bincount(partitions.kept_apart(partitions.unbounded(records)))
+            own = np.bincount(partitions.kept_apart(records)) if names else free
+            return cls(names, own, free, int(np.bincount(records.units).max()))
         labels = partitions.boundary_classes(records) if names else np.zeros(records.n, np.int64)
         return cls(names, np.bincount(labels))
 
@@ -183,12 +193,14 @@ def cuts_of(run: Run, n: int, classes: BoundaryClasses) -> Cuts:
         If no partition can be cut.
     """
     k = check_k(run.anonymize.k, n)
+    partitions.refuse_large_units(classes.most, n, k)
     size = run.anonymize.method.partition_size(run.partition.cut, k, run.anonymize.options)
     if run.anonymize.boundaries:
         cuts = partitions.cut_classes(classes.sizes, classes.names, size, k)
         run.anonymize.method.check_complete(run.anonymize.options, n - int(cuts.counts.sum()))
         return cuts
-    return partitions.cut_classes(np.array([n], np.int64), (), size, k)
+    whole = np.array([n], np.int64) if classes.layers is None else classes.layers
+    return partitions.cut_classes(whole, (), size, k)
 
 
 def refuse_early(flow: Flow, table: Table) -> None:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from anonflow.algorithms.anonymize import Anonymization
     from anonflow.criteria.verification import Finding
+    from anonflow.engine.report.card import ReleaseCard
     from anonflow.release import Release
+    from anonflow.risk import Answer
 
 __all__ = ["COLUMNS", "ColumnLoss", "RunReport", "RunResult"]
 
@@ -151,6 +153,12 @@ class RunReport:
         What the owner should know.
     attacks : pandas.DataFrame or None
         How often attackers win against the release, as :func:`anonflow.attack` says it; the owner's.
+    card : ReleaseCard or None
+        Promise, measured risk and the price of remedies, where a report is asked for.
+    answers : tuple of Answer
+        To the three questions, with controls held out, where the report is a reviewer's.
+    unanswered : str
+        Why there are none.
     """
 
     flow: str
@@ -161,6 +169,9 @@ class RunReport:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     attacks: pd.DataFrame | None = field(default=None, repr=False)
+    card: ReleaseCard | None = field(default=None, repr=False)
+    answers: tuple[Answer, ...] = field(default=(), repr=False)
+    unanswered: str = field(default="", repr=False)
 
     @property
     def ok(self) -> bool:
@@ -186,11 +197,20 @@ class RunReport:
             lines += [f"{result.name}: {one.sentence()}" for one in result.findings if not one.holds]
         return tuple(lines)
 
-    def __repr__(self) -> str:
+    def _verdict(self) -> str:
+        """What the verifier says, never without what attackers make of it."""
         verdict = "all checks passed" if self.ok else "NOT all checks passed"
+        if self.card is None or self.card.ok:
+            return verdict
+        many = len(self.card.failing)
+        return f"{verdict}, but {many} line{'s' if many > 1 else ''} of the release card fail{'' if many > 1 else 's'}"
+
+    def __repr__(self) -> str:
+        verdict = self._verdict()
         lines = [f"RunReport of {self.flow}: {len(self.results)} runs, {verdict}, {self.seconds:.1f} s"]
         lines.append(self.runs.to_string(index=False))
         lines += [f"  {problem}" for problem in self.problems]
+        lines += [f"  {each.sentence()}" for each in (self.card.failing if self.card is not None else ())]
         lines += [f"  published {path}" for path in self.published]
         return "\n".join(lines)
 
@@ -216,7 +236,9 @@ class RunReport:
             parts.append(plots.scatter(points, "Information loss against k", "k", "GCP"))
         parts += [note(f"{problem}") for problem in self.problems]
         parts += [note(f"Published: {path.name}") for path in self.published]
-        verdict = "all checks passed" if self.ok else "NOT all checks passed"
+        if self.card is not None:
+            parts += [note(each.sentence()) for each in self.card.failing]
+        verdict = self._verdict()
         return view(f"{self.flow}: {verdict}", *parts)
 
 

@@ -204,7 +204,13 @@ class Flow:
     def report_path(self) -> Path | None:
         """Where the report is published."""
         given = self.spec.publish.report
-        return None if given is None else self.folder / given
+        return None if given is None else self.folder / given.file
+
+    @property
+    def pdf_path(self) -> Path | None:
+        """Where the report is published as a PDF, too."""
+        given = self.spec.publish.report
+        return None if given is None or given.pdf is None else self.folder / given.pdf
 
     @property
     def source_path(self) -> Path | None:

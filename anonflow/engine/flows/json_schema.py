@@ -42,6 +42,7 @@ def flow_schema() -> dict[str, Any]:
     made["properties"]["steps"] = _steps(parts.pop("StepsSpec")["properties"])
     parts["TableSpec"]["properties"]["columns"] = _columns()
     _put(parts["PartitionSpec"], "size", anyOf=[{"type": "integer", "minimum": 2}, {"const": "auto"}, _NULL])
+    _put(parts["PublishSpec"], "report", anyOf=[{"type": "string"}, {"$ref": "#/$defs/ReportSpec"}, _NULL])
     source = parts["SourceSpec"]
     _put(source, "pieces", anyOf=[{"type": "boolean"}, {"type": "integer", "minimum": 2}, _NULL])
     _put(source, "dataset", anyOf=[{"enum": list(datasets.names())}, _NULL])

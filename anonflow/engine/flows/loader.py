@@ -11,7 +11,7 @@ from typing import Any
 from anonflow import strict_yaml
 from anonflow.engine.flows.flow import OWNER, Flow, Run
 from anonflow.engine.flows.matrix import Matrix
-from anonflow.engine.flows.sections import Sections
+from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import (
     NAME_PATTERN,
     VERSION,
@@ -107,6 +107,8 @@ class _Checker:
         schema = sections.schema()
         if table is not None:
             sections.source(table.source)
+            if table.units is not None:
+                sections.units(table.units)
         partition = sections.model(PartitionSpec, ("partition",), optional=True) or PartitionSpec()
         run = sections.model(RunSpec, ("run",), optional=True) or RunSpec()
         publish = sections.model(PublishSpec, ("publish",), optional=True) or PublishSpec()
@@ -193,11 +195,18 @@ class _Checker:
             for form in ("csv", "parquet"):
                 if isinstance(source.get(form), str) and "\0" not in source[form]:
                     taken[(self.folder / source[form]).resolve()] = "the source"
-        for key, endings in (("table", (".parquet", ".csv")), ("report", (".html",))):
-            given = getattr(publish, key)
+        report = publish.report
+        data = self.data.get("publish")
+        mapped = isinstance(data, dict) and isinstance(data.get("report"), dict)
+        in_report: KeyPath = ("publish", "report", "file") if mapped else ("publish", "report")
+        targets: tuple[tuple[str, KeyPath, str | None, tuple[str, ...]], ...] = (
+            ("table", ("publish", "table"), publish.table, (".parquet", ".csv")),
+            ("report", in_report, None if report is None else report.file, (".html",)),
+            ("pdf", ("publish", "report", "pdf"), None if report is None else report.pdf, (".pdf",)),
+        )
+        for key, place, given, endings in targets:
             if given is None:
                 continue
-            place = ("publish", key)
             if not self.sections.usable(place, given):
                 continue
             if Path(given).suffix.lower() not in endings:

@@ -53,7 +53,9 @@ def outline(flow: Any) -> list[tuple[str, str]]:
         rows.append(("verify", "the release, before anything is written"))
         if steps.attack:
             rows.append(("attack", ", ".join(_named(one) for one in steps.attack)))
-    written = [str(given) for given in (spec.publish.table, spec.publish.report) if given is not None]
+    report = spec.publish.report
+    files = (spec.publish.table, *(() if report is None else (report.file, report.pdf)))
+    written = [given for given in files if given is not None]
     if written:
         rows.append(("publish", ", ".join(written)))
     return rows

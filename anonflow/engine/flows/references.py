@@ -15,7 +15,7 @@ from anonflow.criteria.registry import CRITERIA
 from anonflow.criteria.request import read_criteria
 from anonflow.errors import AnonflowError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.schema import Schema
+from anonflow.table.schema import UNPUBLISHED, Schema
 
 __all__ = [
     "attacker_problem",
@@ -90,7 +90,7 @@ def diversify_problem(
     if schema is None:
         return "", None
     roles = {name: column.role for name, column in schema.columns.items()}
-    others = tuple(name for name, role in roles.items() if role not in ("quasi-identifier", "identifier"))
+    others = tuple(name for name, role in roles.items() if role not in ("quasi-identifier", *UNPUBLISHED))
     sensitive = tuple(name for name, role in roles.items() if role == "sensitive")
     try:
         sensitive_column(settings["column"], sensitive, others)

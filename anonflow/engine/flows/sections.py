@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from anonflow import strict_yaml
 from anonflow.engine.duration import DURATION, DURATION_WORDS
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
-from anonflow.engine.flows.spec import SCHEDULER, SourceSpec
+from anonflow.engine.flows.spec import SCHEDULER, SourceSpec, UnitsSpec
 from anonflow.errors import AnonflowError, Problem
 from anonflow.table.read import DELIMITER, DELIMITER_WORDS
 from anonflow.table.schema import Schema
@@ -105,6 +105,14 @@ class Sections:
                         self.problems.add(("table", "columns", name, "hierarchy"), problem)
         return schema
 
+    def units(self, units: UnitsSpec) -> None:
+        """Check what is done with people's rows."""
+        path: KeyPath = ("table", "units")
+        if units.cap is None and units.recipes is None:
+            self.problems.add(path, "'units' needs a cap of rows, or recipes for one row per unit")
+        if units.rows is not None and units.recipes is None:
+            self.problems.add((*path, "rows"), "'rows' goes with recipes: one row per unit")
+
     def usable(self, path: KeyPath, text: str) -> bool:
         """Whether a text can be a path at all."""
         if text and "\0" not in text and len(text) <= 4096:
@@ -144,6 +152,7 @@ class Sections:
 _WORDS = {
     "int_type": "must be a whole number",
     "partition_size": "must be a whole number, or auto",
+    "report": "must be the name of an .html file, or a mapping of file, template, threshold and pdf",
     "finite_number": "must be a number",
     "float_type": "must be a number",
     "bool_type": "must be true or false",
@@ -182,6 +191,9 @@ def _model_at(model: type[BaseModel], inside: list[str | int]) -> type[BaseModel
     """The model that the mapping one above the end of `inside` is checked against."""
     for part in inside[:-1]:
         declared = model.model_fields.get(str(part))
-        if declared is not None and isinstance(declared.annotation, type):
-            model = declared.annotation
+        if declared is None:
+            continue
+        for kind in (declared.annotation, *get_args(declared.annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                model = kind
     return model

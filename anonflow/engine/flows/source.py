@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from anonflow import datasets
+from anonflow.algorithms.seeds import derived_seed
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError
 from anonflow.table import Table
+from anonflow.table.per_unit import capped_rows, one_row_per_unit
 from anonflow.table.read import read_csv, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["frame_of", "read"]
+__all__ = ["frame_of", "per_unit", "read"]
 
 
-def read(flow: Flow, fingerprint: Fingerprint) -> Table:
+def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
     """Read and code the table of a flow, where nobody has it already.
 
     Parameters
@@ -25,6 +27,8 @@ def read(flow: Flow, fingerprint: Fingerprint) -> Table:
     flow : Flow
     fingerprint : Fingerprint
         Of its files.
+    seed : int
+        The run's: rows beyond a cap are left out by it.
 
     Raises
     ------
@@ -47,8 +51,34 @@ def read(flow: Flow, fingerprint: Fingerprint) -> Table:
         frame = read_parquet(flow.folder / source.parquet, opener=fingerprint.open)
     elif frame is None:
         raise DataError("the flow names no source")
+    frame = per_unit(flow, frame, seed)
     with fingerprint.others_read():
         return Table(frame, flow.schema)
+
+
+def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """The rows of a source as the flow wants them of people who have several.
+
+    Parameters
+    ----------
+    flow : Flow
+    frame : pandas.DataFrame
+    seed : int
+        The run's.
+
+    Raises
+    ------
+    DataError, ParameterError
+        If a column is missing, a unit blank, or a column's values do not go with its recipe.
+    """
+    wanted = flow.spec.table.units
+    if wanted is None:
+        return frame
+    if wanted.cap is not None:
+        frame = capped_rows(frame, wanted.unit, wanted.cap, seed=derived_seed(seed, "capped rows"))
+    if wanted.recipes is None:
+        return frame
+    return one_row_per_unit(frame, wanted.unit, wanted.recipes, rows=wanted.rows)
 
 
 def frame_of(flow: Flow) -> pd.DataFrame | None:

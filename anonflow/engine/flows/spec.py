@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, StrictBool, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+)
 from pydantic_core import PydanticCustomError
 
 from anonflow.algorithms.budget import AUTO
@@ -16,6 +25,7 @@ from anonflow.algorithms.diversity.target import PARAMETERS
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
+from anonflow.table.per_unit import RECIPES
 from anonflow.table.read import DELIMITER
 
 __all__ = [
@@ -25,10 +35,12 @@ __all__ = [
     "FlowSpec",
     "PartitionSpec",
     "PublishSpec",
+    "ReportSpec",
     "RunSpec",
     "SourceSpec",
     "StepsSpec",
     "TableSpec",
+    "UnitsSpec",
 ]
 
 VERSION: Literal[1] = 1
@@ -97,10 +109,29 @@ class SourceSpec(_Spec):
     """True to work on the table in pieces on disk, or how many rows a piece has; false never to. Without it, a file that would take more memory than there is, is worked on in pieces."""
 
 
+class UnitsSpec(_Spec):
+    """What is done with the source's rows where people have several, before anything else."""
+
+    unit: StrictStr
+    """The column that says whose a row is."""
+
+    cap: Annotated[StrictInt, Field(ge=1)] | None = None
+    """Rows of a unit that are kept, drawn at random."""
+
+    recipes: dict[str, Literal[RECIPES]] | None = None  # type: ignore[valid-type]
+    """One row per unit: column -> first, last, min, max, mean, median, sum, count, distinct, common, all or same."""
+
+    rows: StrictStr | None = None
+    """With recipes: a new column with the number of rows of each unit."""
+
+
 class TableSpec(_Spec):
     """The table and what its columns are."""
 
     source: SourceSpec
+
+    units: UnitsSpec | None = None
+    """Of people with several rows: at most some of them, or one row per unit."""
 
     columns: dict[str, Any]
     """Column name -> {role, kind, ...}; handed to the schema as it is."""
@@ -280,14 +311,44 @@ class StepsSpec(_Spec):
     """Measures (`gcp`, `usefulness`, ...)."""
 
 
+def _report(value: Any) -> Any:
+    """The name of the page alone is a report in the usual form; one problem for each wrong value."""
+    if value is None or isinstance(value, dict | ReportSpec):
+        return value
+    if not isinstance(value, str):
+        raise PydanticCustomError("report", "a file name, or a mapping")
+    return {"file": value}
+
+
+class ReportSpec(_Spec):
+    """The report of a run; its file name alone is the usual form."""
+
+    file: StrictStr = "out/report.html"
+    """The page: an .html file."""
+
+    template: Literal["plain", "ema"] = "plain"
+    """ema: for a reviewer, modelled on the anonymization report of EMA's Policy 0070 and of Health Canada."""
+
+    threshold: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, strict=True)] | None = None
+    """What the largest probability of any person over all attackers must be smaller than; 0.09 with ema."""
+
+    pdf: StrictStr | None = None
+    """The same page as a .pdf file, printed by Chromium or Chrome of this machine."""
+
+    @property
+    def limit(self) -> float | None:
+        """The threshold that the release card is judged by."""
+        return 0.09 if self.threshold is None and self.template == "ema" else self.threshold
+
+
 class PublishSpec(_Spec):
     """What is written where, relative to the flow file."""
 
     table: StrictStr | None = None
     """The release: a .parquet or .csv file."""
 
-    report: StrictStr | None = None
-    """The report: an .html file."""
+    report: Annotated[ReportSpec | None, BeforeValidator(_report)] = None
+    """The report: an .html file, or a mapping of file, template, threshold and pdf."""
 
     run: dict[str, Any] | None = None
     """With a matrix: which of its runs is published, as a value for each of its keys."""

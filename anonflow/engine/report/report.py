@@ -26,13 +26,26 @@ from anonflow.utility.frontier import frontier
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jinja2 import Template
 
-__all__ = ["LIMITS", "comparison", "limits_of", "page", "render"]
+    from anonflow.engine.report.card import ReleaseCard
+
+__all__ = [
+    "LIMITS",
+    "Described",
+    "columns_of",
+    "comparison",
+    "detail_of",
+    "limits_of",
+    "page",
+    "render",
+    "template_named",
+]
 
 LIMITS = (
     "A value that all k candidates share is known: k-anonymity alone does not hide it. Ask for diversity where "
     "that matters.",
-    "One row is taken to be one person. Who has several rows is protected less than k says.",
+    "One row is taken to be one person, unless a column has the role unit: who has several rows is protected less than k says.",
     "Two releases about the same people, or two draws of one table, can be intersected. Publish once.",
     "Only columns named as quasi-identifiers are generalized; what else is published is as it was, on another row.",
 )
@@ -98,7 +111,17 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     # of the report's warnings this one only: the others are the owner's, and of use to an attacker
     left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
     attacks = publishable(report.attacks)
-    return page(flow.name, report.results, shown, table.n, _columns(table), left_out, seconds, attacks)
+    return page(
+        flow.name,
+        report.results,
+        shown,
+        table.n,
+        columns_of(table),
+        left_out,
+        seconds,
+        attacks=attacks,
+        card=report.card,
+    )
 
 
 def comparison(table: Described, report: RunReport) -> str:
@@ -115,7 +138,7 @@ def comparison(table: Described, report: RunReport) -> str:
     str
         HTML; names and numbers, never a cell's value.
     """
-    return page(report.flow, report.results, [], table.n, _columns(table), (), report.seconds)
+    return page(report.flow, report.results, [], table.n, columns_of(table), (), report.seconds)
 
 
 def page(
@@ -126,7 +149,9 @@ def page(
     columns: list[tuple[str, str, str, str]],
     warnings: tuple[str, ...],
     seconds: float,
+    *,
     attacks: list[dict[str, Any]] | None = None,
+    card: ReleaseCard | None = None,
 ) -> str:
     """The page of some runs over one table.
 
@@ -145,15 +170,14 @@ def page(
     seconds : float
     attacks : list of dict, optional
         Rows of :func:`anonflow.attack` that may be published.
+    card : ReleaseCard, optional
+        Stands on top.
 
     Returns
     -------
     str
     """
-    from jinja2 import Environment
-
-    source = files("anonflow.engine.report").joinpath("report.html.j2").read_text(encoding="utf-8")
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+    template = template_named("report.html.j2")
     first = shown[0] if shown else None
     passed = sum(bool(finding.holds) for result in results for finding in result.findings)
     asked = sum(len(result.findings) for result in results)
@@ -165,13 +189,14 @@ def page(
         header=_header(results),
         rows=[_row(result, _bounded(results)) for result in results],
         frontier=_frontier(results),
+        card=card,
         checked=f"{passed} of {asked} hold.",
         findings=[
             (result.name, finding.criterion, finding.holds, finding.detail or "from the data")
             for result in results
             for finding in result.findings
         ],
-        details=[_detail(result, len(results) > 1) for result in shown if result.problem is None],
+        details=[detail_of(result, len(results) > 1) for result in shown if result.problem is None],
         columns=columns,
         attacks=[
             (
@@ -190,6 +215,17 @@ def page(
         limits=limits_of(*guarantees),
         version=__version__,
         flow=name,
+    )
+
+
+def template_named(name: str) -> Template:
+    """A template of this room, with what it includes; everything in it is escaped."""
+    from jinja2 import Environment, FunctionLoader
+
+    room = files("anonflow.engine.report")
+    loader = FunctionLoader(lambda file: room.joinpath(file).read_text(encoding="utf-8"))
+    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, loader=loader).get_template(
+        name
     )
 
 
@@ -261,7 +297,8 @@ def _number(value: Any) -> str:
     return f"{value:.4f}"
 
 
-def _detail(result: RunResult, several: bool) -> dict[str, Any]:
+def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
+    """What a report draws of one run: its losses, its cells, its sizes and patterns."""
     labels = [one.column for one in result.columns]
     cells = [(one.exact, max(0.0, 1.0 - one.exact - one.whole), one.whole) for one in result.columns]
     regular = result.anonymization is not None and result.anonymization.matches is not None
@@ -336,7 +373,7 @@ def _frontier(results: tuple[RunResult, ...]) -> Markup:
     return Markup("").join(parts)
 
 
-def _columns(table: Described) -> list[tuple[str, str, str, str]]:
+def columns_of(table: Described) -> list[tuple[str, str, str, str]]:
     """Name, role, kind and number of distinct values of every published column."""
     columns = []
     for name in table.frame.columns:

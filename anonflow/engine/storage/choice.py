@@ -94,6 +94,12 @@ def _problems(flow: Flow) -> list[str]:
     by_class = any(one.parameters.get("per") == "class" for one in of_diversity)
     freeform = any("k-anonymity" not in method.guarantee for method in methods)
     refused = {
+        "the role unit spreads a person's rows over the whole table; leave pieces out, or make one row per unit": (
+            flow.schema.unit_column is not None
+        ),
+        "table: units looks for a person's rows in the whole table; leave pieces out": (
+            flow.spec.table.units is not None
+        ),
         "the measure lower-bound compares all rows with all others; take partition-lower-bound": (
             "lower-bound" in flow.spec.steps.measure
         ),

@@ -46,6 +46,7 @@ from anonflow.release.draw import bucket_count
 from anonflow.table import Records, Schema
 from anonflow.table.frame import check_columns
 from anonflow.table.row_marks import unit_marks
+from anonflow.table.schema import UNPUBLISHED
 from anonflow.utility.measures import MeasureRequest
 
 __all__ = ["OnDisk"]
@@ -119,7 +120,9 @@ class OnDisk:
         else:
             raise DataError("the flow names no source")
         check_columns(fields.names, schema)
-        columns = tuple(name for name in fields.names if name in schema and schema[name].role != "identifier")
+        columns = tuple(
+            name for name in fields.names if name in schema and schema[name].role not in UNPUBLISHED
+        )
         # identifiers are read to recognize people in a later release; they are never published
         self._read = tuple(name for name in fields.names if name in schema)
         self._fields = {name: fields.field(name).type for name in columns}

@@ -154,7 +154,7 @@ class InMemory:
 
     def load(self, executor: Executor) -> Table:
         """Read and code the table."""
-        self.table = source.read(self._session.flow, self._session.fingerprint)
+        self.table = source.read(self._session.flow, self._session.fingerprint, self._session.seed)
         return self.table
 
     def sample(self) -> Records:
@@ -176,7 +176,10 @@ class InMemory:
     def order(self, name: str, bounded: bool) -> HeldOrder:
         """The table in an order."""
         rng = partition_rng(self._session.seed, -1)
-        positions = partitions.ordered(self.table.records, name, rng, boundaries=bounded)
+        records = self.table.records
+        if records.units is not None and not bounded:  # layers are kept apart whatever boundaries are
+            records, bounded = partitions.unbounded(records), True
+        positions = partitions.ordered(records, name, rng, boundaries=bounded)
         return HeldOrder(self.table.codes, positions)
 
     def begin(self, plan: FlowPlan) -> None:

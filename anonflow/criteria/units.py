@@ -1,0 +1,117 @@
+"""Units: whether the rows that may be a person's are those of k people, where people have several rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.criteria.claim import Listing
+from anonflow.criteria.concealment import match_edges
+from anonflow.criteria.criterion import Criterion
+from anonflow.criteria.evidence import Evidence
+from anonflow.criteria.verification import Finding
+from anonflow.errors import DataError
+
+__all__ = ["UNITS", "largest_shares", "units"]
+
+_MOST = 50_000_000
+"""More pairs of a row and an original are not counted."""
+
+
+def units(evidence: Evidence) -> Finding:
+    """Whether every row may be k units' rows, none of them more probably than 1/k: "k units per row".
+
+    Raises
+    ------
+    ParameterError
+        If k is not known.
+    DataError
+        If the consistency graph is too large.
+
+    Notes
+    -----
+    Where it is known which originals a row lists (the owner's certificate, classes, an anonymization), the share of the
+    largest unit among them is at most 1/k; else k units are counted among the originals that it matches. It is a promise
+    about rows, never k-anonymity of people: some row of a unit with m rows may be named with probability min(1, m/k).
+    O(pairs of a row and an original).
+    """
+    k = evidence.need_k("units")
+    unit = evidence.table.unit
+    if unit is None:
+        return Finding("units", None, detail="needs a column with the role unit", parameters={"k": k})
+    kept = ~evidence.exempt
+    shares = largest_shares(evidence, unit)
+    if shares is None:
+        many = _matching_units(evidence, unit)
+        detail = f"each row may be the row of at least {int(many[kept].min(initial=evidence.n)):,} units, as far as the rows tell"
+        return Finding.of("units", (many < k) & kept, "published", detail, {"k": k})
+    most = float(shares[kept].max(initial=0.0))
+    rows = int(np.bincount(unit).max())
+    detail = (
+        f"the largest unit has {most:.4g} of the originals that a row lists; who has {rows:,} rows is named for some row with "
+        f"probability {min(1.0, rows * most):.4g} at most"
+    )
+    return Finding.of("units", (shares > 1 / k + 1e-9) & kept, "published", detail, {"k": k})
+
+
+def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:
+    """The share of the largest unit among the originals that each row lists, shape (rows,); None without lists.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    unit : numpy.ndarray, shape (n,), int64
+    """
+    listing = evidence.listing
+    if (
+        listing is None
+        and evidence.certificate is not None
+        and getattr(evidence.certificate, "complete", True)
+    ):
+        listing = Listing.of(evidence.certificate, evidence.published.n)
+    if listing is not None:
+        row = np.repeat(np.arange(listing.rows), listing.degrees)
+        return _shares(row, unit[listing.end], listing.rows, listing.degrees)
+    if not evidence.own or evidence.guarantee is None or "k-anonymity" not in evidence.guarantee:
+        return None
+    labels = np.unique(evidence.classes, return_inverse=True)[1]
+    sizes = np.bincount(labels)
+    return _shares(labels, unit, len(sizes), sizes)[labels]
+
+
+def _shares(row: np.ndarray, unit: np.ndarray, rows: int, sizes: np.ndarray) -> np.ndarray:
+    pairs, times = np.unique(row.astype(np.int64) * (int(unit.max(initial=0)) + 1) + unit, return_counts=True)
+    most = np.zeros(rows)
+    np.maximum.at(most, pairs // (int(unit.max(initial=0)) + 1), times)
+    found: np.ndarray = most / np.maximum(sizes, 1)
+    return found
+
+
+def _matching_units(evidence: Evidence, unit: np.ndarray) -> np.ndarray:
+    """Of how many units are the originals that lie on a perfect matching with each row, shape (rows,), int64."""
+    matches = match_edges(evidence)
+    graph = evidence.graph
+    if matches is None:
+        return np.zeros(evidence.published.n, np.int64)
+    graph = graph.only(matches)
+    kind_unit = np.unique(np.stack([graph.originals.label, unit]), axis=1)
+    start = np.searchsorted(kind_unit[0], np.arange(graph.originals.size + 1))
+    many = np.diff(start)[graph.end]
+    if many.sum() > _MOST:
+        raise DataError(f"more than {_MOST:,} pairs of a row and a unit; verify a part of the table")
+    at = (
+        np.repeat(start[:-1][graph.end], many)
+        + np.arange(many.sum())
+        - np.repeat(np.cumsum(many) - many, many)
+    )
+    pairs = np.unique(np.stack([np.repeat(graph.box, many), kind_unit[1][at]]), axis=1)
+    found: np.ndarray = np.bincount(pairs[0], minlength=graph.published.size)[graph.published.label]
+    return found
+
+
+UNITS = Criterion(
+    name="units",
+    check=units,
+    sentence="Every row may be the row of k units, none of them more probably than 1/k, where a unit has several rows.",
+    adds_up=False,
+    needs="everybody",
+)

@@ -1,0 +1,567 @@
+"""The release card: what a release promises, what attackers make of it, and what each remedy costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow import risk
+from anonflow.algorithms.anonymize import Anonymization, anonymize
+from anonflow.algorithms.diversity.diversify import diversify
+from anonflow.algorithms.seeds import checked_seed, derived_seed
+from anonflow.criteria.registry import promise_of
+from anonflow.criteria.verify import verify
+from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
+from anonflow.release import Release
+from anonflow.risk.attack import OF_THE_ROW, row_of
+from anonflow.utility import measure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.criteria.verification import Finding
+
+__all__ = ["LINES", "CardLine", "ReleaseCard", "Remedy", "card_of", "release_card", "same_way", "sample_of"]
+
+LINES = ("promise", "measured", "homogeneity", "insider", "linkable columns", "utility")
+
+SAMPLE = 5_000
+"""Records that a remedy is tried on: whole partitions of a larger table."""
+
+PASSED, FAILED, NOT_MEASURED, NO_VERDICT = "passed", "failed", "not measured", "–"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Something to do about a line that fails.
+
+    Attributes
+    ----------
+    what : str
+        Such as ``l = 2``.
+    price : float or None
+        By how much the GCP rises; None where that is not known.
+    note : str
+        What else is to be said: why there is no price, or what else is lost.
+    """
+
+    what: str
+    price: float | None = None
+    note: str = ""
+
+    def sentence(self) -> str:
+        """Such as ``l = 2 costs +0.012 GCP``."""
+        cost = "" if self.price is None else f" costs {self.price:+.3f} GCP"
+        return f"{self.what}{cost}" + (f" ({self.note})" if self.note else "")
+
+
+@dataclass(frozen=True)
+class CardLine:
+    """One line of a release card.
+
+    Attributes
+    ----------
+    name : str
+        One of :data:`LINES`.
+    verdict : {"passed", "failed", "not measured", "–"}
+        "–" of what is not judged.
+    says : str
+        What was found, a sentence of names and numbers.
+    remedies : tuple of Remedy
+        Of a line that fails.
+    """
+
+    name: str
+    verdict: str
+    says: str
+    remedies: tuple[Remedy, ...] = ()
+
+    def sentence(self) -> str:
+        """The line with what can be done about it."""
+        more = "; ".join(each.sentence() for each in self.remedies)
+        return f"{self.name}: {self.verdict}. {self.says}" + (f" What to do: {more}." if more else "")
+
+
+@dataclass(frozen=True)
+class ReleaseCard:
+    """What is to be known of a release before it is handed out: names and numbers, never a cell's value.
+
+    Attributes
+    ----------
+    lines : tuple of CardLine
+        In the order of :data:`LINES`.
+    threshold : float or None
+        What the probability of every person must be smaller than, where one was set; else 1/k is allowed.
+    worst : float
+        The largest probability with which an attacker points at a person's row.
+    """
+
+    lines: tuple[CardLine, ...]
+    threshold: float | None
+    worst: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether no line fails. What was not measured is no pass: see the lines."""
+        return not self.failing
+
+    @property
+    def failing(self) -> tuple[CardLine, ...]:
+        """The lines that fail."""
+        return tuple(each for each in self.lines if each.verdict == FAILED)
+
+    def headline(self) -> str:
+        """One sentence over the card."""
+        if self.failing:
+            names = ", ".join(each.name.capitalize() for each in self.failing)
+            return f"{len(self.failing)} of {len(self.lines)} lines fail: {names}."
+        open_lines = [each.name.capitalize() for each in self.lines if each.verdict == NOT_MEASURED]
+        if open_lines:
+            return f"No line fails; not measured: {', '.join(open_lines)}."
+        return "No line fails."
+
+    def frame(self) -> pd.DataFrame:
+        """The card as a frame: line, verdict, says, remedies."""
+        import pandas as pd
+
+        rows = [
+            (each.name, each.verdict, each.says, "; ".join(one.sentence() for one in each.remedies))
+            for each in self.lines
+        ]
+        return pd.DataFrame(rows, columns=["line", "verdict", "says", "remedies"])
+
+    def __repr__(self) -> str:
+        return "\n".join([self.headline(), *(f"  {each.sentence()}" for each in self.lines)])
+
+    def _repr_html_(self) -> str:
+        from anonflow.drawing import grid, note, view
+
+        rows = [
+            (each.name, each.verdict, each.says, "; ".join(one.sentence() for one in each.remedies))
+            for each in self.lines
+        ]
+        return view(
+            "Release card",
+            note(self.headline()),
+            # whole sentences: they are not cut as cells are
+            grid(
+                ["line", "verdict", "what was found", "what to do"],
+                [[_whole(cell) for cell in row] for row in rows],
+            ),
+        )
+
+
+def _whole(text: str) -> Any:
+    from markupsafe import escape
+
+    return escape(text)
+
+
+def release_card(
+    anonymization: Anonymization,
+    release: Release | None = None,
+    *,
+    threshold: float | None = None,
+    prices: bool = True,
+    seed: int | None = None,
+) -> ReleaseCard:
+    """Promise, measured risk, homogeneity, insider, linkable columns and utility of a release, with prices of remedies.
+
+    Parameters
+    ----------
+    anonymization : Anonymization
+        What the release was drawn from.
+    release : Release, optional
+        Drawn for the purpose, and not published, without it.
+    threshold : float, optional
+        Every attacker's largest probability must be smaller, such as 0.09; without it 1/k is allowed.
+    prices : bool
+        Whether remedies of failing lines are tried, each a run of the method on at most 5,000 records.
+    seed : int, optional
+        Of whom the insider attacks, of the draw that it is judged by, and of the remedies.
+
+    Returns
+    -------
+    ReleaseCard
+
+    Raises
+    ------
+    ParameterError
+        If the threshold is no probability, or a seed is none that can be used.
+    DataError
+        If the consistency graph is too large.
+
+    Notes
+    -----
+    Nothing on the card is counted against the truth: the insider is judged by a fresh draw from the same matches, so that
+    the card may stand in a report that is published. See :func:`card_of`.
+    """
+    check_threshold(threshold)
+    own = checked_seed(seed)
+    if release is None:
+        from anonflow.release import publish
+
+        release = publish(anonymization, derived_seed(own, "card's draw"), rehearsal=True)
+    criterion = anonymization.guarantee if release.certificate is None else release.certificate.criterion
+    findings = verify(anonymization.table, release, ["covers", criterion], anonymization.k).findings
+    return card_of(anonymization, release, findings, None, threshold, own, prices)
+
+
+def check_threshold(threshold: float | None) -> None:
+    """See that a threshold is a probability.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
+    good = isinstance(threshold, int | float) and not isinstance(threshold, bool) and 0 < threshold <= 1
+    if threshold is not None and not good:
+        raise ParameterError("threshold is a probability greater than 0 and at most 1, such as 0.09")
+
+
+def card_of(
+    anonymization: Anonymization | None,
+    release: Release | None,
+    findings: Sequence[Finding],
+    attacks: pd.DataFrame | None,
+    threshold: float | None,
+    seed: int,
+    prices: bool = True,
+    *,
+    k: int | None = None,
+    gcp: float | None = None,
+    suppressed: int | None = None,
+    guarantee: str | None = None,
+) -> ReleaseCard:
+    """The card of a release, from what is known of it.
+
+    Parameters
+    ----------
+    anonymization : Anonymization or None
+        None where the table is not in memory: then only `attacks` and the numbers are on the card.
+    release : Release or None
+    findings : sequence of Finding
+        What was verified.
+    attacks : pandas.DataFrame or None
+        What attackers were tried already, as :func:`anonflow.attack` gives it.
+    threshold : float or None
+    seed : int
+        128 bits.
+    prices : bool
+    k, gcp, suppressed, guarantee : optional
+        Where there is no anonymization.
+
+    Returns
+    -------
+    ReleaseCard
+
+    Raises
+    ------
+    DataError
+        If the consistency graph is too large.
+    """
+    rows = {} if attacks is None else _by_attacker(attacks)
+    context = None
+    if anonymization is not None:
+        k, guarantee = anonymization.k, anonymization.guarantee
+        gcp = float(measure(anonymization.table, anonymization, ["gcp"])["gcp"])
+        suppressed = int(anonymization.suppressed.sum())
+        if release is not None:
+            context = risk.AttackContext.of(
+                anonymization.table, release, k, seed=derived_seed(seed, "attackers")
+            )
+            _add_missing(rows, context)
+    assert k is not None
+    priced = Prices(anonymization, seed) if prices and anonymization is not None else None
+    worst, measured = _measured(rows, k, threshold, priced)
+    lines = (
+        _promise(guarantee or "", findings, k),
+        measured,
+        _homogeneity(rows, anonymization, priced),
+        _insider(context, seed, priced),
+        _linkable(rows, anonymization, threshold, k),
+        CardLine(
+            "utility", NO_VERDICT,
+            f"GCP {_number(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records.",
+        ),
+    )  # fmt: skip
+    return ReleaseCard(lines, threshold, worst)
+
+
+def _number(gcp: float | None) -> str:
+    return "–" if gcp is None else f"{gcp:.4f}"
+
+
+def _by_attacker(attacks: pd.DataFrame) -> dict[str, list[Mapping[str, Any]]]:
+    rows: dict[str, list[Mapping[str, Any]]] = {}
+    for row in attacks.to_dict("records"):
+        rows.setdefault(str(row["attacker"]), []).append({str(key): value for key, value in row.items()})
+    return rows
+
+
+def _add_missing(rows: dict[str, list[Mapping[str, Any]]], context: risk.AttackContext) -> None:
+    """Try the usual attackers who were not tried yet."""
+    for attacker in risk.usual(context, publishable=True):
+        if attacker.name in rows and attacker.name != risk.Homogeneity.name:
+            continue
+        if attacker.name == risk.Homogeneity.name and len(rows.get(attacker.name, ())) >= len(
+            context.table.sensitive
+        ):
+            continue
+        try:
+            rows.setdefault(attacker.name, []).append(row_of(attacker, attacker.attack(context)))
+        except (DataError, ParameterError):
+            continue
+
+
+def _promise(guarantee: str, findings: Sequence[Finding], k: int) -> CardLine:
+    broken = [one.criterion for one in findings if one.holds is False]
+    open_ones = [one.criterion for one in findings if one.holds is None]
+    said = promise_of(guarantee) or f"{guarantee}, k = {k}."
+    if broken:
+        return CardLine("promise", FAILED, f"{said} The verifier says no to {', '.join(broken)}.")
+    if open_ones or not findings:
+        what = ", ".join(open_ones) or "anything"
+        return CardLine("promise", NOT_MEASURED, f"{said} The verifier could not check {what}.")
+    return CardLine("promise", PASSED, f"{said} Verified: {', '.join(one.criterion for one in findings)}.")
+
+
+def _measured(
+    rows: Mapping[str, Sequence[Mapping[str, Any]]], k: int, threshold: float | None, prices: Prices | None
+) -> tuple[float, CardLine]:
+    """The largest probability of any person over the attackers who point at a row."""
+    names = [name for name in OF_THE_ROW if name in rows]
+    by_keys = [name for name in names if name != risk.LinkableColumns.name]
+    if not by_keys:
+        return 1.0, CardLine("measured", NOT_MEASURED, "No attacker who points at a row was tried.")
+
+    def largest(some: Sequence[str]) -> tuple[float, str]:
+        return max((float(row["worst"]), name) for name in some for row in rows[name])
+
+    worst = largest(names)[0]
+    # 1/k is promised against who knows quasi-identifiers; a threshold is for everybody
+    judged = by_keys if threshold is None else names
+    probability, who = largest(judged)
+    limit, sign = (1 / k, "at most") if threshold is None else (threshold, "below")
+    good = probability <= limit * (1 + 1e-9) if threshold is None else probability < limit
+    says = (
+        f"The largest probability of any person's row over {len(judged)} attackers is {_probability(probability)} ({who}); "
+        f"{sign} {_probability(limit)} is allowed."
+    )
+    remedies: tuple[Remedy, ...] = ()
+    if threshold is not None and prices is not None and largest(by_keys)[0] >= threshold:
+        enough = smallest_k(threshold)
+        if enough > k:
+            remedies = (prices.of(f"k = {enough}", lambda few: prices.made(few, k=enough)),)
+    if not good and who == risk.LinkableColumns.name:
+        remedies = (*remedies, Remedy("what the line linkable columns says"))
+    return worst, CardLine("measured", PASSED if good else FAILED, says, remedies)
+
+
+def smallest_k(threshold: float) -> int:
+    """The smallest k with 1/k strictly below a threshold: 12 of 0.09."""
+    k = max(2, math.floor(1 / threshold))
+    while 1 / k >= threshold:
+        k += 1
+    return k
+
+
+def _probability(value: float) -> str:
+    return f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _homogeneity(
+    rows: Mapping[str, Sequence[Mapping[str, Any]]], made: Anonymization | None, prices: Prices | None
+) -> CardLine:
+    found = rows.get(risk.Homogeneity.name, ())
+    if not found:
+        if made is not None and not made.table.sensitive:
+            return CardLine("homogeneity", NOT_MEASURED, "No column has the role sensitive.")
+        return CardLine("homogeneity", NOT_MEASURED, "The attacker homogeneity was not tried.")
+    bad = [row for row in found if row["at_risk"]]
+    says = " ".join(str(row["sentence"]) for row in bad or found)
+    if not bad:
+        return CardLine("homogeneity", PASSED, says)
+    remedies: list[Remedy] = []
+    if prices is not None:
+        ways: Sequence[tuple[str, dict[str, Any]]] = (
+            ("p = 2", {"criterion": "p-sensitivity", "p": 2}),
+            ("l = 2", {"criterion": "l-diversity", "l": 2.0}),
+        )
+        remedies = [prices.diverse(what, settings) for what, settings in ways]
+    return CardLine("homogeneity", FAILED, says, tuple(remedies))
+
+
+def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | None) -> CardLine:
+    if context is None or context.listing is None:
+        return CardLine(
+            "insider", NOT_MEASURED,
+            "It is judged by a fresh draw from matches in memory, and there are none; anonflow.attack judges it by the true "
+            "rows, for the owner.",
+        )  # fmt: skip
+    fresh = replace(context, truth=None, rng=np.random.default_rng(derived_seed(seed, "insider")))
+    found = risk.Insider(1).attack(fresh)
+    says = found.sentence.replace("Who knows", "By a fresh draw: who knows")
+    if not found.at_risk:
+        return CardLine("insider", PASSED, says)
+    says += (
+        f" {found.at_risk:,} of {found.targets:,} are found more often than once in {max(1, context.k - 1)}."
+    )
+    remedies = []
+    if prices is not None and prices.heterogeneous:
+        remedies.append(prices.of("classes by k-member", lambda few: prices.made(few, "k-member")))
+    return CardLine("insider", FAILED, says, tuple(remedies))
+
+
+def _linkable(
+    rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    made: Anonymization | None,
+    threshold: float | None,
+    k: int,
+) -> CardLine:
+    found = rows.get(risk.LinkableColumns.name, ())
+    if not found:
+        if made is not None and not made.table.other_columns:
+            return CardLine("linkable columns", PASSED, "Nothing but quasi-identifiers is published.")
+        return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
+    worst = max(float(row["worst"]) for row in found)
+    at_risk = max(int(row["at_risk"]) for row in found)
+    says = f"{found[0]['sentence']} The surest row: {_probability(worst)}."
+    good = worst < threshold if threshold is not None else not at_risk
+    if good:
+        return CardLine("linkable columns", PASSED, says)
+    remedies: list[Remedy] = []
+    if made is not None:
+        others = made.table.other_columns
+        note = "the GCP stays; that column is lost"
+        remedies = [
+            Remedy(f"leave out the column {name}", None, note) for name in _worst_columns(made, others)
+        ]
+        remedies.append(
+            Remedy("make it a quasi-identifier", None, "no price: the GCP is over other columns then")
+        )
+    return CardLine("linkable columns", FAILED, says, tuple(remedies))
+
+
+def _worst_columns(made: Anonymization, others: Iterable[str]) -> list[str]:
+    """The columns that say most about quasi-identifiers, by distinct values: at most two."""
+    many = {name: int(made.table.frame[name].nunique(dropna=False)) for name in others}
+    return sorted(many, key=lambda name: (-many[name], name))[:2]
+
+
+class Prices:
+    """What remedies cost: the method is run again, with and without them, on the same records.
+
+    Parameters
+    ----------
+    made : Anonymization
+    seed : int
+    """
+
+    def __init__(self, made: Anonymization, seed: int) -> None:
+        self._made = made
+        self._seed = derived_seed(seed, "prices")
+        self._few: Anonymization | None = None
+
+    @property
+    def heterogeneous(self) -> bool:
+        """Whether the method makes matches, not classes."""
+        return self._made.matches is not None
+
+    def made(self, few: Any, algorithm: str | None = None, k: int | None = None) -> Anonymization:
+        """The same run on some records, by another method or with another k."""
+        return same_way(self._made, few, self._seed, algorithm, k)
+
+    def diverse(self, what: str, settings: Mapping[str, Any]) -> Remedy:
+        """The price of a diversity of every sensitive column."""
+
+        def run(few: Any) -> Anonymization:
+            result = self.made(few)
+            for name in few.sensitive:
+                result = diversify(result, column=name, seed=self._seed, **settings)
+            return result
+
+        return self.of(what, run)
+
+    def of(self, what: str, run: Callable[[Any], Anonymization]) -> Remedy:
+        """A remedy with its price; or why it has none."""
+        few = sample_of(self._made, self._seed, SAMPLE)
+        if few is None:
+            return Remedy(what, None, "no price: one partition has more than 5,000 records")
+        note = "" if few.n == self._made.n else f"on {few.n:,} records"
+        try:
+            if self._few is None:
+                self._few = self.made(few)  # by the same seed as the remedy, also where all records are there
+            price = run(few).loss("ncp") - self._few.loss("ncp")
+        except InfeasibleError as error:
+            return Remedy(what, None, f"cannot be had: {error.message.splitlines()[0]}")
+        except AnonflowError:
+            return Remedy(what, None, "no price: the method has no such option")
+        return Remedy(what, price, note)
+
+
+def sample_of(made: Anonymization, seed: int, most: int) -> Any:
+    """Some records of what was anonymized: all, or whole partitions; None where one partition is too large.
+
+    Parameters
+    ----------
+    made : Anonymization
+    seed : int
+    most : int
+        Records.
+
+    Returns
+    -------
+    Table or None
+    """
+    table = made.table
+    if table.n <= most:
+        return table
+    parts = [part for part in made.partitions or () if len(part) <= most]
+    if not parts:
+        return None
+    chosen: list[np.ndarray] = []
+    for p in np.random.default_rng(seed).permutation(len(parts)).tolist():
+        if sum(map(len, chosen)) + len(parts[p]) > most:
+            break
+        chosen.append(parts[p])
+    return table.take(np.sort(np.concatenate(chosen)))
+
+
+def same_way(
+    made: Anonymization, table: Any, seed: int, algorithm: str | None = None, k: int | None = None
+) -> Anonymization:
+    """Another table anonymized as one was; with another method its own options stay behind, diversity comes along.
+
+    Parameters
+    ----------
+    made : Anonymization
+    table : Table
+    seed : int
+    algorithm : str, optional
+    k : int, optional
+
+    Raises
+    ------
+    InfeasibleError
+        If there is no release with this k or diversity.
+    ParameterError
+        If an option is none of the method.
+    """
+    apart = ("budget", "diversify", "diversified")
+    settings = {name: value for name, value in made.parameters.items() if name not in apart}
+    if algorithm is not None:
+        settings = {
+            name: settings[name]
+            for name in ("loss", "order", "boundaries", "partition_size")
+            if name in settings
+        }
+    result = anonymize(table, algorithm or made.algorithm.name, k or made.k, seed=seed, **settings)
+    for each in made.parameters.get("diversified", ()):
+        result = diversify(result, seed=seed, **each)
+    return result

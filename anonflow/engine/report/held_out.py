@@ -1,0 +1,59 @@
+"""The three questions about a release, with controls held out before anonymizing: a run of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anonflow.algorithms.anonymize import Anonymization
+from anonflow.algorithms.seeds import derived_seed
+from anonflow.engine.report.card import same_way, sample_of
+from anonflow.errors import InfeasibleError, ParameterError
+from anonflow.release import publish
+from anonflow.risk.three_questions import Answer, three_questions
+
+__all__ = ["SAMPLE", "held_out"]
+
+SAMPLE = 8_000
+"""Records that are halved, at most: whole partitions of a larger table."""
+
+
+def held_out(made: Anonymization, seed: int) -> tuple[Answer, ...]:
+    """Hold out half of the people, release the others in the same way, and attack both halves.
+
+    Parameters
+    ----------
+    made : Anonymization
+        What is published: its method, parameters and diversity are used again.
+    seed : int
+        128 bits. The halves, the draw and the attacks are made from it.
+
+    Returns
+    -------
+    tuple of Answer
+
+    Raises
+    ------
+    ParameterError
+        If half of the people are too few for the method, or one partition is too large.
+
+    Notes
+    -----
+    The release of the half is thrown away: nothing of the published one is used, so that the figures say nothing about its
+    draw. A half is released with somewhat more loss than the whole.
+    """
+    own = derived_seed(seed, "held out")
+    few = sample_of(made, own, SAMPLE)
+    if few is None:
+        raise ParameterError(f"one partition has more than {SAMPLE:,} records")
+    rng = np.random.default_rng(own)
+    half = np.zeros(few.n, bool)
+    half[rng.permutation(few.n)[: few.n // 2]] = True
+    inside, outside = few.take(np.flatnonzero(half)), few.take(np.flatnonzero(~half))
+    try:
+        anonymization = same_way(made, inside, own)
+    except InfeasibleError as error:
+        raise ParameterError(
+            f"half of the people cannot be released alike: {error.message.splitlines()[0]}"
+        ) from None
+    release = publish(anonymization, own, rehearsal=True)
+    return three_questions(inside, release.frame, outside, rng)

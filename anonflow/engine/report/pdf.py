@@ -1,0 +1,92 @@
+"""A page as a PDF: printed by a browser of this machine, which asks nothing of any other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from anonflow.errors import DataError, FlowError
+
+__all__ = ["BROWSERS", "browser", "printed"]
+
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "msedge",
+)
+"""Programs that can print a page without showing it, by the names that they have on a path."""
+
+_SECONDS = 300
+
+
+def browser() -> str:
+    """The program that prints.
+
+    Raises
+    ------
+    FlowError
+        If there is none.
+    """
+    for name in BROWSERS:
+        program = shutil.which(name)
+        if program is not None:
+            return program
+    raise FlowError(
+        "publish: report: pdf: needs Chromium, Chrome or Edge on the path to print the page; install one, or leave pdf out "
+        "and print the page from any browser"
+    )
+
+
+def printed(page: str) -> bytes:
+    """A page as a PDF of A4 sheets.
+
+    Parameters
+    ----------
+    page : str
+        HTML that loads nothing.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    FlowError
+        If no browser is there.
+    DataError
+        If it does not print.
+
+    Notes
+    -----
+    The page lies in a folder of its own that only this user may read, and so does what the browser writes beside it. A page
+    has no scripts; as root, Chromium runs without its sandbox or not at all.
+    """
+    program = browser()
+    with tempfile.TemporaryDirectory(prefix="anonflow-pdf-") as place:
+        source, target = Path(place) / "page.html", Path(place) / "page.pdf"
+        source.write_text(page, encoding="utf-8")
+        as_root = hasattr(os, "geteuid") and os.geteuid() == 0
+        command = [
+            program, "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-dev-shm-usage",
+            "--no-pdf-header-footer", f"--user-data-dir={place}/profile", f"--print-to-pdf={target}",
+            *(["--no-sandbox"] if as_root else []), source.as_uri(),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DataError(
+                f"the report could not be printed as a PDF by {Path(program).name}: {type(error).__name__}; leave pdf out"
+            ) from None
+        if not target.is_file() or not target.stat().st_size:
+            raise DataError(
+                f"the report could not be printed as a PDF: {Path(program).name} ended with status {done.returncode}; "
+                "leave pdf out, and print the page from a browser"
+            )
+        return target.read_bytes()

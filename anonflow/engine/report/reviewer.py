@@ -1,0 +1,161 @@
+"""The report that a reviewer signs: modelled on the anonymization report of EMA's Policy 0070 and of Health Canada.
+
+Its sections follow the steps of the guidance (EMA/90915/2016, version 1.3 of 20 September 2017, chapter 3): identifiers,
+adversaries and attacks, utility, threshold, actual risk, method, documentation. Nothing here is accepted by an agency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from anonflow import __version__, risk
+from anonflow.criteria.registry import promise_of
+from anonflow.engine.report.attacks import publishable
+from anonflow.engine.report.card import LINES
+from anonflow.engine.report.report import Described, columns_of, detail_of, limits_of, template_named
+from anonflow.risk.attack import OF_THE_ROW
+from anonflow.risk.three_questions import QUESTIONS
+
+if TYPE_CHECKING:
+    from anonflow.engine.execution.result import RunReport, RunResult
+    from anonflow.engine.flows.flow import Flow
+    from anonflow.table import Schema
+
+__all__ = ["SECTIONS", "SIGNERS", "THRESHOLD", "review"]
+
+THRESHOLD = 0.09
+"""EMA's and Health Canada's: 1/11, rounded down, so that k = 11 fails."""
+
+SECTIONS = (
+    "Purpose and scope",
+    "Data dictionary: identifiers and quasi-identifiers",
+    "Adversaries and plausible attacks",
+    "Threshold and way of assessment",
+    "Measured risk of re-identification",
+    "Method and transformations",
+    "Singling out, linkability, inference",
+    "Data utility",
+    "Residual risk",
+    "Protocol for a test by human intruders",
+    "What was verified",
+    "Signatures",
+)
+"""The sections, in their order."""
+
+SIGNERS = ("Data owner", "Author of this report", "Privacy officer", "Reviewer")
+
+_TREATMENT = {
+    "quasi-identifier": "generalized by the method",
+    "identifier": "not published",
+    "sensitive": "published as it was, on a row drawn for it",
+    "insensitive": "published as it was, on a row drawn for it",
+    "weight": "published as it was, on a row drawn for it",
+}
+
+
+def review(
+    flow: Flow,
+    table: Described,
+    report: RunReport,
+    result: RunResult,
+    left_out: Sequence[str],
+    seconds: float,
+) -> str:
+    """The reviewer's report of a flow as an HTML page.
+
+    Parameters
+    ----------
+    flow : Flow
+    table : Table, or what describes one
+    report : RunReport
+        With its card, and the answers to the three questions.
+    result : RunResult
+        The run that is published.
+    left_out : sequence of str
+        What else is to be said of the table.
+    seconds : float
+        What the run took.
+
+    Returns
+    -------
+    str
+        HTML: names and numbers, never a cell's value, and fields that people fill in and sign.
+    """
+    spec = flow.spec.publish.report
+    threshold = THRESHOLD if spec is None or spec.limit is None else spec.limit
+    attacks = publishable(report.attacks)
+    hidden = (
+        ()
+        if report.attacks is None
+        else [
+            str(name)
+            for name in report.attacks["attacker"]
+            if name not in {row["attacker"] for row in attacks}
+        ]
+    )
+    card = report.card
+    return template_named("reviewer.html.j2").render(
+        title=f"{flow.name}: anonymization report",
+        flow=flow.name,
+        version=__version__,
+        sections=SECTIONS,
+        result=result,
+        records=table.n,
+        lead=(
+            f"{table.n:,} records, anonymized by the method {result.algorithm} with k = {result.k}, which guarantees "
+            f"{result.guarantee}."
+        ),
+        card=card,
+        card_lines=LINES,
+        promise=promise_of(result.guarantee) or result.guarantee,
+        said=[f"{each}." for each in result.said],
+        dictionary=_dictionary(flow.schema, table),
+        unnamed=len(table.unnamed),
+        left_out=left_out,
+        threshold=threshold,
+        smallest=next(k for k in range(2, 10**9) if 1 / k < threshold) if threshold > 1e-8 else 10**9,
+        worst=None if card is None else card.worst,
+        meets=card is not None and card.worst < threshold,
+        attacks=[
+            {**row, "judged": row["attacker"] in OF_THE_ROW, "below": row["worst"] < threshold} for row in attacks
+        ],
+        hidden=len(hidden),
+        not_tried=[name for name in (risk.Journalist.name, risk.Presence.name, risk.Population.name)
+                   if name not in {row["attacker"] for row in attacks}],
+        questions=QUESTIONS,
+        answers={each.question: each for each in report.answers},
+        unanswered=report.unanswered or "it cannot be asked of these columns",
+        detail=detail_of(result, False),
+        columns=columns_of(table),
+        settings=_settings(result),
+        limits=limits_of(result.guarantee),
+        signers=SIGNERS,
+        seconds=seconds,
+    )  # fmt: skip
+
+
+def _dictionary(schema: Schema, table: Described) -> list[tuple[str, str, str, str, str]]:
+    """Name, role, kind, distinct values and treatment of every column that the flow names."""
+    distinct = {name: many for name, _, _, many in columns_of(table)}
+    rows = []
+    for name, column in schema.columns.items():
+        treatment = _TREATMENT.get(column.role, "not published")
+        limit = "" if column.limit is None and column.boundary is None else "; never beyond its limits"
+        missing = "" if column.missing is None else f"; missing: {column.missing}"
+        rows.append(
+            (name, column.role, column.kind or "", distinct.get(name, ""), f"{treatment}{limit}{missing}")
+        )
+    return rows
+
+
+def _settings(result: RunResult) -> list[tuple[str, Any]]:
+    """What the method was called with: plain numbers and names, never labels of a column."""
+    made = result.anonymization
+    if made is None:
+        return []
+    return [
+        (name, value)
+        for name, value in made.parameters.items()
+        if isinstance(value, bool | int | float | str) and name != "seed"
+    ]

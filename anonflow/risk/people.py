@@ -1,0 +1,135 @@
+"""An attacker who looks for people, not rows: whoever has several is named by any of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+from anonflow.risk.attacker import Success, percent
+from anonflow.table.row_marks import coded_texts
+
+if TYPE_CHECKING:
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["Unit", "at_least_one", "intersections"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Knows the quasi-identifiers of all rows of everybody, and the method; wins if one row of a person is named rightly.
+
+    Notes
+    -----
+    A row that may be c rows is named with probability 1/c, rows of one person independently: 1 - product of (1 - 1/c), at
+    most the sum of 1/c. A household is named if one of its people is: 1 - product of (1 - r). Of columns that are constant
+    for each person, the values that all rows of a person allow are counted: one left is known.
+    """
+
+    name: ClassVar[str] = "unit"
+    needs_truth: ClassVar[bool] = False
+    knows: ClassVar[str] = "the quasi-identifiers of all rows of everybody, whose they are, and the method"
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(pairs of a person and a row), where a column is constant for each unit; else as the linker.
+
+        Raises
+        ------
+        ParameterError
+            If the table has no units, or there are too many pairs.
+        DataError
+            If the release does not cover the table.
+        """
+        unit = context.table.unit
+        if unit is None:
+            raise ParameterError("unit: the schema has no column with the role unit")
+        candidates = context.candidates()
+        chance = np.zeros(context.n)
+        people = context.people
+        chance[people] = 1.0 / np.maximum(candidates[people], 1)
+        risk = at_least_one(chance, unit)
+        rows = np.bincount(unit)
+        worst = int(risk.argmax())
+        said = (
+            f"Who looks for a person by all of the person's rows names one of them rightly for {percent(float(risk.mean()))} of "
+            f"{len(risk):,} people, and for {percent(float(risk.max()))} of the surest, who has {rows[worst]:,} rows."
+        )
+        household = context.table.household
+        if household is not None:
+            home = np.zeros(len(risk), np.int64)
+            home[unit] = household
+            of_homes = at_least_one(risk, home)
+            said += (
+                f" Of {len(of_homes):,} households somebody is named for {percent(float(of_homes.mean()))} on average, "
+                f"{percent(float(of_homes.max()))} at most."
+            )
+        for name, left in intersections(context).items():
+            known = int((left == 1).sum())
+            said += (
+                f" {name} is the same on all rows of a person: {left.mean():.1f} values are left on average of those that the rows "
+                f"allow, and for {known:,} of {len(left):,} people with several rows only one."
+            )
+        return Success(
+            len(risk), float(risk.mean()), float(risk.max()), int((risk > 1 / context.k + 1e-9).sum()), 1 / context.k, said
+        )  # fmt: skip
+
+
+def at_least_one(chance: np.ndarray, whose: np.ndarray) -> np.ndarray:
+    """For each owner the probability that one of its independent chances comes true: 1 - product of (1 - chance).
+
+    Parameters
+    ----------
+    chance : numpy.ndarray, shape (n,), float64
+        Between 0 and 1.
+    whose : numpy.ndarray, shape (n,), int64
+        Labels 0.. .
+    """
+    missed = np.ones(int(whose.max(initial=-1)) + 1)
+    np.multiply.at(missed, whose, 1 - chance)
+    return 1 - missed
+
+
+def intersections(context: AttackContext) -> dict[str, np.ndarray]:
+    """Published columns that are constant for each unit -> how many values all rows of a unit allow.
+
+    Parameters
+    ----------
+    context : AttackContext
+
+    Returns
+    -------
+    dict
+        Of quasi-identifiers none: they are generalized. For each column an array of int64, an entry for each unit with
+        several rows.
+
+    Raises
+    ------
+    ParameterError
+        If there are too many pairs of a person and a row.
+    """
+    unit = context.table.unit
+    found: dict[str, np.ndarray] = {}
+    if unit is None or int(np.bincount(unit).max()) < 2:
+        return found
+    rows = np.bincount(unit)
+    several = np.flatnonzero(rows > 1)
+    for name in context.table.other_columns:
+        if name not in context.frame.columns:
+            continue
+        own = coded_texts(context.table.frame[name], {}, False)
+        first = np.full(len(rows), -1)
+        first[unit] = own
+        if (first[unit] != own).any():
+            continue
+        shown = coded_texts(context.frame[name], {}, False)
+        original, row = context.pairs
+        values = int(shown.max()) + 1
+        # a value counts once for each of the unit's rows that allows it
+        per_row = np.unique(original * values + shown[row])
+        whose, value = unit[per_row // values], per_row % values
+        pair, times = np.unique(whose * values + value, return_counts=True)
+        common = times == rows[pair // values]
+        found[name] = np.bincount(pair[common] // values, minlength=len(rows))[several]
+    return found

@@ -1,0 +1,150 @@
+"""`report: {template: ema}`: its sections, its verdicts, its files, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from anonflow import engine
+from anonflow.engine.report import pdf
+from anonflow.engine.report.reviewer import SECTIONS, SIGNERS
+from anonflow.errors import FlowError
+from tests.cases.flow_files import people, write_flow
+
+SEED = 0x1234567890ABCDEF1234567890ABCDEF
+EMA = "{table: out/release.csv, report: {template: ema, file: out/report.html}}"
+
+
+def reviewed(folder: Path, publish: str = EMA, **given: object) -> str:
+    report = engine.run(write_flow(folder, n=120, publish=publish, **given), seed=SEED)
+    assert report.ok
+    return (folder / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_sections_the_questions_and_the_fields(tmp_path: Path) -> None:
+    page = reviewed(tmp_path, anonymize="{algorithm: mondrian, k: 12}", partition="{}")
+    titles = re.findall(r'<h2 id="section-(\d+)">\d+\. ([^<]*)</h2>', page)
+    assert titles == [(str(number), title) for number, title in enumerate(SECTIONS, 1)]
+    assert all(signer in page for signer in SIGNERS)
+    assert "Release card" in page
+    assert page.index("Release card") < page.index(SECTIONS[0])
+    for question in ("singling out", "linkability", "inference"):
+        assert question in page
+    assert "No agency has" in page
+    assert "smaller (k = 11 gives 0.0909 and does not do" in " ".join(page.split())
+
+
+def test_no_value_is_in_it(tmp_path: Path) -> None:
+    page = reviewed(tmp_path)
+    for line in people(120)[1:]:
+        _, city, zip_code, income = line.split(",")
+        assert city not in page
+        assert zip_code not in page
+        assert f">{income}<" not in page
+
+
+@pytest.mark.parametrize(("k", "sign"), [(11, "not below the threshold"), (12, "below the threshold")])
+def test_the_default_threshold_is_strict(tmp_path: Path, k: int, sign: str) -> None:
+    columns = "    age: {role: quasi-identifier, kind: numeric}\n    city: {role: quasi-identifier, kind: categorical}\n"
+    page = reviewed(
+        tmp_path, columns=columns, anonymize=f"{{algorithm: greedy, k: {k}}}", partition="{size: 60}"
+    )
+    assert ("✓ " if k == 12 else "✗ ") + sign in page
+
+
+def test_the_signer_may_set_another_threshold(tmp_path: Path) -> None:
+    columns = "    age: {role: quasi-identifier, kind: numeric}\n    city: {role: quasi-identifier, kind: categorical}\n"
+    page = reviewed(
+        tmp_path, "{report: {template: ema, threshold: 0.0910, file: out/report.html}}",
+        columns=columns, anonymize="{algorithm: greedy, k: 11}", steps="  - draw: {}\n",
+    )  # fmt: skip
+    assert "✓ below the threshold" in page
+    assert "The threshold is 0.091" in page
+
+
+def test_checks_never_stand_alone_beside_a_failing_line(tmp_path: Path) -> None:
+    report = engine.run(write_flow(tmp_path, n=60), seed=SEED)
+    assert report.card is not None
+    assert report.ok
+    assert not report.card.ok
+    assert "all checks passed, but" in repr(report)
+    assert all(line.sentence() in repr(report) for line in report.card.failing)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.index("Release card") < page.index("What was checked")
+
+
+def test_in_pieces_the_card_says_what_is_not_measured(tmp_path: Path) -> None:
+    page = reviewed(tmp_path, source="{csv: people.csv, pieces: 60}", partition="{size: 30}")
+    assert "not measured" in page
+    assert "hold controls out of a part of it" in page
+
+
+def test_the_same_seed_gives_the_same_page(tmp_path: Path) -> None:
+    pages = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        pages.append(reviewed(tmp_path / name))
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(
+    ("report", "problem"),
+    [
+        ("{template: emma}", "'template' must be one of plain or ema"),
+        ("{template: ema, threshold: 0}", "'threshold' must be a number greater than 0"),
+        ("{template: ema, threshold: 1.5}", "'threshold' must be a number of at most 1"),
+        ("{template: ema, treshold: 0.1}", "did you mean 'threshold'"),
+        ("{file: out/report.txt}", "'report' is a file that ends in .html"),
+        ("{pdf: out/report.html}", "'pdf' is a file that ends in .pdf"),
+        ("{file: owner/test/report.html}", "inside the owner's folder"),
+        ("[out/report.html]", "must be the name of an .html file, or a mapping"),
+        ("5", "must be the name of an .html file, or a mapping"),
+    ],
+)
+def test_reports_that_cannot_be_written(tmp_path: Path, report: str, problem: str) -> None:
+    path = write_flow(tmp_path, publish=f"{{report: {report}}}")
+    with pytest.raises(FlowError) as caught:
+        engine.load_flow(path)
+    assert problem in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
+def test_without_a_browser_a_pdf_is_refused_before_anything_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf, "BROWSERS", ("no-such-browser",))
+    path = write_flow(
+        tmp_path, publish="{report: {template: ema, pdf: out/report.pdf}}", steps="  - draw: {}\n"
+    )
+    with pytest.raises(FlowError, match="leave pdf out"):
+        engine.run(path, seed=SEED)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_browser_that_prints_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from anonflow.errors import DataError
+
+    program = shutil.which("true")
+    if program is None:
+        pytest.skip("there is no program that does nothing")
+    monkeypatch.setattr(pdf, "BROWSERS", ("true",))
+    with pytest.raises(DataError, match="could not be printed"):
+        pdf.printed("<p>nothing</p>")
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_page_is_printed(tmp_path: Path) -> None:
+    if not any(shutil.which(name) for name in pdf.BROWSERS):
+        pytest.skip("no browser that prints")
+    reviewed(
+        tmp_path,
+        "{report: {template: ema, file: out/report.html, pdf: out/report.pdf}}",
+        steps="  - draw: {}\n",
+    )
+    content = (tmp_path / "out" / "report.pdf").read_bytes()
+    assert content.startswith(b"%PDF-")
+    assert content.rstrip().endswith(b"%%EOF")
