@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from anonflow.criteria.claim import Listing
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
@@ -61,13 +60,16 @@ def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:
     evidence : Evidence
     unit : numpy.ndarray, shape (n,), int64
     """
-    listing = evidence.listing
+    proof = evidence.certificate
     if (
-        listing is None
-        and evidence.certificate is not None
-        and getattr(evidence.certificate, "complete", True)
-    ):
-        listing = Listing.of(evidence.certificate, evidence.published.n)
+        hasattr(proof, "row_list") and proof.complete
+    ):  # rows of a class share one list: it is not written out for each
+        sizes = np.diff(proof.list_offsets)
+        of_list = _shares(
+            np.repeat(np.arange(len(sizes)), sizes), unit[proof.list_originals], len(sizes), sizes
+        )
+        return of_list[proof.row_list]
+    listing = evidence.listing
     if listing is not None:
         row = np.repeat(np.arange(listing.rows), listing.degrees)
         return _shares(row, unit[listing.end], listing.rows, listing.degrees)

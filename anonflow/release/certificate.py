@@ -16,6 +16,7 @@ import numpy as np
 
 from anonflow import __version__
 from anonflow.errors import DataError
+from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
 from anonflow.whole_file import OWNER_ONLY, streamed, write_whole
 
@@ -73,6 +74,26 @@ class Certificate:
     extra_covers: bool = False
     row_marks: np.ndarray | None = None
     key: str = field(default="", repr=False)
+
+    @classmethod
+    def of_candidates(
+        cls, k: int, criterion: str, algorithm: str, candidates: Candidates, **more: Any
+    ) -> Certificate:
+        """That of rows whose candidates are known, ascending in each list; `more` are the other attributes."""
+        return cls(
+            k,
+            criterion,
+            algorithm,
+            candidates.row_list.astype(np.int32),
+            candidates.offsets,
+            candidates.originals.astype(np.int32),
+            **more,
+        )
+
+    @property
+    def candidates(self) -> Candidates:
+        """Among which originals the one of each row is."""
+        return Candidates(self.row_list, self.list_offsets, self.list_originals)
 
     @property
     def n(self) -> int:

@@ -94,7 +94,7 @@ def linked_in_sample(table: Table, release: Any, k: int) -> list[str]:
         made = Generalization.parse(release.frame, table.domains)
         candidates = covering(table, made, np.arange(len(truth)))
     else:
-        candidates = Candidates(proof.row_list, proof.list_offsets, proof.list_originals)
+        candidates = proof.candidates
     return _told_by_linkage(table, names, truth, candidates, k)
 
 

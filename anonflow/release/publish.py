@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import warnings
-from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from anonflow.errors import DataError
 from anonflow.release.certificate import Certificate, versions
 from anonflow.release.columns import covering, told_by_columns
-from anonflow.release.draw import draw_assignment, draw_permutation, permute_classes
+from anonflow.release.draw import draw_permutation
 from anonflow.release.earlier import Earlier
 from anonflow.release.published import Release, ReleaseWarning
 from anonflow.release.randomness import (
@@ -25,19 +22,15 @@ from anonflow.release.randomness import (
     seed_of_table,
     warn_of_small_seed,
 )
-from anonflow.table.domain import WHOLE, number_text
+from anonflow.release.rows import GeneralizedRows, permute_suppressed
 from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from anonflow.generalization import Generalization
     from anonflow.table import Table
 
-__all__ = ["Publishable", "plain_values", "publish", "publish_once"]
-
-_EXACT = 1 << 53
+__all__ = ["Publishable", "publish", "publish_once"]
 
 # Which words the draws of an anonymization were made from: a second one is worth a warning.
 _drawn: WeakKeyDictionary[Any, set[bytes | None]] = WeakKeyDictionary()
@@ -108,8 +101,6 @@ def publish(
     -----
     O(nk + n log n) expected time, and O(n) for each column.
     """
-    import pandas as pd
-
     table, n = anonymization.table, anonymization.generalization.n
     if seed is not None:
         seed = checked_secret(seed)
@@ -124,25 +115,29 @@ def publish(
         if weak:
             warnings.warn(f"{weak}", ReleaseWarning, stacklevel=3)
     suppressed = np.asarray(anonymization.suppressed, bool)
+    rows = GeneralizedRows(
+        anonymization.generalization, anonymization.matches, anonymization.classes, suppressed
+    )
     hidden = 0 < int(suppressed.sum()) < anonymization.k
-    origin = _assignment(anonymization, suppressed, words)
+    origin = rows.origin(words)
+    alone = np.flatnonzero(suppressed)
+    origin[alone] = permute_suppressed(alone, words)
     order = draw_permutation(n, words)
-    published = anonymization.generalization.take(order).decode(suppressed=suppressed[order])
-    columns: dict[str, Any] = {}
-    for name in table.frame.columns:
-        if name in published.columns:
-            columns[str(name)] = published[name].array
-            continue
-        cells = table.frame[name]
-        columns[str(name)] = plain_values(
-            cells, origin[order], hidden=suppressed[order] if hidden else None, name=str(name)
-        )
+    names = [str(name) for name in table.frame.columns]
+    frame = rows.shown(origin, names, table.frame.__getitem__, hidden=hidden, order=order)
+    candidates = rows.candidates(order)
     if not rehearsal:
-        _warn_of_columns(anonymization, suppressed, order, origin[order], hidden)
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(n))
+        _warn_of_columns(anonymization, candidates, suppressed[order], order, origin[order], hidden)
     key = words.lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
-    marks = row_marks(frame, list(columns), key)
-    certificate = replace(_certificate(anonymization, suppressed, order), row_marks=marks, key=key)
+    certificate = Certificate.of_candidates(
+        int(anonymization.k),
+        str(anonymization.guarantee),
+        str(getattr(anonymization.algorithm, "name", anonymization.algorithm)),
+        candidates,
+        versions=versions(),
+        row_marks=row_marks(frame, names, key),
+        key=key,
+    )
     return Release(frame, certificate, origin[order])
 
 
@@ -178,143 +173,6 @@ def publish_once(
     return release
 
 
-def _assignment(source: Publishable, suppressed: np.ndarray, words: RandomWords) -> np.ndarray:
-    """The original whose other columns each generalized record is published with, shape (n,), int64."""
-    n = len(suppressed)
-    if source.matches is not None:
-        origin = draw_assignment(source.matches, words)
-    elif source.classes is not None:
-        origin = permute_classes(np.where(suppressed, -1, source.classes), words)
-    else:
-        origin = np.arange(n, dtype=np.int64)
-    hidden = np.flatnonzero(suppressed)
-    if len(hidden) and source.classes is None:
-        if (origin[hidden] != hidden).any():
-            raise DataError("suppressed records have matches besides themselves; give each a row of its own")
-        origin[hidden] = hidden[permute_classes(np.zeros(len(hidden), np.int8), words, hidden)]
-    return origin
-
-
-def _certificate(source: Publishable, suppressed: np.ndarray, order: np.ndarray) -> Certificate:
-    n = len(suppressed)
-    hidden = np.flatnonzero(suppressed)
-    if source.matches is not None:
-        lists = np.sort(source.matches[order[~suppressed[order]]], axis=1)  # by published row
-        given = lists >= 0
-        flat, sizes = lists[given], given.sum(axis=1)
-        row_list = np.zeros(n, np.int64)
-        row_list[~suppressed[order]] = np.arange(len(lists))
-    elif source.classes is not None:
-        labels = np.where(suppressed, -1, source.classes)
-        kinds, member = np.unique(labels, return_inverse=True)
-        flat = np.argsort(member, kind="stable")
-        sizes = np.bincount(member, minlength=len(kinds))
-        row_list = member[order]
-        hidden = hidden[:0]
-    else:
-        flat, sizes = np.empty(0, np.int64), np.zeros(1, np.int64)
-        row_list = np.zeros(n, np.int64)
-    if len(hidden):
-        row_list[suppressed[order]] = len(sizes)
-        flat, sizes = np.concatenate([flat, hidden]), np.append(sizes, len(hidden))
-    return Certificate(
-        int(source.k),
-        str(source.guarantee),
-        str(getattr(source.algorithm, "name", source.algorithm)),
-        row_list.astype(np.int32),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        flat.astype(np.int32),
-        versions(),
-    )
-
-
-# ---------------------------------------------------------------------------------------- plain values
-
-
-def plain_values(
-    cells: pd.Series,
-    order: np.ndarray,
-    *,
-    hidden: np.ndarray | None = None,
-    name: str = "",
-    text: bool = False,
-) -> Any:
-    """A column's values in another order, rebuilt so that nothing of the original column comes along.
-
-    Parameters
-    ----------
-    cells : pandas.Series, n values
-    order : numpy.ndarray, shape (n,), integer
-        Which value each row gets.
-    hidden : numpy.ndarray, shape (n,), bool, optional
-        Rows that get ``*`` instead; the column is text then.
-    name : str
-        The column, for messages.
-    text : bool
-        Whether to make it text also where all values are numbers: of a part of a column, others may be none.
-
-    Returns
-    -------
-    numpy.ndarray or pandas array, n values
-        Truth values and numbers where all values are (missing ones: NaN), else text; missing text is missing.
-
-    Raises
-    ------
-    DataError
-        If the cells are lists or other values that are no single value, or text that is no Unicode.
-    """
-    import pandas as pd
-
-    try:
-        at, distinct = pd.factorize(cells)
-    except TypeError:
-        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
-    at = at[order]
-    values = [value.item() if isinstance(value, np.generic) else value for value in list(distinct)]
-    missing = at < 0
-    if hidden is None and not text:
-        numbers = _numbers(values, bool(missing.any()))
-        if numbers is not None:
-            return numbers[at]  # a missing one, -1, is the NaN at the end
-    shown = [_text(value) for value in values]
-    try:
-        "".join(shown).encode()
-    except UnicodeEncodeError:
-        raise DataError(
-            f"column {name!r}: has characters that no file can hold; correct its encoding"
-        ) from None
-    texts = np.array([*shown, None], object)[at]
-    if hidden is not None:
-        texts[hidden] = WHOLE
-    return pd.array(texts, dtype="str")
-
-
-def _numbers(values: list[Any], missing: bool) -> np.ndarray | None:
-    """The values as plain numbers, NaN last if any is missing; None where they must be text."""
-    kinds = {type(value) for value in values}
-    if kinds == {bool} and not missing:
-        return np.array(values, bool)
-    if kinds == {int} and not missing and all(-(1 << 63) <= value < 1 << 63 for value in values):
-        return np.array(values, np.int64)
-    if not kinds or not kinds <= {int, float}:
-        return None
-    if any(isinstance(value, int) and abs(value) > _EXACT for value in values):
-        return None
-    return np.array([*values, np.nan], np.float64)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int | float):
-        return number_text(value)
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat().removesuffix("T00:00:00")
-    return str(value)
-
-
 # -------------------------------------------------------------------------------------------- warnings
 
 
@@ -334,16 +192,17 @@ def _warn_of_second_draw(source: Publishable, seed: int | bytes | None, step: in
 
 
 def _warn_of_columns(
-    source: Publishable, suppressed: np.ndarray, order: np.ndarray, shown: np.ndarray, hidden: bool
+    source: Publishable,
+    candidates: Candidates,
+    suppressed: np.ndarray,
+    order: np.ndarray,
+    shown: np.ndarray,
+    hidden: bool,
 ) -> None:
     """Warn of what the other columns tell of the rows as they are published."""
-    if source.matches is not None:
-        candidates = Candidates.of_matches(source.matches, suppressed).take(order)
-    elif source.classes is not None:
-        candidates = Candidates.of_classes(np.where(suppressed, -1, source.classes)).take(order)
-    else:
+    if source.matches is None and source.classes is None:
         candidates = covering(source.table, source.generalization, order)
     if hidden:  # suppressed records' other columns are not published
-        candidates = candidates.without(suppressed[order])
+        candidates = candidates.without(suppressed)
     for sentence in told_by_columns(source.table, shown, candidates, source.k):
         warnings.warn(sentence, ReleaseWarning, stacklevel=4)

@@ -60,21 +60,44 @@ class Candidates:
     originals: np.ndarray
 
     @classmethod
-    def of_matches(cls, matches: np.ndarray, suppressed: np.ndarray) -> Candidates:
-        """Those of a matrix, shape (n, k); -1 is no original. Suppressed records, shape (n,), bool, are a class."""
-        present = (matches >= 0) & ~suppressed[:, None]
-        sizes = np.append(present.sum(axis=1), suppressed.sum())
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        originals = np.concatenate([matches[present].astype(np.int64), np.flatnonzero(suppressed)])
-        return cls(np.where(suppressed, len(matches), np.arange(len(matches))), offsets, originals)
+    def of_matches(cls, matches: np.ndarray) -> Candidates:
+        """Those of a matrix, shape (m, w), each row a list of its own, ascending; -1 is no original."""
+        listed = matches >= 0
+        ascending = np.sort(np.where(listed, matches, np.iinfo(matches.dtype).max), axis=1)
+        sizes = listed.sum(axis=1)
+        originals = ascending[np.arange(matches.shape[1]) < sizes[:, None]]
+        return cls(np.arange(len(matches)), _ends(sizes), originals)
 
     @classmethod
     def of_classes(cls, labels: np.ndarray) -> Candidates:
         """Those of equivalence classes: equal labels, one list; row j is in the class of original j."""
         _, row_list = np.unique(labels, return_inverse=True)
-        sizes = np.bincount(row_list)
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return cls(row_list, offsets, np.argsort(row_list, kind="stable"))
+        return cls(row_list, _ends(np.bincount(row_list)), np.argsort(row_list, kind="stable"))
+
+    @classmethod
+    def of_nobody(cls, m: int) -> Candidates:
+        """None, for each of m rows."""
+        return cls(np.zeros(m, np.int64), np.zeros(2, np.int64), np.empty(0, np.int64))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates], starts: Sequence[int]) -> Candidates:
+        """Those of several parts, one after the other; each part's originals are counted from its start."""
+        lists = np.cumsum([0, *(len(part.offsets) - 1 for part in parts)])
+        return cls(
+            np.concatenate([part.row_list + used for part, used in zip(parts, lists.tolist())]),
+            _ends(np.concatenate([np.diff(part.offsets) for part in parts])),
+            np.concatenate([part.originals + start for part, start in zip(parts, starts, strict=True)]),
+        )
+
+    def with_class(self, rows: np.ndarray, originals: np.ndarray) -> Candidates:
+        """The same, but some of the rows, given as a mask, share a list; as it is if that list is empty."""
+        if not len(originals):
+            return self
+        return Candidates(
+            np.where(rows, len(self.offsets) - 1, self.row_list),
+            np.append(self.offsets, self.offsets[-1] + len(originals)),
+            np.concatenate([self.originals, originals]),
+        )
 
     def take(self, rows: np.ndarray) -> Candidates:
         """Those of some of the rows."""
@@ -113,6 +136,10 @@ class Candidates:
             start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
             within = np.arange(int(sizes.sum())) - np.repeat(start, sizes)
             yield block, start, self.originals[np.repeat(self.offsets[self.row_list[block]], sizes) + within]
+
+
+def _ends(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

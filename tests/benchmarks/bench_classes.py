@@ -48,13 +48,13 @@ def run(small: bool) -> list[dict[str, Any]]:
     if folder is not None:
         table = adult(folder)
         if small:
-            table = af.Table(table.frame.iloc[:600], table.schema)
+            table = af.Table(table.frame.iloc[:150], table.schema)
         for k, most in GOALS.items():
             for method, size in STARTS:
                 for effort, options in EFFORTS:
                     goal = not small and (method, size) == STARTS[0] and effort == EFFORTS[-1][0]
                     rows += measured(table, method, size, k, effort, options, most if goal else None)
-    rows += growth(1_000 if small else 1_000_000, small)
+    rows += growth(300 if small else 1_000_000, small)
     return rows
 
 

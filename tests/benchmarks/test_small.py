@@ -13,8 +13,14 @@ import pytest
 from tests import ROOT
 from tests.benchmarks import measuring
 
+SLOW = {"census", "chains", "optimal", "quickstart", "scale"}
+"""Over five seconds, small as they are: processes and solvers have to start."""
 
-@pytest.mark.parametrize("name", measuring.modules())
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in measuring.modules()],
+)
 def test_it_runs_small(name: str) -> None:
     figures = measuring.modules()[name].run(small=True)
     assert isinstance(figures, list)

@@ -61,9 +61,9 @@ def test_diversity_by_definition(per: str) -> None:
             continue
         groups = case.shown(per, frame["s0"].tolist())
         whole = table.frame["s0"].tolist()
-        for at, (criterion, judge) in enumerate(ASKED):
-            name, parameters = next(iter(criterion.items()))
-            finding = verify(table, frame, {name: {**parameters, "per": per}}, k=k)[name]
+        wanted = [{name: {**more, "per": per} for name, more in criterion.items()} for criterion, _ in ASKED]
+        findings = verify(table, frame, wanted, k=k).findings
+        for at, ((criterion, judge), finding) in enumerate(zip(ASKED, findings, strict=True)):
             want = [judge(values, whole) for values in groups]
             assert finding.holds == all(want), (seed, criterion)
             assert finding.failed == want.count(False), (seed, criterion)

@@ -108,19 +108,17 @@ def test_patterns_by_definition() -> None:
         patterns = ["".join(rng.choice(list("*-"), q)) for _ in range(4)]
         marks = ["".join("*" if star else "-" for star in row) for row in stars]
         want = [mark in patterns or mark == "***" for mark in marks]
-        finding = verify(table, shown, {"pattern": {"patterns": patterns}}, k=2)["pattern"]
+        listed = {"none": "***" in patterns, "all": True, "strict": "***" in patterns}
+        wanted = [{"patterns": patterns}, *({"patterns": patterns, "fallback": name} for name in listed)]
+        finding, *others = verify(table, shown, [{"pattern": each} for each in wanted], k=2).findings
         assert (finding.holds, finding.failed) == (all(want), want.count(False)), seed
         seen.add(all(want))
         blank = [mark == "***" for mark in marks]
-        listed = {"none": "***" in patterns, "all": True, "strict": "***" in patterns}
-        for fallback, follow in listed.items():
+        for finding, (fallback, follow) in zip(others, listed.items(), strict=True):
             followed = follow and sum(blank) >= 2
             want = [
                 (followed or fallback != "strict") if hidden else mark in patterns
                 for mark, hidden in zip(marks, blank, strict=True)
-            ]
-            finding = verify(table, shown, {"pattern": {"patterns": patterns, "fallback": fallback}}, k=2)[
-                "pattern"
             ]
             assert (finding.holds, finding.failed) == (all(want), want.count(False)), (seed, fallback)
             counted = 0 if followed else sum(blank)

@@ -280,6 +280,54 @@ def test_diversify_goes_three_rounds_where_draws_fail(
     assert set(rounds) == {None, False, True}
 
 
+def test_a_resumed_run_repeats_one_batch_of_diversify(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stops in the second round, and goes on there: the first round is not gone through again."""
+    monkeypatch.setattr(diversified, "refusal_at_most", lambda failed, draws: 0.5)
+    monkeypatch.setattr(batches, "ROWS", 1)  # a batch is a partition
+    done: list[str] = []
+    stops_after = 1_000
+
+    def counting(name: str) -> None:
+        real = getattr(diversified, name)
+
+        def step(*given: Any) -> Any:
+            if len(done) >= stops_after:
+                raise AnonflowError("the power is out")
+            done.append(name)
+            return real(*given)
+
+        monkeypatch.setattr(diversified, name, step)
+
+    counting("diverse_partition")
+    counting("next_round")
+    steps = "  - diversify: {criterion: p-sensitivity, p: 2, risk: 0.3}\n  - draw: {}\n  - verify: [covers]\n"
+    files = []
+    for name in ("whole", "stopped"):
+        (tmp_path / name).mkdir()
+        flows = written(
+            tmp_path / name, 160, anonymize="{algorithm: greedy, k: 6}", steps=steps, publish=PARQUET
+        )
+        files.append(flows[1])
+    whole, stopped = files
+    engine.run(whole, seed=SEED, workers=1)
+    parts = done.count("diverse_partition")
+    assert len(done) == 3 * parts >= 12
+    done.clear()
+    stops_after = parts + 2
+    with pytest.raises(AnonflowError, match="the power is out"):
+        engine.run(stopped, seed=SEED, workers=1)
+    stops_after = 1_000
+    done.clear()
+    engine.run(stopped, workers=1)
+    # what was at work when it stopped is a batch a worker
+    assert 2 * parts - 2 <= len(done) <= 2 * parts - 2 + 1
+    assert "diverse_partition" not in done
+    paths = [engine.load_flow(file).table_path for file in files]
+    pd.testing.assert_frame_equal(*(pd.read_parquet(path) for path in paths))
+
+
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_diversify_is_the_same_where_tasks_are_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int

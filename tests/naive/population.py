@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 
 def zayatz(sizes: Sequence[int], people: int) -> float:
@@ -33,6 +34,7 @@ def pitman_log_likelihood(sizes: Sequence[int], alpha: float, theta: float) -> f
     return total + sum(math.log(i - alpha) for size in sizes for i in range(1, size))
 
 
+@cache
 def individual_risk(f: int, people: float, terms: int = 200_000) -> float:
     """E(1 / F | f) with F - f negative binomial, size by size."""
     p = f / people

@@ -18,6 +18,7 @@ from anonflow.criteria.verify import verify
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, row_of
+from anonflow.risk.attack_context import PAIRS
 from anonflow.utility import measure
 
 if TYPE_CHECKING:
@@ -398,11 +399,11 @@ def _homogeneity(
 
 
 def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | None) -> CardLine:
-    if context is None or context.listing is None:
+    if context is None or not _lists_are_short(context) or context.listing is None:
         return CardLine(
             "insider", NOT_MEASURED,
-            "It is judged by a fresh draw from matches in memory, and there are none; anonflow.attack judges it by the true "
-            "rows, for the owner.",
+            "It is judged by a fresh draw from matches in memory, and there are none, or too many; anonflow.attack judges it "
+            "by the true rows, for the owner.",
         )  # fmt: skip
     fresh = replace(context, truth=None, rng=np.random.default_rng(derived_seed(seed, "insider")))
     found = risk.Insider(1).attack(fresh)
@@ -416,6 +417,12 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
     if prices is not None and prices.heterogeneous:
         remedies.append(prices.of("classes by k-member", lambda few: prices.made(few, "k-member")))
     return CardLine("insider", FAILED, says, tuple(remedies))
+
+
+def _lists_are_short(context: risk.AttackContext) -> bool:
+    """Whether the pairs of a person and a row can be written out: not where classes are very large."""
+    proof = context.certificate
+    return hasattr(proof, "row_list") and int(np.diff(proof.list_offsets)[proof.row_list].sum()) <= PAIRS
 
 
 def _linkable(

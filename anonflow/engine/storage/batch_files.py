@@ -82,9 +82,11 @@ class BatchFiles:
     def keep(self, results: Mapping[int, PartitionResult]) -> None:
         """Write the results, if there are new ones."""
         if results.keys() - self.found.keys():
-            self.store.write(
-                self.file, {self.names[p - self.batch.first]: each for p, each in results.items()}
-            )
+            self.write(results)
+
+    def write(self, results: Mapping[int, PartitionResult]) -> None:
+        """Write the results, instead of those that may be there."""
+        self.store.write(self.file, {self.names[p - self.batch.first]: each for p, each in results.items()})
 
     def put(self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]) -> bool:
         """Write the positions of suppressed records, and the classes; whether there are such records."""

@@ -23,8 +23,8 @@ from anonflow.algorithms.anonymize import partition_rng
 from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.criteria.verification import Finding
 from anonflow.engine.context import Session
-from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, batches_of
-from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, refuse_many_values, settings_of
+from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared
+from anonflow.engine.execution.plan import BoundaryClasses, FlowPlan, RunPlan, refuse_many_values
 from anonflow.engine.execution.result import RunResult
 from anonflow.engine.execution.schedulers import Call, Executor
 from anonflow.engine.execution.tasks import OF_THE_WHOLE
@@ -33,11 +33,13 @@ from anonflow.engine.flows import source
 from anonflow.engine.flows.flow import Run
 from anonflow.engine.storage import external_sort, pieces, scan
 from anonflow.engine.storage.batch_files import InFiles
+from anonflow.engine.storage.batch_release import pairs_of_batch, stored_batches
 from anonflow.engine.storage.class_buckets import add_classes
 from anonflow.engine.storage.diversified import context_of, diversified, target_of_table
 from anonflow.engine.storage.external_sort import Ordered
 from anonflow.engine.storage.outline import Outline
-from anonflow.engine.storage.release import Buckets, check_made, draw, pairs_of_batch
+from anonflow.engine.storage.release import check_made, draw
+from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
@@ -305,11 +307,11 @@ class OnDisk:
         more = self._flow.spec.steps.diversify
         if more is None:
             return totals
-        source = self._place(one.run)
-        made = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"), fresh=False)
+        source = replace(self._place(one.run), fresh=False)
+        made = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"))
         context = context_of(
             more, self._target, self._found.sensitive[self._target[0]], self.outline.domains, self.outline.n,
-            one.run.anonymize.k, replace(source, fresh=False), made,
+            one.run.anonymize.k, source, made,
         )  # fmt: skip
         number = one.run.number
         again, self._hidden[number], self._said[number] = self._session.step(
@@ -352,16 +354,10 @@ class OnDisk:
     def _pairs(self, one: RunPlan) -> int:
         """How many originals the generalized records of a run cover, added up."""
         assert isinstance(one.order, Ordered)
-        settings = settings_of(self._flow, one.run, self._session.seed)
         place, files = self._results(one.run), one.order.files
         calls = (
-            Call(
-                pairs_of_batch,
-                (settings, batch, one.order.rows(batch.start, batch.stop), place, files),
-                "measure",
-                batch.number,
-            )
-            for batch in batches_of(one.cuts, self.outline.n)
+            Call(pairs_of_batch, (stored, files), "measure", stored.batch.number)
+            for stored in stored_batches(self._session, one, self.outline.n, place)
         )
         return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
 

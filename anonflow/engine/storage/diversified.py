@@ -6,8 +6,8 @@ suppressed records have. :func:`diversified` is the client's part; the functions
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,6 @@ from anonflow.engine.execution.tasks import Failed, Matched, PartitionResult, Ta
 from anonflow.engine.execution.totals import Totals
 from anonflow.engine.storage.external_sort import OTHER, StoredRows, codes_of
 from anonflow.engine.storage.scan import ValueCounts
-from anonflow.engine.storage.spill import save
 from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
@@ -86,9 +85,8 @@ class DiversityContext:
     w, risk : float
     way : str
     source, made : InFiles
-        Where the method's results are, and where the diverse ones are put in the end.
-    spill : str
-        Beginning of the names of files that are gone with the run.
+        Where the method's results are, and beside them those of each round, for a run that takes this one up; and where
+        the diverse ones are put in the end.
     """
 
     domains: tuple[Domain, ...]
@@ -104,7 +102,6 @@ class DiversityContext:
     way: str
     source: InFiles
     made: InFiles
-    spill: str
 
     def request(self, settings: TaskSettings) -> Request:
         """What is asked of every partition."""
@@ -119,17 +116,31 @@ class DiversityContext:
             self.targets, self.n, self.k, self.w, self.risk, self.way, self.rows, rematch, method.hides
         )
 
-    def after(self, number: int) -> InFiles:
-        """Where a round puts its results: none writes over what it reads, so that a task may be done again."""
-        return replace(self.made, folder=f"{self.made.folder}-{number}")
+    def round(self, last: bool | None, values: np.ndarray) -> InFiles:
+        """Where a round keeps the results of a batch whose records have these values.
 
-    def state(self, batch: Batch, number: int) -> str:
-        """The file with what a round leaves to the next one, besides the outcomes."""
-        return f"{self.spill}diverse-{batch.number}-{number}.npz"
-
-
-ROUNDS = (None, False, True)
-"""What each round takes for `last`."""
+        Named by all that they depend on besides the method's results: who asks for something else, or of other values,
+        finds nothing.
+        """
+        asked = [
+            self.column,
+            self.n,
+            self.k,
+            self.rows,
+            self.w,
+            self.risk,
+            self.way,
+            last,
+            repr(self.targets),
+        ]
+        key = hashlib.blake2b(json.dumps(asked).encode(), key=self.source.key)
+        for each in (
+            self.places,
+            *(target.overall for target in self.targets.each),
+            np.ascontiguousarray(values),
+        ):
+            key.update(f"{each.dtype} {each.shape}".encode() + each.tobytes())
+        return replace(self.source, key=key.digest()[:32])
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,22 +187,31 @@ class _Parts:
         self.values = context.places[context.values.codes(cells)][:, None]
         self.records = [self.whole.take(at) for at in batch.parts]
 
+    def open(self, place: InFiles) -> BatchFiles:
+        """The batch's results in a place."""
+        return place.open(self.settings, self.batch, self.context.domains, self.records)
+
+    def round(self, last: bool | None) -> BatchFiles:
+        """Its results of a round."""
+        return self.open(self.context.round(last, self.values))
+
     def partition(self, number: int, rng: np.random.Generator) -> Partition:
         """One of them, as the step sees it."""
         own = self.records[number - self.batch.first]
         free = own if self.settings.boundaries else unbounded(own)
         return Partition(free, measure_named(self.settings.loss), rng)
 
-    def files(self, place: InFiles) -> BatchFiles:
-        """The batch's results in some place."""
-        return place.open(self.settings, self.batch, self.context.domains, self.records)
+    def results(self, files: BatchFiles) -> dict[int, PartitionResult]:
+        """The results of all partitions.
 
-    def results(self, place: InFiles) -> dict[int, PartitionResult]:
-        """The results of all partitions."""
-        there = self.files(place).found
-        if len(there) < len(self.records):
+        Raises
+        ------
+        AnonflowError
+            If some are gone.
+        """
+        if len(files.found) < len(self.records):
             raise AnonflowError("results of this run are gone or damaged; run the flow again")
-        return {p: there[p] for p in sorted(there)}
+        return {p: files.found[p] for p in sorted(files.found)}
 
     def outcome(self, part: Partition, given: Outcome) -> Outcome:
         """What the method made of a partition, as the step takes it."""
@@ -202,14 +222,6 @@ class _Parts:
             return Outcome(plain, classes=given.classes, suppressed=given.suppressed)
         width = max(1, int((given.matches >= 0).sum(axis=1).max(initial=1)))
         return Outcome(plain, matches=given.matches[:, :width].astype(np.int32), suppressed=given.suppressed)
-
-    def put(self, results: Mapping[int, PartitionResult], place: InFiles) -> BatchFiles:
-        """Keep diverse results, instead of any that are there."""
-        files = self.files(place)
-        files.store.write(
-            files.file, {files.names[p - self.batch.first]: each for p, each in results.items()}
-        )
-        return files
 
 
 def diverse_batch(
@@ -240,40 +252,11 @@ def diverse_batch(
         If files are gone, or cannot be written.
     """
     parts = _Parts(context, settings, batch, rows)
-    request = context.request(settings)
-    number_of_round = ROUNDS.index(last)
-    before = _read_state(context.state(batch, number_of_round - 1)) if last is not None else {}
-    earlier = parts.results(context.after(number_of_round - 1)) if last is not None else {}
-    made: dict[int, Diverse] = {}
-    generators, results = [], {}
-    for number, result in parts.results(context.source).items():
-        begin = time.perf_counter()
-        p = number - batch.first
-        rng = diversity_rng(settings.entropy, number, parts.records[p])
-        if before:
-            rng.bit_generator.state = before["generators"][p]
-        part = parts.partition(number, rng)
-        values = parts.values[batch.parts[p]]
-        outcome = parts.outcome(part, result.matched.outcome)
-        if last is None:
-            made[number] = diverse_partition(part, outcome, values, request)
-        else:
-            old = earlier[number].matched.outcome
-            known = Diverse(parts.outcome(part, old), *(before[name][p] for name in _OF_A_PARTITION))
-            made[number] = next_round(part, outcome, known, values, request, last)
-        seconds = time.perf_counter() - begin + (earlier or {number: result})[number].matched.seconds
-        generators.append(part.rng.bit_generator.state)
-        measured = tasks.measure(parts.records[p], Matched(made[number].outcome, seconds))
-        if isinstance(measured, Failed):
-            raise measured.error or AnonflowError(measured.message)
-        results[number] = PartitionResult(Matched(made[number].outcome, seconds), (), measured)
-    parts.put(results, context.after(number_of_round))
-    each = list(made.values())
-    save(
-        context.state(batch, number_of_round),
-        generators=np.array(json.dumps(generators)),
-        **{name: np.array([getattr(one, name) for one in each]) for name in _OF_A_PARTITION},
-    )
+    files = parts.round(last)
+    if len(files.found) < len(parts.records):
+        files.keep(_next_results(parts, last))
+        files = parts.round(last)
+    each = [_diverse_of(result.matched.outcome) for result in parts.results(files).values()]
     hidden = np.bincount(
         parts.values[_suppressed(batch, each)].ravel(), minlength=context.targets.size
     ).astype(np.int64)
@@ -289,14 +272,58 @@ def diverse_batch(
     )
 
 
-_OF_A_PARTITION = ("refused", "open", "steps", "k_member", "lost")
+def _next_results(parts: _Parts, last: bool | None) -> dict[int, PartitionResult]:
+    """A batch's results after one more round, with all that the next one needs."""
+    context, settings, batch = parts.context, parts.settings, parts.batch
+    request = context.request(settings)
+    earlier = {} if last is None else parts.results(parts.round(False if last else None))
+    results = {}
+    for number, result in parts.results(parts.open(context.source)).items():
+        begin = time.perf_counter()
+        p = number - batch.first
+        rng = diversity_rng(settings.entropy, number, parts.records[p])
+        part = parts.partition(number, rng)
+        values = parts.values[batch.parts[p]]
+        outcome = parts.outcome(part, result.matched.outcome)
+        if last is None:
+            diverse, seconds = diverse_partition(part, outcome, values, request), result.matched.seconds
+        else:
+            before = earlier[number].matched.outcome
+            rng.bit_generator.state = before.facts[_ROUND]["generator"]
+            known = replace(_diverse_of(before), outcome=parts.outcome(part, before))
+            diverse = next_round(part, outcome, known, values, request, last)
+            seconds = earlier[number].matched.seconds
+        seconds += time.perf_counter() - begin
+        matched = Matched(_with_round(diverse, rng), seconds)
+        measured = tasks.measure(parts.records[p], matched)
+        if isinstance(measured, Failed):
+            raise measured.error or AnonflowError(measured.message)
+        results[number] = PartitionResult(matched, (), measured)
+    return results
 
 
-def _read_state(path: str) -> dict[str, Any]:
-    with np.load(path) as file:
-        state: dict[str, Any] = {name: file[name] for name in _OF_A_PARTITION}
-        state["generators"] = json.loads(str(file["generators"]))
-    return state
+_ROUND = "diversify-round"
+"""The fact of an outcome that has what a round leaves to the next one, and to a run that takes this one up."""
+
+
+def _with_round(diverse: Diverse, rng: np.random.Generator) -> Outcome:
+    left = {
+        "draws": len(diverse.refused),
+        "refused": np.flatnonzero(diverse.refused).tolist(),
+        "open": int(diverse.open),
+        "steps": int(diverse.steps),
+        "k_member": float(diverse.k_member),
+        "lost": int(diverse.lost),
+        "generator": rng.bit_generator.state,
+    }
+    return replace(diverse.outcome, facts={**diverse.outcome.facts, _ROUND: left})
+
+
+def _diverse_of(outcome: Outcome) -> Diverse:
+    left = outcome.facts[_ROUND]
+    refused = np.zeros(left["draws"], bool)
+    refused[left["refused"]] = True
+    return Diverse(outcome, refused, left["open"], left["steps"], left["k_member"], left["lost"])
 
 
 def _suppressed(batch: Batch, made: Sequence[Diverse]) -> np.ndarray:
@@ -324,9 +351,9 @@ def count_blocks(
     settings: TaskSettings,
     batch: Batch,
     rows: StoredRows,
-    number_of_round: int,
+    last: bool | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The values of each class or component of a batch after a round.
+    """The values of each class or component of a batch.
 
     Returns
     -------
@@ -341,7 +368,7 @@ def count_blocks(
     """
     parts = _Parts(context, settings, batch, rows)
     about, counts = [np.zeros((0, 3), np.int64)], [np.zeros((0, context.targets.size), np.int64)]
-    for number, result in parts.results(context.after(number_of_round)).items():
+    for number, result in parts.results(parts.round(last)).items():
         at = batch.parts[number - batch.first]
         block = _blocks(result.matched.outcome)
         many = int(block.max(initial=-1)) + 1
@@ -361,7 +388,7 @@ def finish_batch(
     settings: TaskSettings,
     batch: Batch,
     rows: StoredRows,
-    number_of_round: int,
+    last: bool | None,
     chosen: np.ndarray,
 ) -> tuple[BatchDone, int]:
     """Suppress what has to be, and say of a batch what :func:`anonflow.engine.execution.batches.solve_batch` says.
@@ -373,8 +400,8 @@ def finish_batch(
     settings : TaskSettings
     batch : Batch
     rows : StoredRows
-    number_of_round : int
-        Of the last one.
+    last : bool or None
+        The last round, as :func:`diverse_batch` takes it.
     chosen : numpy.ndarray, shape (b, 2), int64
         Partitions of the batch, and classes or components of them that are suppressed, too.
 
@@ -393,12 +420,13 @@ def finish_batch(
     names = limited(parts.whole) if settings.boundaries else ()
     results: dict[int, PartitionResult] = {}
     beyond = 0
-    for number, result in parts.results(context.after(number_of_round)).items():
+    for number, result in parts.results(parts.round(last)).items():
         outcome, own = result.matched.outcome, parts.records[number - batch.first]
         labels = chosen[chosen[:, 0] == number, 1]
         if len(labels):
             outcome = _without(outcome, np.isin(_blocks(outcome), labels))
-        matched = replace(result.matched, outcome=outcome)
+        facts = {name: fact for name, fact in outcome.facts.items() if name != _ROUND}
+        matched = replace(result.matched, outcome=replace(outcome, facts=facts))
         if names:
             over = beyond_cells(own, outcome.generalization, outcome.suppressed)[list(names)]
             beyond += int(over.any(axis=0).sum())
@@ -407,8 +435,9 @@ def finish_batch(
             if isinstance(each, Failed):
                 raise each.error or AnonflowError(each.message)
         results[number] = PartitionResult(matched, findings, measured)  # type: ignore[arg-type]
-    files = parts.put(results, context.made)
-    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, files, None)
+    made = parts.open(context.made)
+    made.write(results)
+    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, made, None)
     return done, beyond
 
 
@@ -526,8 +555,6 @@ def diversified(
 
     def go(last: bool | None) -> tuple[list[DiverseRound], np.ndarray, float]:
         done = in_order(diverse_batch, last)
-        if last is not None:  # nobody reads what came before
-            shutil.rmtree(context.after(ROUNDS.index(last) - 1).folder, ignore_errors=True)
         for each in done:
             session.used(each.memory)
         refused = np.logical_or.reduce([each.refused for each in done])
@@ -535,19 +562,17 @@ def diversified(
         return done, refused, refusal_at_most(int(refused.sum()), len(refused)) if moves else 0.0
 
     done, refused, bound = go(None)
-    number_of_round = 0
-    for last in ROUNDS[1:]:
-        if context.way == "blind" or bound <= context.risk:
-            break
+    last: bool | None = None
+    while context.way != "blind" and bound > context.risk and last is not True:
+        last = last is not None
         done, refused, bound = go(last)
-        number_of_round += 1
     if context.way == "blind":
         check_blind(refused, context.risk, context.rows)
     hidden = np.sum([each.hidden for each in done], axis=0)
     before = int(hidden.sum())
     chosen = np.zeros((0, 2), np.int64)
     if before >= context.k and context.targets.gaps(hidden[None, :])[0] > 0:
-        blocks = in_order(count_blocks, number_of_round)
+        blocks = in_order(count_blocks, last)
         about, counts = (np.concatenate([each[at] for each in blocks]) for at in (0, 1))
         if totals.kind == "matches":
             order = np.argsort(about[:, 2])
@@ -565,9 +590,9 @@ def diversified(
     again.follow(totals)
     beyond, having = 0, []
 
-    def leaving(batch: Batch) -> tuple[int, np.ndarray]:
+    def leaving(batch: Batch) -> tuple[bool | None, np.ndarray]:
         own = (chosen[:, 0] >= batch.first) & (chosen[:, 0] < batch.first + len(batch.bounds))
-        return number_of_round, chosen[own]
+        return last, chosen[own]
 
     for batch, (told, over) in each_batch(finish_batch, leaving):
         again.add(batch, told)
@@ -617,5 +642,5 @@ def context_of(
     rows = blind_rows(targets, k, n, float(spec.risk)) if spec.way == "blind" else k
     return DiversityContext(
         domains, column, values, places, targets, n, k, rows, float(spec.w), float(spec.risk), spec.way,
-        source, made, source.spill,
+        source, made,
     )  # fmt: skip

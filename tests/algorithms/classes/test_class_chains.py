@@ -83,7 +83,7 @@ def test_a_renewed_class_is_the_join_of_its_records(seed: int, kinds: list[str],
 def test_sizes_losses_and_plain_twins(seed: int, kinds: list[str], measure: str, start: str) -> None:
     """In every round classes have k records, no loss rises, and what is said to be gained is gained."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(4, 30))
+    n = int(rng.integers(4, 20))
     k = int(rng.integers(2, max(3, n // 3)))
     records = random_records(rng, n, kinds)
     if start == "k-member":

@@ -200,3 +200,20 @@ def test_without_a_run_the_screen_says_how_to_get_one() -> None:
     assert not screen.inside.visible
     assert "Compare" in screen.nothing.object
     workspace.close()
+
+
+def test_checks_never_stand_alone_beside_a_failing_line(done: Workspace) -> None:
+    """The release card is on the screen, with what each failing line needs; a page for a reviewer is among the files."""
+    screen = PublishScreen(done)
+    screen.model.draw()
+    screen.model.background.wait(120)
+    found = screen.model.publication
+    assert found is not None
+    assert found.card is not None
+    assert "Release card" in screen.said.object
+    assert ("this release may be published" in screen.said.object) is found.card.ok
+    for line in found.card.failing:
+        assert all(remedy.sentence().split(" (")[0] in screen.said.object for remedy in line.remedies)
+    page = screen.model.content("review").decode()
+    assert "Signatures" in page
+    assert "0.09" in page

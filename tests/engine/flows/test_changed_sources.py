@@ -27,7 +27,7 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.storage import external_sort, scan
 from anonflow.engine.storage import pieces as source_pieces
 from anonflow.engine.storage.memory import HeldRelease
-from anonflow.engine.storage.release import Buckets
+from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.errors import DataError, FlowError
 from anonflow.table.read import read_csv, read_parquet
 from tests.cases.flow_files import write_flow

@@ -137,3 +137,10 @@ def test_a_notebook_shows_whole_sentences() -> None:
         for line in found.lines
         if "&" not in line.says and "'" not in line.says
     )
+
+
+def test_lists_that_are_too_long_to_write_out_are_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class of n rows has n * n pairs: nobody writes them out for a line of a card."""
+    assert card(table(), "mondrian").lines[3].verdict == "passed"
+    monkeypatch.setattr("anonflow.engine.report.card.PAIRS", 10)
+    assert card(table(), "mondrian").lines[3].verdict == "not measured"

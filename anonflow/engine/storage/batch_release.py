@@ -1,0 +1,546 @@
+"""What tasks do for a release of a table in pieces: draw and verify a batch, and deal its rows to buckets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from anonflow.algorithms.method import Outcome
+from anonflow.criteria.graph import covering
+from anonflow.criteria.request import CriterionRequest as Criterion
+from anonflow.criteria.verification import Finding
+from anonflow.criteria.verify import verify
+from anonflow.engine.context import Session
+from anonflow.engine.execution.batches import Batch, Place, Tally, batches_of, joined, tallied
+from anonflow.engine.execution.plan import RunPlan, settings_of
+from anonflow.engine.execution.tasks import TaskSettings, peak_memory
+from anonflow.engine.storage.external_sort import OTHER, POSITION, Ordered, StoredRows, codes_of
+from anonflow.engine.storage.scan import Sketch
+from anonflow.engine.storage.spill import deal, read_batch, save
+from anonflow.errors import AnonflowError
+from anonflow.generalization import Generalization
+from anonflow.release import Certificate, RandomWords, Release
+from anonflow.release.draw import bucket_count
+from anonflow.release.draw import deal as deal_positions
+from anonflow.release.rows import GeneralizedRows, permute_suppressed
+from anonflow.table import Domain, Records, Schema, Table, row_marks
+from anonflow.table.linkage import Candidates
+from anonflow.table.row_marks import joint_codes
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = [
+    "CLASS",
+    "LIST",
+    "MARK",
+    "SHOWN",
+    "AttackedRows",
+    "BatchDrawn",
+    "ReleaseContext",
+    "StoredBatch",
+    "VerifiedRows",
+    "attack_batch",
+    "check_batch",
+    "covering_batch",
+    "deal_rows",
+    "draw_batch",
+    "draw_hidden",
+    "hidden_positions",
+    "pairs_of_batch",
+    "stored_batches",
+]
+
+MARK, CLASS, LIST = "mark", "class", "list"
+SHOWN = "shown:"
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseContext:
+    """What every task of a release needs to know.
+
+    Attributes
+    ----------
+    schema : Schema
+    domains : tuple of Domain
+    columns : tuple of str
+        The published ones, in the table's order.
+    kinds : dict
+        Other column -> what its cells are published as.
+    k : int
+    guarantee, algorithm : str
+    asked : tuple
+        Criteria that are checked batch by batch.
+    n : int
+        Records.
+    suppressed : int
+        How many of them are.
+    seed : bytes
+        A secret, of this table's draw.
+    key : str
+        Of the marks.
+    spill : str
+        Beginning of the names of files that are gone with the run.
+    overall : mapping
+        Column whose diversity is asked for -> how often each text occurs in the table.
+    drawn : bool
+        Whether what is checked is a release; else it is what the method made.
+    together : tuple of str
+        Other columns that may be unique together, those with the most values first.
+    """
+
+    schema: Schema
+    domains: tuple[Domain, ...]
+    columns: tuple[str, ...]
+    kinds: Mapping[str, str]
+    k: int
+    guarantee: str
+    algorithm: str
+    asked: tuple[Criterion, ...]
+    n: int
+    suppressed: int
+    seed: bytes = field(repr=False)
+    key: str = field(repr=False)
+    spill: str
+    overall: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
+    drawn: bool = True
+    together: tuple[str, ...] = ()
+
+    @property
+    def dealt(self) -> str:
+        """The file with the bucket of every row."""
+        return f"{self.spill}dealt"
+
+    @property
+    def hidden(self) -> str:
+        """The file that says which suppressed row carries whose other columns."""
+        return f"{self.spill}hidden.npz"
+
+    @property
+    def blanks(self) -> bool:
+        """Whether suppressed records are so few that their other columns are hidden, too."""
+        return 0 < self.suppressed < self.k
+
+    @property
+    def words(self) -> RandomWords:
+        """The words of the draw and of the shuffle."""
+        return RandomWords(self.seed)
+
+    def certificate(self, candidates: Candidates, **more: Any) -> Certificate:
+        """That of some rows of the release."""
+        return Certificate.of_candidates(self.k, self.guarantee, self.algorithm, candidates, **more)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredBatch:
+    """A batch of a run, and where its rows and its results lie: what a task is given of it.
+
+    Attributes
+    ----------
+    settings : TaskSettings
+    batch : Batch
+    rows : StoredRows
+    place : Place
+        Where its results are.
+    """
+
+    settings: TaskSettings
+    batch: Batch
+    rows: StoredRows
+    place: Place
+
+    def outcome(self, domains: tuple[Domain, ...], table: pa.Table) -> tuple[Records, Outcome]:
+        """Its records, and what the method made of them.
+
+        Raises
+        ------
+        AnonflowError
+            If results are gone.
+        """
+        records = Records(domains, codes_of(table))
+        parts = [records.take(at) for at in self.batch.parts]
+        results = self.place.open(self.settings, self.batch, domains, parts).found
+        if len(results) < len(parts):
+            raise AnonflowError("results of this run are gone or damaged; run the flow again")
+        outcomes = [results[p].matched.outcome for p in sorted(results)]
+        return records, joined(self.batch, records, outcomes)[0]
+
+
+def stored_batches(session: Session, one: RunPlan, n: int, place: Place) -> Iterator[StoredBatch]:
+    """The batches of a run of n records in pieces.
+
+    Raises
+    ------
+    TypeError
+        If the run's records are not in pieces.
+    """
+    order = one.order
+    if not isinstance(order, Ordered):
+        raise TypeError("the run's records are not in pieces")
+    settings = settings_of(session.flow, one.run, session.seed)
+    for batch in batches_of(one.cuts, n):
+        yield StoredBatch(settings, batch, order.rows(batch.start, batch.stop), place)
+
+
+@dataclass(frozen=True)
+class BatchDrawn:
+    """What the client is told of a batch that was drawn and verified.
+
+    Attributes
+    ----------
+    findings : tuple of Tally
+    lists : int
+        Classes; 0 where rows have lists of their own.
+    memory : int
+    hidden : dict
+        Column whose diversity is asked for -> how often suppressed records have each text.
+    together : sequence of Sketch
+        Of the first of the columns that may be unique together, of the first two, and so on.
+    """
+
+    findings: tuple[Tally, ...]
+    lists: int
+    memory: int
+    hidden: dict[str, dict[str, int]] = field(default_factory=dict)
+    together: Sequence[Sketch] = ()
+
+
+def deal_rows(context: ReleaseContext) -> None:
+    """Deal every row to a bucket, into a file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    with os.fdopen(os.open(context.dealt, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        for block in deal_positions(context.n, context.words):
+            stream.write(block.tobytes())
+
+
+def draw_hidden(context: ReleaseContext, batches: Sequence[int]) -> None:
+    """Permute the other columns of all suppressed records among them, into a file.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read or written.
+    """
+    positions = hidden_positions(context.spill, batches)
+    origin = permute_suppressed(positions, context.words)
+    row = positions[np.argsort(origin)]  # row[t] is the row that carries the other columns of positions[t]
+    save(context.hidden, positions=positions, row=row)
+
+
+def hidden_positions(spill: str, batches: Sequence[int]) -> np.ndarray:
+    """The positions of all suppressed records, ascending, int64.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be read.
+    """
+    parts = [np.zeros(0, np.int64)]
+    for number in batches:
+        with np.load(f"{spill}hidden-{number}.npz") as content:
+            parts.append(content["positions"])
+    return np.sort(np.concatenate(parts))
+
+
+def draw_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
+    """Draw a batch's assignment, verify what would be published of it, and deal its rows to the buckets.
+
+    Raises
+    ------
+    VerificationError
+        If the matches are not regular.
+    AnonflowError, OSError
+        If files are gone, or cannot be written.
+    """
+    return _DrawnBatch(context, stored).dealt()
+
+
+def check_batch(context: ReleaseContext, stored: StoredBatch) -> BatchDrawn:
+    """Verify what a method made of a batch, where nothing is drawn.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    return _DrawnBatch(context, stored).checked()
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedRows:
+    """Some partitions of a batch as they are published, in no random order; positions are those among these rows.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray, shape (m, q), int32
+        Of the originals.
+    others : dict
+        Other column -> the originals' cells.
+    shown : pandas.DataFrame, m rows
+        The published rows.
+    origin : numpy.ndarray, shape (m,), int64
+        Whose other columns each row carries.
+    candidates : Candidates or None
+        Among which originals the one of each row is, where the method says it.
+    """
+
+    codes: np.ndarray
+    others: dict[str, pd.Series]
+    shown: pd.DataFrame
+    origin: np.ndarray
+    candidates: Candidates | None
+
+
+def attack_batch(context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray) -> AttackedRows:
+    """The rows of some of a batch's partitions with the truth, for who attacks them.
+
+    Parameters
+    ----------
+    context : ReleaseContext
+    stored : StoredBatch
+    partitions : numpy.ndarray, int64
+        Their numbers. Suppressed records are left out.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    return _DrawnBatch(context, stored).attacked(partitions)
+
+
+def covering_batch(
+    context: ReleaseContext, stored: StoredBatch, partitions: np.ndarray, codes: np.ndarray
+) -> np.ndarray:
+    """How many rows of a batch, but for those of some partitions, cover each of some records, shape (m,), int64.
+
+    Parameters
+    ----------
+    context : ReleaseContext
+    stored : StoredBatch
+    partitions : numpy.ndarray, int64
+        Of which only the suppressed records count.
+    codes : numpy.ndarray, shape (m, q), int32
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    drawn = _DrawnBatch(context, stored)
+    counted = np.ones(drawn.records.n, bool)
+    counted[drawn.of_partitions(partitions)] = False
+    return covering(Records(context.domains, codes), drawn.whole.generalization.take(np.flatnonzero(counted)))
+
+
+def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, files: Sequence[str]) -> int:
+    """How many originals of the whole table a batch's generalized records cover in all; O(m n q / 64) for m of n.
+
+    Parameters
+    ----------
+    domains : tuple of Domain
+    stored : StoredBatch
+    files : sequence of str
+        The whole table, in any order.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    generalization = stored.outcome(domains, stored.rows.table())[1].generalization
+    originals = (Records(domains, codes_of(read_batch(file))) for file in files)
+    return sum(int(covering(part, generalization).sum()) for part in originals)
+
+
+class _DrawnBatch:
+    """A batch's rows on their way to the buckets."""
+
+    def __init__(self, context: ReleaseContext, stored: StoredBatch) -> None:
+        self.context = context
+        self.batch, self.options = stored.batch, stored.settings.options
+        self.table = stored.rows.table()
+        self.positions = self.table[POSITION].to_numpy()
+        self.records, outcome = stored.outcome(context.domains, self.table)
+        self.whole = GeneralizedRows(
+            outcome.generalization, outcome.matches, outcome.classes, outcome.suppressed, self.positions
+        )
+        self.kept = np.flatnonzero(~outcome.suppressed)
+        self.hidden = np.flatnonzero(outcome.suppressed)
+
+    def dealt(self) -> BatchDrawn:
+        context, number = self.context, self.batch.number
+        shown = self._shown(self.whole.origin(context.words))
+        findings = self._verified(shown)
+        place = self.positions.copy()
+        if len(self.hidden):
+            place[self.hidden] = self._hidden_rows()
+        columns = {f"{SHOWN}{name}": _arrow(shown[name], context.kinds.get(name)) for name in context.columns}
+        columns[POSITION] = pa.array(place)
+        columns[MARK] = pa.array(row_marks(shown, list(shown.columns), context.key))
+        labels = 0
+        if self.whole.matches is not None:
+            columns[LIST] = self._lists(self.whole.matches)
+        elif self.whole.classes is not None:
+            label, labels = self._classes(self.whole.classes, f"{context.spill}lists-{number}.npz")
+            columns[CLASS] = pa.array(label)
+        else:
+            columns[CLASS] = pa.array(np.where(self.whole.suppressed, np.int32(-1), np.int32(0)))
+        bucket = np.memmap(context.dealt, np.uint16, "r", shape=(context.n,))[place]
+        deal(pa.table(columns), bucket, bucket_count(context.n), f"{context.spill}drawn-{number}.arrow")
+        together = (
+            Sketch.of_rows([self._cells(name) for name in context.together]) if context.together else ()
+        )
+        return BatchDrawn(tallied(findings), labels, peak_memory(), self._hidden_values(), together)
+
+    def checked(self) -> BatchDrawn:
+        """What the verifier finds without a draw."""
+        return BatchDrawn(tallied(self._verified(None)), 0, peak_memory(), self._hidden_values())
+
+    def of_partitions(self, partitions: np.ndarray) -> np.ndarray:
+        """The rows of some partitions that are not suppressed."""
+        parts = [self.batch.parts[p - self.batch.first] for p in partitions.tolist()]
+        at = np.concatenate([np.zeros(0, np.int64), *parts])
+        return at[~self.whole.suppressed[at]]
+
+    def attacked(self, partitions: np.ndarray) -> AttackedRows:
+        """Some partitions as they are published."""
+        at, origin = self.of_partitions(partitions), self.whole.origin(self.context.words)
+        rank = np.full(len(self.positions), -1, np.int64)
+        rank[at] = np.arange(len(at))
+        return AttackedRows(
+            np.ascontiguousarray(self.records.codes[at]),
+            {name: self._cells(name).iloc[at] for name in self.context.kinds},
+            self._shown(origin).iloc[at].reset_index(drop=True),
+            rank[origin[at]],
+            self._candidates(self.whole.take(at)),
+        )
+
+    def _candidates(self, rows: GeneralizedRows) -> Candidates | None:
+        """Of rows of which none is suppressed; None if the method does not say who may be whose."""
+        if rows.matches is None and rows.classes is None:
+            return None
+        return rows.candidates(np.arange(len(rows.suppressed)))
+
+    def _cells(self, name: str) -> pd.Series:
+        cells: pd.Series = self.table[f"{OTHER}{name}"].to_pandas()
+        return cells
+
+    def _hidden_values(self) -> dict[str, dict[str, int]]:
+        """How often the batch's suppressed records have each text of the columns whose diversity is asked for."""
+        found = {}
+        for name in self.context.overall:
+            cells = self._cells(name).iloc[self.hidden]
+            texts, codes, _ = joint_codes(cells, cells)
+            counts = np.bincount(codes, minlength=len(texts)).tolist()
+            found[name] = dict(zip(texts, counts, strict=True))
+        return found
+
+    def _hidden_rows(self) -> np.ndarray:
+        """Where the other columns of the batch's suppressed records are published: all of these rows look alike."""
+        with np.load(self.context.hidden) as content:
+            everybody, row = content["positions"], content["row"]
+        found: np.ndarray = row[np.searchsorted(everybody, self.positions[self.hidden])]
+        return found
+
+    def _shown(self, origin: np.ndarray) -> pd.DataFrame:
+        context = self.context
+        return self.whole.shown(
+            origin, context.columns, self._cells, hidden=context.blanks, kinds=context.kinds
+        )
+
+    def _verified(self, shown: pd.DataFrame | None) -> tuple[tuple[Finding, ...], ...]:
+        """Rows that are not suppressed, against their originals: with their lists at once, else by partitions.
+
+        The originals of these rows are among the batch's; rows that are suppressed say nothing.
+        """
+        if self.whole.matches is not None or self.whole.classes is not None:
+            return (self._check(self.kept, shown),) if len(self.kept) else ()
+        parts = [part[~self.whole.suppressed[part]] for part in self.batch.parts]
+        return tuple(self._check(part, shown) for part in parts if len(part))
+
+    def _check(self, at: np.ndarray, shown: pd.DataFrame | None) -> tuple[Finding, ...]:
+        context, rows = self.context, self.whole.take(at)
+        others = {name: self._cells(name).iloc[at].array for name in context.columns if name in context.kinds}
+        table = Table.coded(self.records.take(at), context.schema, context.columns, others)
+        criteria, certificate = list(context.asked), None
+        if shown is None:
+            subject: Release | VerifiedRows = VerifiedRows.of(context, rows, self.options)
+        else:
+            candidates = self._candidates(rows)
+            if candidates is not None:
+                certificate = context.certificate(candidates)
+            # who drew it knows: what the order of a batch looks like is not asked
+            subject = Release(shown.iloc[at].reset_index(drop=True), certificate, at)
+        return verify(table, subject, criteria, context.k, certificate, overall=context.overall).findings
+
+    def _lists(self, matches: np.ndarray) -> pa.Array:
+        """The originals of each row, ascending positions in the table; a suppressed row has none of its own."""
+        listed = (matches >= 0) & ~self.whole.suppressed[:, None]
+        candidates = Candidates.of_matches(np.where(listed, self.positions[np.where(listed, matches, 0)], -1))
+        offsets, flat = candidates.offsets.astype(np.int32), candidates.originals.astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
+
+    def _classes(self, classes: np.ndarray, lists: str) -> tuple[np.ndarray, int]:
+        """The class of each row, -1 if suppressed; and the classes' members, in a file."""
+        label = np.full(len(self.positions), -1, np.int32)
+        kinds, member = np.unique(classes[self.kept], return_inverse=True)
+        label[self.kept] = member
+        own = self.positions[self.kept]
+        order = np.lexsort([own, member])
+        save(
+            lists,
+            originals=own[order].astype(np.int32),
+            sizes=np.bincount(member, minlength=len(kinds)).astype(np.int64),
+        )
+        return label, len(kinds)
+
+
+@dataclass(frozen=True, eq=False)
+class VerifiedRows:
+    """Some rows as the verifier takes what a method made: no release.
+
+    Attributes
+    ----------
+    generalization : Generalization
+    suppressed : numpy.ndarray, shape (m,), bool
+    k : int
+    guarantee : str
+    parameters : dict
+        The method's options.
+    matches : numpy.ndarray, shape (m, w), int32, or None
+    """
+
+    generalization: Generalization
+    suppressed: np.ndarray
+    k: int
+    guarantee: str
+    parameters: dict[str, Any] = field(default_factory=dict)
+    matches: np.ndarray | None = None
+
+    @staticmethod
+    def of(context: ReleaseContext, rows: GeneralizedRows, options: Mapping[str, Any]) -> VerifiedRows:
+        """Rows of a batch."""
+        return VerifiedRows(
+            rows.generalization, rows.suppressed, context.k, context.guarantee, dict(options), rows.matches
+        )
+
+
+def _arrow(cells: Any, kind: str | None) -> pa.Array:
+    """Published cells as an Arrow column: text without a kind."""
+    types = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+    array = pa.array(cells, from_pandas=True)
+    return (array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).cast(
+        types.get(kind or "", pa.string())
+    )

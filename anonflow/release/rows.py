@@ -1,0 +1,177 @@
+"""Generalized rows on their way to a release: whom each one's other columns are of, what is shown, whom it lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.release.draw import draw_assignment, permute_classes
+from anonflow.release.randomness import RandomWords
+from anonflow.release.values import plain_values
+from anonflow.table.linkage import Candidates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.generalization import Generalization
+
+__all__ = ["GeneralizedRows", "permute_suppressed"]
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralizedRows:
+    """The generalized records of a table, or of a batch of its partitions, with whatever links them to originals.
+
+    Attributes
+    ----------
+    generalization : Generalization
+        m generalized records.
+    matches : numpy.ndarray, shape (m, w), integer, or None
+        Among these rows.
+    classes : numpy.ndarray, shape (m,), integer, or None
+    suppressed : numpy.ndarray, shape (m,), bool
+    positions : numpy.ndarray, shape (m,), int64, or None
+        Where they stand in the table; None if they are the table.
+
+    Notes
+    -----
+    What is drawn does not depend on which partitions are in a batch (:func:`anonflow.release.draw.draw_assignment`).
+    Suppressed records without a class are one class of the whole table: their part of the draw is
+    :func:`permute_suppressed`, and until then each carries its own columns.
+    """
+
+    generalization: Generalization
+    matches: np.ndarray | None
+    classes: np.ndarray | None
+    suppressed: np.ndarray
+    positions: np.ndarray | None = None
+
+    def origin(self, words: RandomWords) -> np.ndarray:
+        """Draw whose other columns each row is published with, shape (m,), int64.
+
+        Raises
+        ------
+        VerificationError
+            If the matches are not regular.
+        DataError
+            If a suppressed record has matches besides itself.
+        """
+        own = np.arange(len(self.suppressed), dtype=np.int64)
+        if self.matches is not None:
+            drawn = draw_assignment(self.matches, words, self.positions)
+            if (drawn != own)[self.suppressed].any():
+                raise DataError(
+                    "suppressed records have matches besides themselves; give each a row of its own"
+                )
+            return drawn
+        if self.classes is not None:
+            kept = np.flatnonzero(~self.suppressed)
+            at = kept if self.positions is None else self.positions[kept]
+            own[kept] = kept[permute_classes(self.classes[kept], words, at)]
+        return own
+
+    def shown(
+        self,
+        origin: np.ndarray,
+        columns: Iterable[str],
+        cells: Callable[[str], pd.Series],
+        *,
+        hidden: bool,
+        order: np.ndarray | None = None,
+        kinds: Mapping[str, str] | None = None,
+    ) -> pd.DataFrame:
+        """The published table: generalized records, and the other columns of whom each row carries.
+
+        Parameters
+        ----------
+        origin : numpy.ndarray, shape (m,), int64
+        columns : iterable of str
+            The published ones, in their order.
+        cells : callable
+            Column that is no quasi-identifier -> the cells of the m originals.
+        hidden : bool
+            Whether the other columns of suppressed records are published as ``*``.
+        order : numpy.ndarray, optional
+            The rows in their order; as they are without it.
+        kinds : mapping, optional
+            Column -> what its cells are published as (``text``, ``float``, ...), where these rows alone do not say it.
+
+        Raises
+        ------
+        DataError
+            If a column's cells cannot be published.
+        """
+        import pandas as pd
+
+        suppressed, carried, generalization = self.suppressed, origin, self.generalization
+        if order is not None:
+            suppressed, carried, generalization = (
+                suppressed[order],
+                carried[order],
+                generalization.take(order),
+            )
+        published = generalization.decode(suppressed=suppressed)
+        values: dict[str, Any] = {}
+        for name in columns:
+            if name in published.columns:
+                values[name] = published[name].array
+                continue
+            kind = None if kinds is None else kinds[name]
+            plain = plain_values(
+                cells(name), carried, hidden=suppressed if hidden else None, name=name, text=kind == "text"
+            )
+            values[name] = np.asarray(plain, np.float64) if kind == "float" else plain
+        return pd.DataFrame(values, index=pd.RangeIndex(len(carried)))
+
+    def candidates(self, order: np.ndarray) -> Candidates:
+        """Among which of the rows' originals each one's is, for rows in some order: all of them, or none suppressed.
+
+        They are matches, or the members of a class, or nobody; suppressed rows without a class are one.
+        """
+        if self.classes is not None:
+            return Candidates.of_classes(np.where(self.suppressed, -1, self.classes)).take(order)
+        suppressed = self.suppressed[order]
+        if self.matches is None:
+            known = Candidates.of_nobody(len(order))
+        else:
+            known = Candidates.of_matches(self.matches[order[~suppressed]])
+            row_list = np.zeros(len(order), np.int64)
+            row_list[~suppressed] = known.row_list
+            known = Candidates(row_list, known.offsets, known.originals)
+        return known.with_class(suppressed, np.sort(order[suppressed]))
+
+    def take(self, at: np.ndarray) -> GeneralizedRows:
+        """Some of the rows, numbered anew; matches that are not among them are left out."""
+        matches = None
+        if self.matches is not None:
+            rank = np.full(len(self.suppressed) + 1, -1, np.int32)  # the last one is that of -1, no match
+            rank[at] = np.arange(len(at), dtype=np.int32)
+            matches = rank[self.matches[at]]
+        return GeneralizedRows(
+            self.generalization.take(at),
+            matches,
+            None if self.classes is None else self.classes[at],
+            self.suppressed[at],
+            at if self.positions is None else self.positions[at],
+        )
+
+
+def permute_suppressed(positions: np.ndarray, words: RandomWords) -> np.ndarray:
+    """Draw whose other columns suppressed records carry: one class, wherever they stand.
+
+    Parameters
+    ----------
+    positions : numpy.ndarray, shape (m,), int64
+        Of all suppressed records of the table, ascending.
+    words : RandomWords
+
+    Returns
+    -------
+    numpy.ndarray, shape (m,), int64
+        The position of the original that each carries.
+    """
+    return positions[permute_classes(np.zeros(len(positions), np.int8), words, positions)]

@@ -1,0 +1,102 @@
+"""A column's values in another order, plain: nothing of the original column comes along."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.table.domain import WHOLE, number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["plain_values"]
+
+_EXACT = 1 << 53
+
+
+def plain_values(
+    cells: pd.Series,
+    order: np.ndarray,
+    *,
+    hidden: np.ndarray | None = None,
+    name: str = "",
+    text: bool = False,
+) -> Any:
+    """A column's values in another order, rebuilt so that nothing of the original column comes along.
+
+    Parameters
+    ----------
+    cells : pandas.Series, n values
+    order : numpy.ndarray, shape (n,), integer
+        Which value each row gets.
+    hidden : numpy.ndarray, shape (n,), bool, optional
+        Rows that get ``*`` instead; the column is text then.
+    name : str
+        The column, for messages.
+    text : bool
+        Whether to make it text also where all values are numbers: of a part of a column, others may be none.
+
+    Returns
+    -------
+    numpy.ndarray or pandas array, n values
+        Truth values and numbers where all values are (missing ones: NaN), else text; missing text is missing.
+
+    Raises
+    ------
+    DataError
+        If the cells are lists or other values that are no single value, or text that is no Unicode.
+    """
+    import pandas as pd
+
+    try:
+        at, distinct = pd.factorize(cells)
+    except TypeError:
+        raise DataError(f"column {name!r}: has lists or other values that are no single value") from None
+    at = at[order]
+    values = [value.item() if isinstance(value, np.generic) else value for value in list(distinct)]
+    missing = at < 0
+    if hidden is None and not text:
+        numbers = _numbers(values, bool(missing.any()))
+        if numbers is not None:
+            return numbers[at]  # a missing one, -1, is the NaN at the end
+    shown = [_text(value) for value in values]
+    try:
+        "".join(shown).encode()
+    except UnicodeEncodeError:
+        raise DataError(
+            f"column {name!r}: has characters that no file can hold; correct its encoding"
+        ) from None
+    texts = np.array([*shown, None], object)[at]
+    if hidden is not None:
+        texts[hidden] = WHOLE
+    return pd.array(texts, dtype="str")
+
+
+def _numbers(values: list[Any], missing: bool) -> np.ndarray | None:
+    """The values as plain numbers, NaN last if any is missing; None where they must be text."""
+    kinds = {type(value) for value in values}
+    if kinds == {bool} and not missing:
+        return np.array(values, bool)
+    if kinds == {int} and not missing and all(-(1 << 63) <= value < 1 << 63 for value in values):
+        return np.array(values, np.int64)
+    if not kinds or not kinds <= {int, float}:
+        return None
+    if any(isinstance(value, int) and abs(value) > _EXACT for value in values):
+        return None
+    return np.array([*values, np.nan], np.float64)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int | float):
+        return number_text(value)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat().removesuffix("T00:00:00")
+    return str(value)
