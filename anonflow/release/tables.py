@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["write_parts", "write_table"]
+__all__ = ["has_returns", "write_parts", "write_table"]
 
 _CSV = ".csv"
 _PARQUET = (".parquet", ".pq")
@@ -50,7 +50,11 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
     """
     suffix = Path(path).suffix.lower()
     if suffix == _CSV:
-        write_whole(path, streamed(lambda stream: _write_csv(frame, stream)), make_folders=True)
+        write_whole(
+            path,
+            streamed(lambda stream: _write_csv(frame, stream, quoted=has_returns(frame))),
+            make_folders=True,
+        )
     elif suffix in _PARQUET:
         write_whole(path, streamed(lambda stream: _write_parquet(frame, stream)), make_folders=True)
     else:
@@ -59,7 +63,7 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         )
 
 
-def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
+def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table], quoted: bool = False) -> None:
     """Write a published table that is not in memory: its rows come part by part, as :func:`write_table` writes them.
 
     Parameters
@@ -67,6 +71,8 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
     path : path
     parts : iterable of pyarrow.Table
         All with the same columns of plain values; at least one.
+    quoted : bool, optional
+        Whether :func:`has_returns` says so of one of them: then every cell of a CSV file is quoted.
 
     Raises
     ------
@@ -79,7 +85,7 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
 
     def write_csv(stream: BinaryIO) -> None:
         for number, part in enumerate(parts):
-            _write_csv(part.to_pandas(), stream, header=not number)
+            _write_csv(part.to_pandas(), stream, header=not number, quoted=quoted)
 
     def write_parquet(stream: BinaryIO) -> None:
         writer = None
@@ -99,7 +105,7 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table]) -> None:
         )
 
 
-def _write_csv(frame: pd.DataFrame, stream: BinaryIO, header: bool = True) -> None:
+def _write_csv(frame: pd.DataFrame, stream: BinaryIO, *, quoted: bool, header: bool = True) -> None:
     import pandas as pd
 
     columns = {guarded_text(str(name)): _csv_cells(frame[name]) for name in frame.columns}
@@ -109,12 +115,12 @@ def _write_csv(frame: pd.DataFrame, stream: BinaryIO, header: bool = True) -> No
         index=False,
         header=header,
         lineterminator="\n",
-        quoting=csv.QUOTE_ALL if _has_returns(frame) else csv.QUOTE_MINIMAL,
+        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
     )
     text.detach()
 
 
-def _has_returns(frame: pd.DataFrame) -> bool:
+def has_returns(frame: pd.DataFrame) -> bool:
     """Whether a carriage return is in a text: it ends a line for readers, but the writer does not quote it alone."""
     import pandas as pd
 

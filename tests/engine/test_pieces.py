@@ -531,6 +531,17 @@ def test_a_csv_release_and_input_order(tmp_path: Path) -> None:
     assert one == two
 
 
+def test_a_csv_release_with_a_return_in_one_cell(tmp_path: Path) -> None:
+    """For it all cells are quoted, those of other buckets, too."""
+    frame = people(200)
+    frame.loc[7, "income"] = "rich\rand famous"
+    flows = written(tmp_path, frame=frame)
+    for flow in flows:
+        assert engine.run(flow, seed=SEED).ok
+    one, two = ((flow.parent / "out" / "release.csv").read_bytes() for flow in flows)
+    assert one == two
+
+
 def test_a_random_order(tmp_path: Path) -> None:
     """It comes from the seed and the positions alone, wherever the table is divided."""
     compared(*written(tmp_path, partition="{order: random, size: 20}", publish=PARQUET))

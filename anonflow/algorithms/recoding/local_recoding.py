@@ -31,7 +31,7 @@ def local_recoding(
     widths: Widths = None,
     time_limit: TimeLimit = None,
 ) -> Outcome:
-    """Publish most records at one level of each column, those that stay too few at higher levels, round by round.
+    """Publish most records at one level of each column, those that stay too few at other levels, round by round.
 
     In each round the levels are those of least loss over the records that are left, a suppressed record losing all.
     The records that they hide among k are published so; the others go into the next round, until all are published,
@@ -68,8 +68,8 @@ def local_recoding(
     -----
     Prasser, Kohlmayer and Kuhn, "The importance of context" (2016) apply full-domain generalization again to what was
     suppressed; this one lets each round choose by the loss alone how many it leaves, where they bound the share. Never
-    more loss than ``full-domain`` with a limit of 1. Records that share a class may stand in no class of another
-    round: those have higher levels, or the same cells, and then they are one class. Time of ``full-domain`` a round.
+    more loss than ``full-domain`` with a limit of 1. The levels of a round may be higher than those before in one column and
+    lower in another; records of different rounds with the same cells are one class. Time of ``full-domain`` a round.
     """
     if part.n < k:
         raise InfeasibleError(f"{part.n} records cannot hide among k = {k}; use a k of at most {part.n}")

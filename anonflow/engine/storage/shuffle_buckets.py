@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,15 +17,12 @@ from anonflow.engine.storage.spill import read_batch, save, write_batches
 from anonflow.errors import VerificationError
 from anonflow.release.certificate import versions
 from anonflow.release.draw import permute_buckets
-from anonflow.release.tables import write_parts
+from anonflow.release.tables import has_returns, write_parts
 from anonflow.table import row_marks
 from anonflow.table.domain import WHOLE
 from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import Content
 from anonflow.table.spreadsheets import formula_cells
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Bucket", "Buckets", "shuffle_bucket"]
 
@@ -44,6 +40,8 @@ class Bucket:
         Cells that begin like a formula.
     content : Content
         Of its rows in their order.
+    returns : bool
+        Whether a text has a carriage return, for which all of a CSV file is quoted.
     """
 
     rows: int
@@ -52,6 +50,7 @@ class Bucket:
     memory: int
     formulas: int = 0
     content: Content = field(default_factory=lambda: Content(0, 0))
+    returns: bool = False
 
 
 def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int) -> Bucket:
@@ -123,6 +122,7 @@ def shuffle_bucket(context: ReleaseContext, offsets: Sequence[int], bucket: int)
         peak_memory(),
         formula_cells(frame) - formula_cells(frame[:0]),
         Content.of(frame, list(context.columns)),
+        has_returns(frame),
     )
 
 
@@ -195,6 +195,7 @@ class Buckets:
                 pa.Table.from_batches([read_batch(f"{self.context.spill}bucket-{number}.arrow")])
                 for number in range(len(self.buckets))
             ),
+            any(bucket.returns for bucket in self.buckets),
         )
 
     def write_certificate(self, path: Path) -> None:

@@ -276,3 +276,14 @@ def test_partitions_are_not_cut() -> None:
 
 def test_the_tree_of_the_reference_is_that_of_the_strategies() -> None:
     assert set(TREE["*"]) == {"West", "Midwest"}
+
+
+def test_a_later_round_of_local_recoding_may_take_a_lower_level() -> None:
+    """Whom the first round leaves may agree on the column that it hid."""
+    rows = [("same", f"b{at}") for at in range(4)] + [(f"a{at}", f"d{at % 2}") for at in range(12)]
+    schema = {name: {"role": "quasi-identifier", "kind": "suppression"} for name in ("a", "b")}
+    table = af.Table(pd.DataFrame(rows, columns=["a", "b"]), schema)
+    anon = af.anonymize(table, "local-recoding", k=4)
+    assert anon.facts["levels"] == {"a": "*", "b": "values"}
+    assert anon.facts["published_by_round"] == [12, 4]
+    assert set(anon.frame()[:4].itertuples(index=False, name=None)) == {("same", "*")}
