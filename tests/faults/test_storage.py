@@ -21,7 +21,7 @@ import anonflow as af
 from anonflow import engine
 from anonflow.engine.execution import batches, tasks
 from anonflow.engine.execution.events import Event, PartitionDone, StepStarted
-from anonflow.engine.storage import external_sort, pieces, release, scan
+from anonflow.engine.storage import batch_release, external_sort, pieces, scan
 from anonflow.errors import BUG, AnonflowError, DataError
 from tests.cases.flow_files import everything_in, write_flow
 from tests.cases.nobody import NOBODY, needs_root, python_as_nobody
@@ -35,7 +35,7 @@ STAGES = {
     "a piece is sorted": (external_sort, "sort_piece"),
     "ranges are merged": (external_sort, "merge_range"),
     "a partition is solved": (tasks, "solve"),
-    "rows are dealt": (release, "deal"),
+    "rows are dealt": (batch_release, "deal"),
 }
 
 FAULTS: dict[str, tuple[Callable[[], BaseException], str]] = {
