@@ -24,7 +24,7 @@ from anonflow.engine.execution import batches
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, PartitionDone
 from anonflow.engine.execution.schedulers import Call, _Group
 from anonflow.engine.flows.flow import Flow
-from anonflow.engine.storage import diversified, external_sort, release, scan
+from anonflow.engine.storage import diversified, external_sort, release, scan, shuffle_buckets
 from anonflow.engine.storage.spill import Spill
 from anonflow.errors import (
     AnonflowError,
@@ -829,7 +829,7 @@ def test_a_release_that_fails_its_check_is_not_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows that change on their way to the buckets are found by their marks."""
-    real = release.read_batch
+    real = shuffle_buckets.read_batch
 
     def changed(path: str, number: int = 0) -> Any:
         batch = real(path, number)
@@ -839,7 +839,7 @@ def test_a_release_that_fails_its_check_is_not_published(
         column = pa.array([9] * batch.num_rows, pa.int64())
         return batch.set_column(at, "shown:visits", column)
 
-    monkeypatch.setattr(release, "read_batch", changed)
+    monkeypatch.setattr(shuffle_buckets, "read_batch", changed)
     _, flow = written(tmp_path, publish=PARQUET)
     with pytest.raises(VerificationError, match="rows changed"):
         engine.run(flow)
