@@ -275,8 +275,8 @@ def prepare(
     steps = _schema(schema).preparation
     if not steps:
         raise ParameterError(f"{schema}: has no steps under 'prepare:'; add some, or leave this out")
-    found = steps.changes(read_frame(file, delimiter=delimiter, encoding=encoding))
-    rows = found.to_dict("records")
+    changes = steps.changes(read_frame(file, delimiter=delimiter, encoding=encoding))
+    rows = changes.to_dict("records")
     if as_json:
         say(json.dumps(rows, indent=2))
         return 0

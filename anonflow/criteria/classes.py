@@ -132,14 +132,14 @@ def class_risks(evidence: Evidence) -> np.ndarray:
         raise ParameterError(
             "risks of classes are asked of a release whose rows are drawn along matches: its guarantee says its risks"
         )
-    told = np.flatnonzero(~evidence.exempt)
-    labels = np.unique(evidence.classes[told], return_inverse=True)[1]
+    listed = np.flatnonzero(~evidence.exempt)
+    labels = np.unique(evidence.classes[listed], return_inverse=True)[1]
     sizes = np.bincount(labels)
     frame = evidence.frame if evidence.frame is not None else evidence.table.frame
-    weights = checked_weights(evidence.table.schema, frame.iloc[told])
+    weights = checked_weights(evidence.table.schema, frame.iloc[listed])
     risks = np.zeros(evidence.rows)
     of_class = 1.0 / sizes if weights is None else individual_risk(sizes, np.bincount(labels, weights))
-    risks[told] = of_class[labels]
+    risks[listed] = of_class[labels]
     return risks
 
 

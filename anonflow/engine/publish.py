@@ -180,8 +180,8 @@ def with_answers(session: Session, report: RunReport, result: RunResult) -> RunR
     """
     from anonflow.engine.report.held_out import held_out
 
-    made = result.anonymization
-    if made is None:
+    anonymization = result.anonymization
+    if anonymization is None:
         return replace(
             report, unanswered="the table is worked on in pieces; hold controls out of a part of it"
         )
@@ -189,7 +189,7 @@ def with_answers(session: Session, report: RunReport, result: RunResult) -> RunR
         session.events.check()
         session.events.log("attacking people who are held out, and people who are released")
         answers: list[Answer] = []
-        session.timed("hold out", lambda: answers.extend(held_out(made, session.seed)))
+        session.timed("hold out", lambda: answers.extend(held_out(anonymization, session.seed)))
     except ParameterError as error:
         return replace(report, unanswered=error.message)
     return replace(report, answers=tuple(answers))

@@ -42,10 +42,10 @@ slot_of_jit = jit(slot_of)
 
 def stands(work: ChainScratch, length: int, i: int | np.int64) -> bool:
     """Whether record i stands among the first ones of a chain."""
-    found = False
+    stands = False
     for e in range(length):
-        found |= work.record[e] == i
-    return found
+        stands |= work.record[e] == i
+    return stands
 
 
 stands_jit = jit(stands)

@@ -52,7 +52,7 @@ class Unit:
         risk = at_least_one(chance, unit)
         rows = np.bincount(unit)
         worst = int(risk.argmax())
-        said = (
+        sentence = (
             f"Who looks for a person by all of the person's rows names one of them rightly for {percent(float(risk.mean()))} of "
             f"{len(risk):,} people, and for {percent(float(risk.max()))} of the surest, who has {rows[worst]:,} rows."
         )
@@ -61,18 +61,18 @@ class Unit:
             home = np.zeros(len(risk), np.int64)
             home[unit] = household
             of_homes = at_least_one(risk, home)
-            said += (
+            sentence += (
                 f" Of {len(of_homes):,} households somebody is named for {percent(float(of_homes.mean()))} on average, "
                 f"{percent(float(of_homes.max()))} at most."
             )
         for name, left in intersections(context).items():
             known = int((left == 1).sum())
-            said += (
+            sentence += (
                 f" {name} is the same on all rows of a person: {left.mean():.1f} values are left on average of those that the rows "
                 f"allow, and for {known:,} of {len(left):,} people with several rows only one."
             )
         return Success(
-            len(risk), float(risk.mean()), float(risk.max()), int((risk > 1 / context.k + 1e-9).sum()), 1 / context.k, said
+            len(risk), float(risk.mean()), float(risk.max()), int((risk > 1 / context.k + 1e-9).sum()), 1 / context.k, sentence
         )  # fmt: skip
 
 

@@ -176,9 +176,9 @@ def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray 
         evidence, frame = collect_alone(given.frame, table, 2), given.frame
     else:
         evidence, frame = collect(table, given, 2, None, another_tool=True), given.frame
-    told = np.flatnonzero(~evidence.blank)
+    listed = np.flatnonzero(~evidence.blank)
     schema = table if isinstance(table, Schema) else table.schema
-    return class_cells(evidence), checked_weights(schema, frame.iloc[told])
+    return class_cells(evidence), checked_weights(schema, frame.iloc[listed])
 
 
 def class_cells(evidence: Evidence) -> np.ndarray:

@@ -171,10 +171,10 @@ def _inside(rate: float, trials: int) -> float:
 def _covers(rows: Generalization, people: Table) -> np.ndarray:
     """Which row covers which person, shape (rows, people), bool."""
     own = Generalization.of(people.records)
-    found = np.empty((rows.n, people.n), bool)
+    possible = np.empty((rows.n, people.n), bool)
     for i in range(people.n):
-        found[:, i] = rows.covers(own.take(np.full(rows.n, i)))
-    return found
+        possible[:, i] = rows.covers(own.take(np.full(rows.n, i)))
+    return possible
 
 
 def _labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.ndarray]:

@@ -152,12 +152,12 @@ def _column(cells: pd.Series, recipe: str, label: np.ndarray, units: int) -> Any
     groups = cells.reset_index(drop=True).groupby(label)
     if recipe in ("first", "last", "min", "max", *OF_NUMBERS):
         try:
-            found = getattr(groups, recipe)()
+            combined = getattr(groups, recipe)()
         except TypeError:
             raise DataError(
                 f"column {name!r}: its values have no order; take another recipe than {recipe}"
             ) from None
-        return found.reindex(range(units)).array
+        return combined.reindex(range(units)).array
     if recipe == "count":
         return groups.count().reindex(range(units)).to_numpy()
     distinct = groups.nunique().reindex(range(units))
@@ -177,7 +177,7 @@ def _column(cells: pd.Series, recipe: str, label: np.ndarray, units: int) -> Any
 
 def _joined(cells: pd.Series) -> Any:
     """The different values, sorted by text."""
-    return " + ".join(sorted({str(one) for one in cells.dropna()})) or None
+    return " + ".join(sorted({str(cell) for cell in cells.dropna()})) or None
 
 
 def _common(cells: pd.Series) -> Any:

@@ -311,11 +311,11 @@ class Step:
     @property
     def words(self) -> str:
         """The step in a few words; tables of values as their length."""
-        told = [
+        options = [
             f"{key.replace('_', '-')} {f'({len(value)})' if isinstance(value, Mapping | list | tuple) else value}"
             for key, value in self.options.items()
         ]
-        return f"{self.name} {self.column}" + (f": {', '.join(told)}" if told else "")
+        return f"{self.name} {self.column}" + (f": {', '.join(options)}" if options else "")
 
     def apply(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The frame after the step.

@@ -206,10 +206,8 @@ def dataset_table() -> Lines:
 
 def error_table() -> Lines:
     """Error classes, what each says, and the status a shell command ends with."""
-    kinds = [
-        errors.AnonflowError,
-        *(getattr(errors, name) for name in errors.__all__ if name != "AnonflowError"),
-    ]
+    named = [getattr(errors, name) for name in errors.__all__ if name != "AnonflowError"]
+    kinds = [errors.AnonflowError, *(kind for kind in named if issubclass(kind, errors.AnonflowError))]
     rows = [
         [_code(kind.__name__), (kind.__doc__ or "").strip().splitlines()[0], str(kind.exit_status)]
         for kind in kinds

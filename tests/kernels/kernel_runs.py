@@ -165,7 +165,7 @@ NESTED = 20
 """Calls of a kernel by another one that are compared in each run."""
 
 
-EMPTY = ("chains.chain_scratch",)
+EMPTY = ("chains.chain_scratch", "cycles.cycle_scratch")
 """Kernels that make arrays whose content is nothing yet."""
 
 

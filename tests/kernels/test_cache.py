@@ -567,4 +567,4 @@ def test_a_user_who_owns_nothing() -> None:
         order, home = json.loads(done.stdout)
         assert order == [0, 1, 2]
         assert Path(home).is_relative_to(folder)
-        assert done.stderr.count("RuntimeWarning") == 1
+        assert done.stderr.count("KernelCacheWarning") == 1

@@ -123,13 +123,13 @@ class StepsBefore(pn.viewable.Viewer):
             self.changes.object = ""
             return
         try:
-            found = Preparation(steps).changes(frame)
+            changes = Preparation(steps).changes(frame)
         except AnonflowError as error:
             self.changes.object = ""
             self._refuse(" ".join(error.problems[:3]))
             return
         keys = ("step", "changed", "removed", "distinct", "left")
-        rows = [[_shown(row[key]) for key in keys] for row in found.to_dict("records")]
+        rows = [[_shown(row[key]) for key in keys] for row in changes.to_dict("records")]
         header = ["step", "cells changed", "rows removed", "distinct before", "after"]
         self.changes.object = str(facts(header, rows, numbers=range(1, 5)))
 

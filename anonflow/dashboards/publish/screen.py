@@ -99,15 +99,15 @@ class PublishScreen(pn.viewable.Viewer):
         )
         drawn = bool(model.drawn or model.earlier) and model.publication is None
         self.second.visible = self.agree.visible = drawn
-        said = [Markup("<p>{}.</p>").format(model.earlier)] if model.earlier else []
+        paragraphs = [Markup("<p>{}.</p>").format(model.earlier)] if model.earlier else []
         if model.drawn:
-            said.append(
+            paragraphs.append(
                 Markup(
                     "<p><b>A release of this table was drawn already: {}.</b> Whoever has two releases about the same "
                     "people can intersect them. Publish only one, or none of the earlier ones.</p>"
                 ).format(", ".join(model.drawn))
             )
-        self.second.object = str(Markup("").join(said))
+        self.second.object = str(Markup("").join(paragraphs))
         self.draw.disabled = model.drawing or model.publication is not None or model.needs_agreement
         self.draw.label = "Drawing…" if model.drawing else "Draw the release"
         self._show_checks()
@@ -302,7 +302,9 @@ def _card(found: Publication) -> Markup:
             Markup("{}{}").format(
                 line.says,
                 Markup("<ul class='limits'>{}</ul>").format(
-                    Markup("").join(Markup("<li>{}</li>").format(one.sentence()) for one in line.remedies)
+                    Markup("").join(
+                        Markup("<li>{}</li>").format(remedy.sentence()) for remedy in line.remedies
+                    )
                 )
                 if line.remedies
                 else "",

@@ -146,7 +146,10 @@ def publication(
     page = review(flow, table, judged, result, left_out, result.seconds)
     assert release.certificate is not None
     overlap = None if owner is None else Earlier(owner).overlap(table, release)
-    told = [*session.warnings, *([FORGOTTEN] if owner is None else [overlap.sentence()] if overlap else [])]
+    warnings = [
+        *session.warnings,
+        *([FORGOTTEN] if owner is None else [overlap.sentence()] if overlap else []),
+    ]
     with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
         csv, parquet, proof = (
             Path(place) / name for name in ("release.csv", "release.parquet", "certificate.npz")
@@ -156,6 +159,6 @@ def publication(
         release.certificate.save(proof)
         contents = csv.read_bytes(), parquet.read_bytes(), html.encode(), proof.read_bytes()
     return Publication(
-        True, result.findings, *contents, text, secret, tuple(told), attacks, release,
+        True, result.findings, *contents, text, secret, tuple(warnings), attacks, release,
         cards[0], page.encode(), overlap.sentence() if overlap else "",
     )  # fmt: skip

@@ -565,16 +565,16 @@ class Workspace(param.Parameterized):
             If it cannot be drawn.
         """
         run = self.run_of(id)
-        found = publication(run.document, run.seed, run.result, self.draft.folder, self.owner)
-        made = run.result.anonymization
+        files = publication(run.document, run.seed, run.result, self.draft.folder, self.owner)
+        anonymization = run.result.anonymization
         if (
             self.owner is not None
-            and made is not None
-            and found.release is not None
-            and (again or not found.again)
+            and anonymization is not None
+            and files.release is not None
+            and (again or not files.again)
         ):
-            Earlier(self.owner).keep(made.table, found.release)
-        return found
+            Earlier(self.owner).keep(anonymization.table, files.release)
+        return files
 
     def aside(self, work: Callable[[], None]) -> None:
         """Have `work` done in a thread of its own, in line with the runs of everybody."""

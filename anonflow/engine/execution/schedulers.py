@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from multiprocessing import resource_tracker
@@ -156,6 +156,23 @@ class _Submission:
     calls: Iterable[Call]
     count: int | None
     shared: tuple[Any, ...]
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """Dask writes what its workers are to find into the environment of this process, and would leave it there."""
+    import dask
+
+    names = ["PYTHONHASHSEED", "__DASK_PARENT_PID", *dask.config.get("distributed.nanny.pre-spawn-environ")]
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 class Executor:
@@ -357,7 +374,7 @@ class Executor:
             "distributed.nanny.pre-spawn-environ.PYTHONWARNINGS": "ignore",
         }
         more: dict[str, Any] = {} if self._memory is None else {"memory_limit": self._memory}
-        with dask.config.set(settings), ExitStack() as stack:
+        with dask.config.set(settings), _environment_kept(), ExitStack() as stack:
             try:
                 cluster = stack.enter_context(
                     LocalCluster(

@@ -209,8 +209,8 @@ class Flow:
     @property
     def pdf_path(self) -> Path | None:
         """Where the report is published as a PDF, too."""
-        given = self.spec.publish.report
-        return None if given is None or given.pdf is None else self.folder / given.pdf
+        report = self.spec.publish.report
+        return None if report is None or report.pdf is None else self.folder / report.pdf
 
     @property
     def source_path(self) -> Path | None:

@@ -57,7 +57,7 @@ def outline(flow: Any) -> list[tuple[str, str]]:
             rows.append(("attack", ", ".join(_named(one) for one in steps.attack)))
     report = spec.publish.report
     files = (spec.publish.table, *(() if report is None else (report.file, report.pdf)))
-    written = [given for given in files if given is not None]
+    written = [path for path in files if path is not None]
     if written:
         rows.append(("publish", ", ".join(written)))
     return rows

@@ -117,9 +117,9 @@ class Sections:
 
     def _preparation(self, table: Any) -> Preparation:
         """The steps before; what is wrong with them is noted."""
-        given = table.get("prepare") if isinstance(table, dict) else None
+        written = table.get("prepare") if isinstance(table, dict) else None
         try:
-            return Preparation(given)
+            return Preparation(written)
         except AnonflowError as error:
             for path, text in error.found:
                 self.problems.add(("table", "prepare", *path), text)

@@ -101,11 +101,11 @@ def attacked(
     except (DataError, ParameterError):
         return None
     rows = []
-    for one in usual:
+    for attacker in usual:
         with suppress(
             DataError, ParameterError
         ):  # nobody asked for this one: the others are tried all the same
-            rows.append(row_of(one, one.attack(context)))
+            rows.append(row_of(attacker, attacker.attack(context)))
     return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
 
 

@@ -130,7 +130,7 @@ class ReleaseCard:
         import pandas as pd
 
         rows = [
-            (each.name, each.verdict, each.says, "; ".join(one.sentence() for one in each.remedies))
+            (each.name, each.verdict, each.says, "; ".join(remedy.sentence() for remedy in each.remedies))
             for each in self.lines
         ]
         return pd.DataFrame(rows, columns=["line", "verdict", "says", "remedies"])
@@ -142,7 +142,7 @@ class ReleaseCard:
         from anonflow.drawing import grid, note, view
 
         rows = [
-            (each.name, each.verdict, each.says, "; ".join(one.sentence() for one in each.remedies))
+            (each.name, each.verdict, each.says, "; ".join(remedy.sentence() for remedy in each.remedies))
             for each in self.lines
         ]
         return view(
@@ -321,15 +321,17 @@ def _add_missing(rows: dict[str, list[Mapping[str, Any]]], context: risk.AttackC
 
 
 def _promise(guarantee: str, findings: Sequence[Finding], k: int) -> CardLine:
-    broken = [one.criterion for one in findings if one.holds is False]
-    open_ones = [one.criterion for one in findings if one.holds is None]
-    said = promise_of(guarantee) or f"{guarantee}, k = {k}."
+    broken = [finding.criterion for finding in findings if finding.holds is False]
+    open_ones = [finding.criterion for finding in findings if finding.holds is None]
+    promise = promise_of(guarantee) or f"{guarantee}, k = {k}."
     if broken:
-        return CardLine("promise", FAILED, f"{said} The verifier says no to {', '.join(broken)}.")
+        return CardLine("promise", FAILED, f"{promise} The verifier says no to {', '.join(broken)}.")
     if open_ones or not findings:
-        what = ", ".join(open_ones) or "anything"
-        return CardLine("promise", NOT_MEASURED, f"{said} The verifier could not check {what}.")
-    return CardLine("promise", PASSED, f"{said} Verified: {', '.join(one.criterion for one in findings)}.")
+        unchecked = ", ".join(open_ones) or "anything"
+        return CardLine("promise", NOT_MEASURED, f"{promise} The verifier could not check {unchecked}.")
+    return CardLine(
+        "promise", PASSED, f"{promise} Verified: {', '.join(finding.criterion for finding in findings)}."
+    )
 
 
 def _measured(
@@ -379,13 +381,13 @@ def _probability(value: float) -> str:
 def _homogeneity(
     rows: Mapping[str, Sequence[Mapping[str, Any]]], made: Anonymization | None, prices: Prices | None
 ) -> CardLine:
-    found = rows.get(risk.Homogeneity.name, ())
-    if not found:
+    attacks = rows.get(risk.Homogeneity.name, ())
+    if not attacks:
         if made is not None and not made.table.sensitive:
             return CardLine("homogeneity", NOT_MEASURED, "No column has the role sensitive.")
         return CardLine("homogeneity", NOT_MEASURED, "The attacker homogeneity was not tried.")
-    bad = [row for row in found if row["at_risk"]]
-    says = " ".join(str(row["sentence"]) for row in bad or found)
+    bad = [row for row in attacks if row["at_risk"]]
+    says = " ".join(str(row["sentence"]) for row in bad or attacks)
     if not bad:
         return CardLine("homogeneity", PASSED, says)
     remedies: list[Remedy] = []
@@ -406,13 +408,11 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
             "by the true rows, for the owner.",
         )  # fmt: skip
     fresh = replace(context, truth=None, rng=np.random.default_rng(derived_seed(seed, "insider")))
-    found = risk.Insider(1).attack(fresh)
-    says = found.sentence.replace("Who knows", "By a fresh draw: who knows")
-    if not found.at_risk:
+    attack = risk.Insider(1).attack(fresh)
+    says = attack.sentence.replace("Who knows", "By a fresh draw: who knows")
+    if not attack.at_risk:
         return CardLine("insider", PASSED, says)
-    says += (
-        f" {found.at_risk:,} of {found.targets:,} are found more often than once in {max(1, context.k - 1)}."
-    )
+    says += f" {attack.at_risk:,} of {attack.targets:,} are found more often than once in {max(1, context.k - 1)}."
     remedies = []
     if prices is not None and prices.heterogeneous:
         remedies.append(prices.of("classes by k-member", lambda few: prices.made(few, "k-member")))
@@ -431,14 +431,14 @@ def _linkable(
     threshold: float | None,
     k: int,
 ) -> CardLine:
-    found = rows.get(risk.LinkableColumns.name, ())
-    if not found:
+    attacks = rows.get(risk.LinkableColumns.name, ())
+    if not attacks:
         if made is not None and not made.table.other_columns:
             return CardLine("linkable columns", PASSED, "Nothing but quasi-identifiers is published.")
         return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
-    worst = max(float(row["worst"]) for row in found)
-    at_risk = max(int(row["at_risk"]) for row in found)
-    says = f"{found[0]['sentence']} The surest row: {_probability(worst)}."
+    worst = max(float(row["worst"]) for row in attacks)
+    at_risk = max(int(row["at_risk"]) for row in attacks)
+    says = f"{attacks[0]['sentence']} The surest row: {_probability(worst)}."
     good = worst < threshold if threshold is not None else not at_risk
     if good:
         return CardLine("linkable columns", PASSED, says)

@@ -151,11 +151,11 @@ def _dictionary(schema: Schema, table: Described) -> list[tuple[str, str, str, s
 
 def _settings(result: RunResult) -> list[tuple[str, Any]]:
     """What the method was called with: plain numbers and names, never labels of a column."""
-    made = result.anonymization
-    if made is None:
+    anonymization = result.anonymization
+    if anonymization is None:
         return []
     return [
         (name, value)
-        for name, value in made.parameters.items()
+        for name, value in anonymization.parameters.items()
         if isinstance(value, bool | int | float | str) and name != "seed"
     ]

@@ -439,13 +439,13 @@ class _DrawnBatch:
 
     def _hidden_values(self) -> dict[str, dict[str, int]]:
         """How often the batch's suppressed records have each text of the columns whose diversity is asked for."""
-        found = {}
+        results = {}
         for name in self.context.overall:
             cells = self._cells(name).iloc[self.hidden]
             texts, codes, _ = joint_codes(cells, cells)
             counts = np.bincount(codes, minlength=len(texts)).tolist()
-            found[name] = dict(zip(texts, counts, strict=True))
-        return found
+            results[name] = dict(zip(texts, counts, strict=True))
+        return results
 
     def _hidden_rows(self) -> np.ndarray:
         """Where the other columns of the batch's suppressed records are published: all of these rows look alike."""

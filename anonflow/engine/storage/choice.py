@@ -89,9 +89,9 @@ def _problems(flow: Flow) -> list[str]:
     """All that a table in pieces does not have: what is in no partition, and not in a sum over them."""
     asked = read_criteria(flow.criteria, "covers")
     methods = [run.anonymize.method for run in flow.runs]
-    of_diversity = [one for one in asked if one.name in DIVERSITY]
+    of_diversity = [criterion for criterion in asked if criterion.name in DIVERSITY]
     covers = any(method.guarantee == "k-concealment" for method in methods)
-    by_class = any(one.parameters.get("per") == "class" for one in of_diversity)
+    by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
     freeform = any("k-anonymity" not in method.guarantee for method in methods)
     refused = {
         "the role unit spreads a person's rows over the whole table; leave pieces out, or make one row per unit": (
@@ -104,11 +104,11 @@ def _problems(flow: Flow) -> list[str]:
             "lower-bound" in flow.spec.steps.measure
         ),
         "the criterion linkable-columns looks for links in all rows; leave it out": (
-            any(one.name == "linkable-columns" for one in asked)
+            any(criterion.name == "linkable-columns" for criterion in asked)
         ),
         **{
             f"the criterion {name} counts rows that read alike in the whole table; leave it out": (
-                any(one.name == name for one in asked)
+                any(criterion.name == name for criterion in asked)
             )
             for name in _OF_ALL_ROWS
         },

@@ -177,15 +177,15 @@ class OnDisk:
         given = self._flow.spec.table.source
         opener = self._session.fingerprint.open
         steps = self._flow.schema.preparation
-        found, read = None, 0
+        cut, read = None, 0
         if given.parquet is not None and not steps:
-            found = pieces.parquet_pieces(path, self._rows, opener)
-        if found is None:
+            cut = pieces.parquet_pieces(path, self._rows, opener)
+        if cut is None:
             into = self._spill.file("source-")
             arguments = (str(path), given, columns, self._rows, into, opener, steps)
-            ((found, read),) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
-        assert found is not None
-        return found, read if steps else 0
+            ((cut, read),) = self._executor.all([Call(pieces.rewrite, arguments, "rewrite")])
+        assert cut is not None
+        return cut, read if steps else 0
 
     def sample(self) -> Records:
         """A few records that have every value that the table has, column by column."""
@@ -323,16 +323,16 @@ class OnDisk:
         if more is None:
             return totals
         source = replace(self._place(one.run), fresh=False)
-        made = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"))
+        diverse = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"))
         context = context_of(
             more, self._target, self._found.sensitive[self._target[0]], self.outline.domains, self.outline.n,
-            one.run.anonymize.k, source, made,
+            one.run.anonymize.k, source, diverse,
         )  # fmt: skip
         number = one.run.number
         again, self._hidden[number], self._said[number] = self._session.step(
             "diversify", lambda: diversified(self._session, executor, one, totals, shared, context), number
         )
-        self._diverse[number] = made
+        self._diverse[number] = diverse
         return again
 
     def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:

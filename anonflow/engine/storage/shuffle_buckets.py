@@ -246,9 +246,9 @@ class Buckets:
             yield np.where(label < 0, last, label + first)
 
     def _sizes(self, suppressed: np.ndarray) -> Iterator[np.ndarray]:
-        one = [np.array([len(suppressed)])] if len(suppressed) else []
+        counts = [np.array([len(suppressed)])] if len(suppressed) else []
         if self.kind == "classes":
-            yield from one
+            yield from counts
             yield from self._of(self._lists, "sizes")
             return
         if self.kind == "matches":
@@ -256,17 +256,17 @@ class Buckets:
                 yield sizes[sizes > 0]
         else:
             yield np.zeros(1, np.int64)
-        yield from one
+        yield from counts
 
     def _originals(self, suppressed: np.ndarray) -> Iterator[np.ndarray]:
-        one = [suppressed] if len(suppressed) else []
+        lists = [suppressed] if len(suppressed) else []
         if self.kind == "classes":
-            yield from one
+            yield from lists
             yield from self._of(self._lists, "originals")
             return
         if self.kind == "matches":
             yield from self._of(self._claims, "originals")
-        yield from one
+        yield from lists
 
 
 def _ends(sizes: Iterable[np.ndarray]) -> Iterator[np.ndarray]:

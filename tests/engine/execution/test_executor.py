@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -139,6 +140,7 @@ def test_what_cannot_be_sent_is_said_before_dask_has_it() -> None:
 @pytest.mark.slow
 def test_an_argument_that_cannot_be_sent_hangs_nothing() -> None:
     """Dask would wait for it for ever: the run ends in one line, and the workers can go on."""
+    environment = dict(os.environ)
     with Executor("processes", 1, EventStream()) as executor:
         calls = [Call(added, (1,), key=0), Call(added, (threading.Lock(),), key=1)]
         found = {call.key: result for call, result in executor.stream(calls)}
@@ -150,6 +152,8 @@ def test_an_argument_that_cannot_be_sent_hangs_nothing() -> None:
         assert executor.all([Call(added, (2,))]) == [2]
         with pytest.raises(AnonflowError, match="a lock cannot be sent"):
             executor.all([Call(added, (2,))], threading.Lock())
+    # what Dask writes there for its workers would hide the warnings of later processes
+    assert dict(os.environ) == environment
 
 
 def test_the_steps_are_the_label_of_a_task() -> None:
