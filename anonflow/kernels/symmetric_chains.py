@@ -193,7 +193,8 @@ def symmetric_chains(
     work = chain_scratch(k, near.shape[1], depth, 1)
     waiting = np.ones(n, np.bool_)
     queue = np.empty(n + 1, np.int64)
-    queue[:n] = order
+    for e in range(n):
+        queue[e] = order[e]
     head = 0
     tail = n
     chains = 0

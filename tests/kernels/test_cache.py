@@ -259,8 +259,10 @@ def symbols(files: Iterable[Path]) -> dict[str, set[str]]:
 
 
 def plain_body(text: str) -> str:
-    """A function as LLVM prints it, without comments, attributes, and the names of its values and blocks."""
+    """A function as LLVM prints it, without comments, attributes, names of values and blocks, and numbers of environments."""
     text = re.sub(r"\s*;.*| #\d+|,? ![\w.]+ !\d+", "", text)
+    # an environment is where a raised error finds its module; each compilation has its own, by a number of its own
+    text = re.sub(r"(NumbaEnv[\w.$]*?B\d+v)\d+", r"\1", text)
     text = re.sub(r"(?m)^([\w.$-]+|\"[^\"]*\"):", r"%\1:", text)
     numbers: dict[str, int] = {}
     return re.sub(
