@@ -444,8 +444,12 @@ class Executor:
             if answer is None:
                 # before whatever else waits: others may keep the workers busy for longer than this waits
                 answer = client.submit(tasks.ready, pure=False, priority=1)
+            if not answer.done():
+                # asked for with a short time limit, its result may be neither there nor late (distributed issue 8514)
+                self._stop.wait(0.1)
+                continue
             try:
-                answer.result(timeout=0.1)
+                answer.result(timeout=CONNECT)
             except (TimeoutError, NoAnswer):
                 continue
             except (ImportError, AttributeError):
