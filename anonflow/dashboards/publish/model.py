@@ -27,7 +27,7 @@ PUBLIC = {
         "What was done and checked; column names and counts, never a value.",
     ),
     "review": (
-        "Report for a reviewer, HTML",
+        "Reviewer's report",
         "review.html",
         "On the lines of EMA's anonymization report, with the threshold 0.09, controls held out, and fields to sign; print "
         "it as a PDF from any browser.",
