@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -25,15 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     from anonflow.cli.interrupts import INTERRUPTS
 
-    if arguments is None:
-        sys.unraisablehook = _unraisable
     with INTERRUPTS.handled(to_the_end=arguments is None):
         from anonflow.cli.exit_status import leave
 
         leave(arguments)
-
-
-def _unraisable(problem: sys.UnraisableHookArgs) -> None:
-    """Pipes to processes that are gone already are nobody's business when this one ends."""
-    if not isinstance(problem.exc_value, BrokenPipeError):
-        sys.__unraisablehook__(problem)

@@ -67,7 +67,9 @@ class Interrupts:
             atexit.register(lambda: [signal.signal(number, signal.SIG_IGN) for number in SIGNALS])
         before = {number: signal.signal(number, self._handle) for number in SIGNALS}
         hook = sys.unraisablehook
-        sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else hook(lost)
+        # an interruption that nobody could catch, and pipes to processes that are gone already
+        silent = (KeyboardInterrupt, BrokenPipeError)
+        sys.unraisablehook = lambda lost: None if issubclass(lost.exc_type, silent) else hook(lost)
         try:
             yield
         finally:

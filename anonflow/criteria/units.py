@@ -61,9 +61,8 @@ def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:
     unit : numpy.ndarray, shape (n,), int64
     """
     proof = evidence.certificate
-    if (
-        hasattr(proof, "row_list") and proof.complete
-    ):  # rows of a class share one list: it is not written out for each
+    # rows of a class share one list: it is not written out for each
+    if hasattr(proof, "row_list") and proof.complete:
         sizes = np.diff(proof.list_offsets)
         of_list = _shares(
             np.repeat(np.arange(len(sizes)), sizes), unit[proof.list_originals], len(sizes), sizes
@@ -81,11 +80,12 @@ def largest_shares(evidence: Evidence, unit: np.ndarray) -> np.ndarray | None:
 
 
 def _shares(row: np.ndarray, unit: np.ndarray, rows: int, sizes: np.ndarray) -> np.ndarray:
-    pairs, times = np.unique(row.astype(np.int64) * (int(unit.max(initial=0)) + 1) + unit, return_counts=True)
+    units = int(unit.max(initial=0)) + 1
+    pairs, times = np.unique(row.astype(np.int64) * units + unit, return_counts=True)
     most = np.zeros(rows)
-    np.maximum.at(most, pairs // (int(unit.max(initial=0)) + 1), times)
-    found: np.ndarray = most / np.maximum(sizes, 1)
-    return found
+    np.maximum.at(most, pairs // units, times)
+    shares: np.ndarray = most / np.maximum(sizes, 1)
+    return shares
 
 
 def _matching_units(evidence: Evidence, unit: np.ndarray) -> np.ndarray:
@@ -106,8 +106,8 @@ def _matching_units(evidence: Evidence, unit: np.ndarray) -> np.ndarray:
         - np.repeat(np.cumsum(many) - many, many)
     )
     pairs = np.unique(np.stack([np.repeat(graph.box, many), kind_unit[1][at]]), axis=1)
-    found: np.ndarray = np.bincount(pairs[0], minlength=graph.published.size)[graph.published.label]
-    return found
+    of_kind: np.ndarray = np.bincount(pairs[0], minlength=graph.published.size)
+    return of_kind[graph.published.label]
 
 
 UNITS = Criterion(

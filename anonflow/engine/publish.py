@@ -213,8 +213,7 @@ def page_of(flow: Flow, table: Described, report: RunReport, seconds: float) -> 
         return render(flow, table, report, seconds)
     from anonflow.engine.report.reviewer import review
 
-    left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
-    return review(flow, table, report, report.results[picked.number], left_out, seconds)
+    return review(flow, table, report, report.results[picked.number])
 
 
 def listed_sizes(

@@ -68,11 +68,10 @@ OF_THE_ROW = (
     Linker.name,
     Unit.name,
     LinkableColumns.name,
-    Replayer.name,
-    Simulator.name,
     Counter.name,
 )
-"""The attackers who know nobody's true row and point at one: the largest of their probabilities is a person's risk."""
+"""The attackers who point at a row, and whose probabilities may be published, for they are not counted against the truth:
+the largest is a person's risk."""
 
 WITH_REGISTER = (Journalist.name, Presence.name)
 """The attackers who take a register: in a flow, a file under ``population``."""

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Attacker", "Success", "percent", "wilson"]
+__all__ = ["THRESHOLD", "Attacker", "Success", "percent", "wilson"]
 
 Z = 1.96
 """Of a two-sided interval with confidence 95%."""
+
+THRESHOLD = 0.09
+"""The largest probability that EMA and Health Canada take as low enough for publication: 1/11 rounded down, so that k = 11 fails."""
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,14 @@ import numpy as np
 from anonflow.criteria.diversity import Spread, earth_mover, spread
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
+from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.register import RegisterCounts
 from anonflow.table import Schema, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["THRESHOLD", "Description", "Figure", "describe"]
-
-THRESHOLD = 0.09
-"""The largest probability that EMA and Health Canada take as low enough for publication, unless another is named."""
+__all__ = ["Description", "Figure", "describe"]
 
 _ALONE = "the original: whom the rows cover, who was left out"
 _CLASSES = "rows that differ and yet cover the same person; in a freeform release these are many"

@@ -9,7 +9,7 @@ import numpy as np
 
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import THRESHOLD, Success, percent
 from anonflow.table import Schema, Table
 from anonflow.table.population import (
     Estimate,
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Population", "PopulationRisk", "population_risk"]
-
-_THRESHOLD = 0.09
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +65,7 @@ class PopulationRisk:
         """The mean of the individual risks."""
         return float(self.risks.mean())
 
-    def above(self, threshold: float = _THRESHOLD) -> float:
+    def above(self, threshold: float = THRESHOLD) -> float:
         """The share of records whose individual risk is greater than a threshold."""
         return float((self.risks > threshold + 1e-12).mean())
 
@@ -225,7 +223,7 @@ class Population:
     """
 
     fraction: float | None = None
-    threshold: float = _THRESHOLD
+    threshold: float = THRESHOLD
     name: ClassVar[str] = "population"
     needs_truth: ClassVar[bool] = False
     knows: ClassVar[str] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -13,23 +13,15 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["OF_NUMBERS", "RECIPES", "capped_rows", "one_row_per_unit"]
+__all__ = ["OF_NUMBERS", "RECIPES", "Recipe", "capped_rows", "one_row_per_unit"]
 
-RECIPES = (
-    "first",
-    "last",
-    "min",
-    "max",
-    "mean",
-    "median",
-    "sum",
-    "count",
-    "distinct",
-    "common",
-    "all",
-    "same",
-)
+Recipe = Literal[
+    "first", "last", "min", "max", "mean", "median", "sum", "count", "distinct", "common", "all", "same"
+]
 """What may become of a unit's cells of a column."""
+
+RECIPES: tuple[str, ...] = get_args(Recipe)
+"""All of them."""
 
 OF_NUMBERS = ("mean", "median", "sum")
 """Recipes that need numbers."""

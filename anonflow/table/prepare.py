@@ -356,7 +356,7 @@ class Preparation:
 
     def __init__(self, steps: Sequence[Any] | None = ()) -> None:
         problems: list[Problem] = []
-        made: list[Step] = []
+        known: list[Step] = []
         if steps is not None and (not isinstance(steps, Sequence) or isinstance(steps, str)):
             problems.append(
                 Problem((), "prepare: is a list of steps such as {top-code: {column: age, at: 90}}")
@@ -365,12 +365,12 @@ class Preparation:
         for place, entry in enumerate(steps or ()):
             step = _step(place, entry, problems)
             if step is not None:
-                made.append(step)
+                known.append(step)
         if problems:
             raise SchemaError.collected(
                 "the steps before cannot be used", [problem.text for problem in problems], problems
             )
-        self.steps = tuple(made)
+        self.steps = tuple(known)
 
     def __bool__(self) -> bool:
         return bool(self.steps)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from anonflow.algorithms.freeform.chains import ENOUGH
 from anonflow.algorithms.freeform.two_phase_candidates import near_records
 from anonflow.algorithms.method import Outcome, Partition, Progress
 from anonflow.generalization import Generalization
@@ -34,13 +35,10 @@ Reciprocal = Annotated[bool, Option("Reciprocal matches", symmetric=True)]
 """The option that all four have."""
 
 DEPTH = 10
-"""Records in a chain at most."""
+"""Records in a chain of links at most."""
 
 VISITS = 20
 """Of each record in a round of chains, at most."""
-
-ENOUGH = 1e-4
-"""Rounds end when one lowers the loss by a smaller share."""
 
 ROUNDS = 5
 """How often hungarian solves a step's assignment problem anew to be rid of pairs."""
@@ -149,7 +147,12 @@ def reciprocal_matches(
 
 
 def improve_reciprocal(
-    part: Partition, matches: np.ndarray, candidates: int, most: int, compiled: bool = True
+    part: Partition,
+    matches: np.ndarray,
+    candidates: int,
+    most: int,
+    pool: ThreadPoolExecutor,
+    compiled: bool = True,
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """A symmetric graph of lower loss, by ejection chains of links.
 
@@ -163,6 +166,8 @@ def improve_reciprocal(
         Records that each one may link up with, at most: those that raise its cost least, and whose cost it raises least.
     most : int
         Rounds at most.
+    pool : concurrent.futures.ThreadPoolExecutor
+        The result does not depend on its threads.
     compiled : bool, optional
 
     Returns
@@ -175,8 +180,7 @@ def improve_reciprocal(
     Notes
     -----
     In each round candidates are renewed; the last one lowers the loss by less than a hundredth of a percent. O(P^2 q) time
-    each besides the chains
-    (:func:`anonflow.kernels.symmetric_chains.symmetric_chains`); O(P d q) memory.
+    each, besides the chains (:func:`anonflow.kernels.symmetric_chains.symmetric_chains`); O(P d q) memory.
     """
     n, k = matches.shape
     plan = part.plan
@@ -189,24 +193,19 @@ def improve_reciprocal(
     now = float(rows.drop[::k].sum())
     chains = done = 0
     count = min(candidates + k, n)
-    with ThreadPoolExecutor(1) as pool:
-        while done < most and k > 1 and now > 0.0:
-            (cover_jit if compiled else cover)(plan, origin, matches, 0, n, joined)
-            near = np.concatenate(
-                [
-                    near_records(plan, origin, joined, count, pool, compiled),
-                    near_records(plan, joined, origin, count, pool, compiled),
-                ],
-                axis=1,
-            )
-            search = symmetric_chains_jit if compiled else symmetric_chains
-            chains += search(rows, matches, near, part.rng.permutation(n).astype(np.int64), DEPTH, VISITS * n)
-            done += 1
-            before, now = now, float(rows.drop[::k].sum())
-            if part.watch is not None:
-                part.watch(Progress(done, most, now))
-            if before - now <= ENOUGH * before:
-                break
+    search = symmetric_chains_jit if compiled else symmetric_chains
+    while done < most and k > 1 and now > 0.0:
+        (cover_jit if compiled else cover)(plan, origin, matches, 0, n, joined)
+        takes = near_records(plan, joined, origin, count, pool, compiled)
+        taken = near_records(plan, origin, joined, count, pool, compiled)
+        near = np.concatenate([taken, takes], axis=1)
+        chains += search(rows, matches, near, part.rng.permutation(n).astype(np.int64), DEPTH, VISITS * n)
+        done += 1
+        before, now = now, float(rows.drop[::k].sum())
+        if part.watch is not None:
+            part.watch(Progress(done, most, now))
+        if before - now <= ENOUGH * before:
+            break
     return matches, {"rounds": done, "chains": chains}
 
 

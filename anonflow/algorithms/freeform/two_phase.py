@@ -79,8 +79,8 @@ def two_phase(
     and the block's records share them out again by an optimal assignment whose costs are true ones: cost of
     the remaining k - 1 matches joined with each one taken. Each of the k - 1 places of a record is emptied
     once in a pass. ``chains``: ejection chains, then kicks (:mod:`anonflow.algorithms.freeform.chains`); it loses
-    less than the others in a fraction of their time. ``cycles``: negative cycles are
-    reversed: those that the paper's labelling algorithm finds, then those left, until there is none that passes each record once at most.
+    less than the others in a fraction of their time. ``cycles``: negative cycles are reversed. The paper's labelling
+    algorithm finds the first ones; then all are sought, until none is left that passes each record at most once.
 
     Parameters
     ----------
@@ -139,7 +139,8 @@ def two_phase(
     Outcome
         With matches. Facts: the `start` taken, the number of `passes`, by how much the second phase lowered the
         loss, summed over records (`gained`), how many `cycles` were reversed, how often sparse candidates were
-        doubled (`widened`). Of cycles: whether none is left among the candidates (`finished`). Of chains: `rounds`, `chains` that lowered the loss, kicks (`kicks_tried`, `kicks_kept`).
+        doubled (`widened`). Of cycles: whether none is left among the candidates (`finished`). Of chains: `rounds`,
+        `chains` that lowered the loss, kicks (`kicks_tried`, `kicks_kept`).
 
     Raises
     ------
@@ -167,7 +168,7 @@ def two_phase(
             raise ParameterError(
                 "two-phase: reciprocal goes with improve: chains only; leave one of them out"
             )
-        return _reciprocal(part, k, first, candidates, rounds)
+        return _reciprocal(part, k, first, candidates, rounds, threads)
     matches, facts = two_phase_matches(
         part,
         k,
@@ -188,7 +189,9 @@ def two_phase(
     return Outcome.of_matches(part.records, matches, **facts)
 
 
-def _reciprocal(part: Partition, k: int, first: int, candidates: int, rounds: int) -> Outcome:
+def _reciprocal(
+    part: Partition, k: int, first: int, candidates: int, rounds: int, threads: int | None
+) -> Outcome:
     """Symmetric graphs of stretches, then chains of links between all records."""
     # in all stretches alike: with one record more in one of them, no graph of an even degree is symmetric
     degree = k + part.n * (k - 1) % 2
@@ -196,11 +199,12 @@ def _reciprocal(part: Partition, k: int, first: int, candidates: int, rounds: in
     matches = np.empty((part.n, degree), np.int32)
     facts = np.zeros(2, np.int64)
     for rows in stretches(lexicographic_order(part.records), size, degree):
-        here = Partition(part.records.take(rows), part.loss, part.rng)
-        found, seen = reciprocal_matches(here, degree, "hungarian")
-        matches[rows] = rows[found]
-        facts += seen
-    matches, more = improve_reciprocal(part, matches, candidates, rounds)
+        stretch = Partition(part.records.take(rows), part.loss, part.rng)
+        own, counts = reciprocal_matches(stretch, degree, "hungarian")
+        matches[rows] = rows[own]
+        facts += counts
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        matches, more = improve_reciprocal(part, matches, candidates, rounds, pool)
     one_more = part.n if degree > k else 0
     return Outcome.of_matches(
         part.records,
@@ -303,13 +307,13 @@ def two_phase_matches(
                     cycles, labels = cancel(
                         graph, near, t, len(rows) if p is None else p, part.rng, pool, compiled
                     )
+                    facts["cycles"] += cycles
                     if improvement in ("cycles", "both"):
                         renew(plan, graph.origin, mine, 0, len(rows), graph.joined)
                         left = LABELS * mine[:, 1:].size if p is None else p - labels
                         more, finished = cancel_all(graph, near, left, part.rng, pool, compiled, part.watch)
-                        cycles += more
+                        facts["cycles"] += more
                         facts["finished"] = facts.get("finished", True) and finished
-                    facts["cycles"] += cycles
                     matches[rows] = rows[mine]
                 renew(plan, origin, matches, 0, n, joined)
 

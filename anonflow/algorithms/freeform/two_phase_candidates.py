@@ -107,7 +107,10 @@ def nearness(
 def near_records(
     plan: Plan, origin: State, joined: State, count: int, pool: ThreadPoolExecutor, compiled: bool = True
 ) -> np.ndarray:
-    """For each original the records that grow least by covering it, as they are now.
+    """For each original the generalized records that grow least by covering it, as they are now.
+
+    With the two exchanged, for each generalized record the originals that it grows least by covering: for one of them, what
+    both cost together differs from its growth by the same whatever the original.
 
     Parameters
     ----------
@@ -352,7 +355,6 @@ def cancel_all(
     n, k = matches.shape
     rows = empty_rows(plan, origin, k)
     search = search_of(matches, min(count + k, n) if n > EVERYBODY else n)
-    # of one record, what an original raises its cost by differs from their join's cost by the same for all
     search.near[:] = near_records(plan, joined, origin, search.near.shape[1], pool, compiled)
     (renew_span_jit if compiled else renew_span)(rows, matches, 0, n)
     order = rng.permutation(n).astype(np.int64)
@@ -360,7 +362,7 @@ def cancel_all(
     cancel_some = cancel_simple_cycles_jit if compiled else cancel_simple_cycles
     deepest = min(n, DEEPEST)
     before = -1
-    while before < stand[4]:  # else none is left, or the labels are
+    while before < stand[4] < most:  # else none is left, or no label
         before = int(stand[4])
         cancel_some(rows, search, order, deepest, most, before + LABELS, stand)
         if watch is not None:

@@ -13,6 +13,7 @@ from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
+from anonflow.partition import too_few
 from anonflow.table.records import Records
 
 __all__ = ["FULL_DOMAIN", "LatticeSearch", "Limit", "TimeLimit", "Widths", "full_domain", "search"]
@@ -75,10 +76,10 @@ def full_domain(
     table of its own.
     """
     if part.n < k:
-        raise InfeasibleError(f"{part.n} records cannot hide among k = {k}; use a k of at most {part.n}")
-    found = search(part, k, limit, widths, time_limit)
-    generalization, labels, small = found.lattice.published(found.best.node, k)
-    return outcome_of(generalization, labels, small, found.facts())
+        raise too_few(part.n, k)
+    done = search(part, k, limit, widths, time_limit)
+    generalization, labels, small = done.lattice.published(done.best.node, k)
+    return outcome_of(generalization, labels, small, done.facts())
 
 
 def outcome_of(

@@ -422,8 +422,8 @@ class Lattice:
         kernel = count_groups_jit if self.compiled else count_groups
         at = self._place(node)
         with np.errstate(over="ignore"):
-            found = kernel(self._codes, rows, count, self._cells, self._words, at, first, size, label)
-        return first[:found].copy(), size[:found].copy(), label
+            groups = kernel(self._codes, rows, count, self._cells, self._words, at, first, size, label)
+        return first[:groups].copy(), size[:groups].copy(), label
 
     def published(self, node: np.ndarray, k: int) -> tuple[Generalization, np.ndarray, np.ndarray]:
         """What a node publishes.

@@ -14,9 +14,9 @@ from anonflow.algorithms.recoding.full_domain import (
     outcome_of,
     search,
 )
-from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
+from anonflow.partition import too_few
 
 __all__ = ["LOCAL_RECODING", "local_recoding"]
 
@@ -72,7 +72,7 @@ def local_recoding(
     lower in another; records of different rounds with the same cells are one class. Time of ``full-domain`` a round.
     """
     if part.n < k:
-        raise InfeasibleError(f"{part.n} records cannot hide among k = {k}; use a k of at most {part.n}")
+        raise too_few(part.n, k)
     records = part.records
     everything = Generalization.of(records).with_suppressed(np.ones(records.n, bool))
     lo, hi = everything.lo.copy(), everything.hi.copy()
@@ -81,11 +81,11 @@ def local_recoding(
     facts: dict[str, Any] = {}
     optimal = True
     while len(left) >= k and len(counts) < rounds:
-        found = search(replace(part, records=records.take(left)), k, 1.0, widths, time_limit)
-        cells, _, small = found.lattice.published(found.best.node, k)
+        done = search(replace(part, records=records.take(left)), k, 1.0, widths, time_limit)
+        cells, _, small = done.lattice.published(done.best.node, k)
         small |= cells.suppressed_rows()
-        optimal &= found.bound >= found.best.loss
-        facts = facts or {"levels": found.facts()["levels"]}
+        optimal &= done.bound >= done.best.loss
+        facts = facts or {"levels": done.facts()["levels"]}
         if small.all():
             break
         shown = left[~small]

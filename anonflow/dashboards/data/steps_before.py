@@ -63,7 +63,7 @@ class StepsBefore(pn.viewable.Viewer):
         Fields that are empty or as they were are left out. In a table of values, ``old = new`` stand between commas; in a
         list of values, each between commas.
         """
-        given: dict[str, Any] = {}
+        filled: dict[str, Any] = {}
         for name, option in options_of(STEPS[self.step.value]).items():
             value = self.fields[name].value
             if option.kind is None and isinstance(value, str):
@@ -72,8 +72,8 @@ class StepsBefore(pn.viewable.Viewer):
                 continue
             if isinstance(value, float) and value.is_integer():
                 value = int(value)
-            given[name.replace("_", "-")] = value
-        return given
+            filled[name.replace("_", "-")] = value
+        return filled
 
     def _ask(self, *events: Any) -> None:
         self.fields = {
@@ -143,8 +143,7 @@ def _shown(value: Any) -> str:
 
 def _field(step: str, name: str, option: Option) -> Any:
     if option.kind is not None:
-        field = option_field(option, None if option.default is NEEDED else option.default, width=150)
-        return field
+        return option_field(option, None if option.default is NEEDED else option.default, width=150)
     example = {
         ("recode", "values"): "old = new, old = new",
         ("date-part", "on"): "2024-01-01",

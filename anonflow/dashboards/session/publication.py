@@ -17,9 +17,10 @@ from anonflow.engine.publish import attack, release_of, with_answers
 from anonflow.engine.report.attacks import MOST
 from anonflow.engine.report.card import ReleaseCard, card_of
 from anonflow.engine.report.report import render
-from anonflow.engine.report.reviewer import THRESHOLD, review
+from anonflow.engine.report.reviewer import review
 from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, write_release
+from anonflow.risk.attacker import THRESHOLD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,9 +142,8 @@ def publication(
         flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks, card=cards[0]
     )
     html = render(flow, table, report, result.seconds)
-    left_out = (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
     judged = with_answers(session, replace(report, card=cards[1]), result)
-    page = review(flow, table, judged, result, left_out, result.seconds)
+    page = review(flow, table, judged, result)
     assert release.certificate is not None
     overlap = None if owner is None else Earlier(owner).overlap(table, release)
     warnings = [

@@ -91,9 +91,8 @@ class Call:
         except OSError as error:
             why = f"pieces of the table cannot be put aside: {error.strerror or type(error).__name__}"
             return Failed(AnonflowError(f"{why}; make room in the owner's folder and run again"), why)
-        except (
-            Exception
-        ) as error:  # a bug of a method, of whatever kind: told by its type, its words may hold a cell
+        # a bug of a method, of whatever kind: its type is told, its words may hold a cell
+        except Exception as error:
             return tasks.bug(error)
 
     def done(self, *shared: Any) -> Any:

@@ -25,7 +25,8 @@ from anonflow.algorithms.diversity.target import PARAMETERS
 from anonflow.algorithms.method import Algorithm
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.engine.duration import DURATION, seconds_of
-from anonflow.table.per_unit import RECIPES
+from anonflow.risk.attacker import THRESHOLD
+from anonflow.table.per_unit import Recipe
 from anonflow.table.read import DELIMITER
 
 __all__ = [
@@ -118,7 +119,7 @@ class UnitsSpec(_Spec):
     cap: Annotated[StrictInt, Field(ge=1)] | None = None
     """Rows of a unit that are kept, drawn at random."""
 
-    recipes: dict[str, Literal[RECIPES]] | None = None  # type: ignore[valid-type]
+    recipes: dict[str, Recipe] | None = None
     """One row per unit: column -> first, last, min, max, mean, median, sum, count, distinct, common, all or same."""
 
     rows: StrictStr | None = None
@@ -341,7 +342,7 @@ class ReportSpec(_Spec):
     @property
     def limit(self) -> float | None:
         """The threshold that the release card is judged by."""
-        return 0.09 if self.threshold is None and self.template == "ema" else self.threshold
+        return THRESHOLD if self.threshold is None and self.template == "ema" else self.threshold
 
 
 class PublishSpec(_Spec):

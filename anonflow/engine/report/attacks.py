@@ -102,9 +102,8 @@ def attacked(
         return None
     rows = []
     for attacker in usual:
-        with suppress(
-            DataError, ParameterError
-        ):  # nobody asked for this one: the others are tried all the same
+        # nobody asked for this one: the others are tried all the same
+        with suppress(DataError, ParameterError):
             rows.append(row_of(attacker, attacker.attack(context)))
     return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
 

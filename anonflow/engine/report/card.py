@@ -19,6 +19,7 @@ from anonflow.errors import AnonflowError, DataError, InfeasibleError, Parameter
 from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, row_of
 from anonflow.risk.attack_context import PAIRS
+from anonflow.table import Table
 from anonflow.utility import measure
 
 if TYPE_CHECKING:
@@ -360,7 +361,7 @@ def _measured(
     if threshold is not None and prices is not None and largest(by_keys)[0] >= threshold:
         enough = smallest_k(threshold)
         if enough > k:
-            remedies = (prices.of(f"k = {enough}", lambda few: prices.made(few, k=enough)),)
+            remedies = (prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough)),)
     if not good and who == risk.LinkableColumns.name:
         remedies = (*remedies, Remedy("what the line linkable columns says"))
     return worst, CardLine("measured", PASSED if good else FAILED, says, remedies)
@@ -379,11 +380,13 @@ def _probability(value: float) -> str:
 
 
 def _homogeneity(
-    rows: Mapping[str, Sequence[Mapping[str, Any]]], made: Anonymization | None, prices: Prices | None
+    rows: Mapping[str, Sequence[Mapping[str, Any]]],
+    anonymization: Anonymization | None,
+    prices: Prices | None,
 ) -> CardLine:
     attacks = rows.get(risk.Homogeneity.name, ())
     if not attacks:
-        if made is not None and not made.table.sensitive:
+        if anonymization is not None and not anonymization.table.sensitive:
             return CardLine("homogeneity", NOT_MEASURED, "No column has the role sensitive.")
         return CardLine("homogeneity", NOT_MEASURED, "The attacker homogeneity was not tried.")
     bad = [row for row in attacks if row["at_risk"]]
@@ -415,7 +418,7 @@ def _insider(context: risk.AttackContext | None, seed: int, prices: Prices | Non
     says += f" {attack.at_risk:,} of {attack.targets:,} are found more often than once in {max(1, context.k - 1)}."
     remedies = []
     if prices is not None and prices.heterogeneous:
-        remedies.append(prices.of("classes by k-member", lambda few: prices.made(few, "k-member")))
+        remedies.append(prices.of("classes by k-member", lambda few: prices.run_again(few, "k-member")))
     return CardLine("insider", FAILED, says, tuple(remedies))
 
 
@@ -427,13 +430,13 @@ def _lists_are_short(context: risk.AttackContext) -> bool:
 
 def _linkable(
     rows: Mapping[str, Sequence[Mapping[str, Any]]],
-    made: Anonymization | None,
+    anonymization: Anonymization | None,
     threshold: float | None,
     k: int,
 ) -> CardLine:
     attacks = rows.get(risk.LinkableColumns.name, ())
     if not attacks:
-        if made is not None and not made.table.other_columns:
+        if anonymization is not None and not anonymization.table.other_columns:
             return CardLine("linkable columns", PASSED, "Nothing but quasi-identifiers is published.")
         return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
     worst = max(float(row["worst"]) for row in attacks)
@@ -443,11 +446,12 @@ def _linkable(
     if good:
         return CardLine("linkable columns", PASSED, says)
     remedies: list[Remedy] = []
-    if made is not None:
-        others = made.table.other_columns
+    if anonymization is not None:
+        others = anonymization.table.other_columns
         note = "the GCP stays; that column is lost"
         remedies = [
-            Remedy(f"leave out the column {name}", None, note) for name in _worst_columns(made, others)
+            Remedy(f"leave out the column {name}", None, note)
+            for name in _worst_columns(anonymization, others)
         ]
         remedies.append(
             Remedy("make it a quasi-identifier", None, "no price: the GCP is over other columns then")
@@ -455,9 +459,9 @@ def _linkable(
     return CardLine("linkable columns", FAILED, says, tuple(remedies))
 
 
-def _worst_columns(made: Anonymization, others: Iterable[str]) -> list[str]:
+def _worst_columns(anonymization: Anonymization, others: Iterable[str]) -> list[str]:
     """The columns that say most about quasi-identifiers, by distinct values: at most two."""
-    many = {name: int(made.table.frame[name].nunique(dropna=False)) for name in others}
+    many = {name: int(anonymization.table.frame[name].nunique(dropna=False)) for name in others}
     return sorted(many, key=lambda name: (-many[name], name))[:2]
 
 
@@ -466,44 +470,46 @@ class Prices:
 
     Parameters
     ----------
-    made : Anonymization
+    anonymization : Anonymization
     seed : int
     """
 
-    def __init__(self, made: Anonymization, seed: int) -> None:
-        self._made = made
+    def __init__(self, anonymization: Anonymization, seed: int) -> None:
+        self._anonymization = anonymization
         self._seed = derived_seed(seed, "prices")
         self._few: Anonymization | None = None
 
     @property
     def heterogeneous(self) -> bool:
         """Whether the method makes matches, not classes."""
-        return self._made.matches is not None
+        return self._anonymization.matches is not None
 
-    def made(self, few: Any, algorithm: str | None = None, k: int | None = None) -> Anonymization:
+    def run_again(self, few: Table, algorithm: str | None = None, k: int | None = None) -> Anonymization:
         """The same run on some records, by another method or with another k."""
-        return same_way(self._made, few, self._seed, algorithm, k)
+        return same_way(self._anonymization, few, self._seed, algorithm, k)
 
     def diverse(self, what: str, settings: Mapping[str, Any]) -> Remedy:
         """The price of a diversity of every sensitive column."""
 
-        def run(few: Any) -> Anonymization:
-            result = self.made(few)
+        def run(few: Table) -> Anonymization:
+            result = self.run_again(few)
             for name in few.sensitive:
                 result = diversify(result, column=name, seed=self._seed, **settings)
             return result
 
         return self.of(what, run)
 
-    def of(self, what: str, run: Callable[[Any], Anonymization]) -> Remedy:
+    def of(self, what: str, run: Callable[[Table], Anonymization]) -> Remedy:
         """A remedy with its price; or why it has none."""
-        few = sample_of(self._made, self._seed, SAMPLE)
+        few = sample_of(self._anonymization, self._seed, SAMPLE)
         if few is None:
             return Remedy(what, None, "no price: one partition has more than 5,000 records")
-        note = "" if few.n == self._made.n else f"on {few.n:,} records"
+        note = "" if few.n == self._anonymization.n else f"on {few.n:,} records"
         try:
             if self._few is None:
-                self._few = self.made(few)  # by the same seed as the remedy, also where all records are there
+                self._few = self.run_again(
+                    few
+                )  # by the same seed as the remedy, also where all records are there
             price = run(few).loss("ncp") - self._few.loss("ncp")
         except InfeasibleError as error:
             return Remedy(what, None, f"cannot be had: {error.message.splitlines()[0]}")
@@ -512,12 +518,12 @@ class Prices:
         return Remedy(what, price, note)
 
 
-def sample_of(made: Anonymization, seed: int, most: int) -> Any:
+def sample_of(anonymization: Anonymization, seed: int, most: int) -> Table | None:
     """Some records of what was anonymized: all, or whole partitions; None where one partition is too large.
 
     Parameters
     ----------
-    made : Anonymization
+    anonymization : Anonymization
     seed : int
     most : int
         Records.
@@ -526,10 +532,10 @@ def sample_of(made: Anonymization, seed: int, most: int) -> Any:
     -------
     Table or None
     """
-    table = made.table
+    table = anonymization.table
     if table.n <= most:
         return table
-    parts = [part for part in made.partitions or () if len(part) <= most]
+    parts = [part for part in anonymization.partitions or () if len(part) <= most]
     if not parts:
         return None
     chosen: list[np.ndarray] = []
@@ -541,13 +547,13 @@ def sample_of(made: Anonymization, seed: int, most: int) -> Any:
 
 
 def same_way(
-    made: Anonymization, table: Any, seed: int, algorithm: str | None = None, k: int | None = None
+    anonymization: Anonymization, table: Table, seed: int, algorithm: str | None = None, k: int | None = None
 ) -> Anonymization:
     """Another table anonymized as one was; with another method its own options stay behind, diversity comes along.
 
     Parameters
     ----------
-    made : Anonymization
+    anonymization : Anonymization
     table : Table
     seed : int
     algorithm : str, optional
@@ -561,14 +567,16 @@ def same_way(
         If an option is none of the method.
     """
     apart = ("budget", "diversify", "diversified")
-    settings = {name: value for name, value in made.parameters.items() if name not in apart}
+    settings = {name: value for name, value in anonymization.parameters.items() if name not in apart}
     if algorithm is not None:
         settings = {
             name: settings[name]
             for name in ("loss", "order", "boundaries", "partition_size")
             if name in settings
         }
-    result = anonymize(table, algorithm or made.algorithm.name, k or made.k, seed=seed, **settings)
-    for each in made.parameters.get("diversified", ()):
+    result = anonymize(
+        table, algorithm or anonymization.algorithm.name, k or anonymization.k, seed=seed, **settings
+    )
+    for each in anonymization.parameters.get("diversified", ()):
         result = diversify(result, seed=seed, **each)
     return result

@@ -17,12 +17,12 @@ SAMPLE = 8_000
 """Records that are halved, at most: whole partitions of a larger table."""
 
 
-def held_out(made: Anonymization, seed: int) -> tuple[Answer, ...]:
+def held_out(anonymization: Anonymization, seed: int) -> tuple[Answer, ...]:
     """Hold out half of the people, release the others in the same way, and attack both halves.
 
     Parameters
     ----------
-    made : Anonymization
+    anonymization : Anonymization
         What is published: its method, parameters and diversity are used again.
     seed : int
         128 bits. The halves, the draw and the attacks are made from it.
@@ -42,7 +42,7 @@ def held_out(made: Anonymization, seed: int) -> tuple[Answer, ...]:
     draw. A half is released with somewhat more loss than the whole.
     """
     own = derived_seed(seed, "held out")
-    few = sample_of(made, own, SAMPLE)
+    few = sample_of(anonymization, own, SAMPLE)
     if few is None:
         raise ParameterError(f"one partition has more than {SAMPLE:,} records")
     rng = np.random.default_rng(own)
@@ -50,10 +50,10 @@ def held_out(made: Anonymization, seed: int) -> tuple[Answer, ...]:
     half[rng.permutation(few.n)[: few.n // 2]] = True
     inside, outside = few.take(np.flatnonzero(half)), few.take(np.flatnonzero(~half))
     try:
-        anonymization = same_way(made, inside, own)
+        of_half = same_way(anonymization, inside, own)
     except InfeasibleError as error:
         raise ParameterError(
             f"half of the people cannot be released alike: {error.message.splitlines()[0]}"
         ) from None
-    release = publish(anonymization, own, rehearsal=True)
+    release = publish(of_half, own, rehearsal=True)
     return three_questions(inside, release.frame, outside, rng)

@@ -36,6 +36,7 @@ __all__ = [
     "columns_of",
     "comparison",
     "detail_of",
+    "left_out_of",
     "limits_of",
     "page",
     "render",
@@ -113,11 +114,6 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
     published = flow.published
     shown = [report.results[published.number]] if published is not None else list(report.results)[:1]
     # of the report's warnings this one only: the others are the owner's, and of use to an attacker
-    left_out: tuple[str, ...] = (
-        (f"{table.dropped:,} records with a missing value were left out.",) if table.dropped else ()
-    )
-    if table.filtered:
-        left_out += (f"{table.filtered:,} rows were left out by a filter before.",)
     attacks = publishable(report.attacks)
     return page(
         flow.name,
@@ -125,7 +121,7 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
         shown,
         table.n,
         columns_of(table),
-        left_out,
+        left_out_of(table),
         seconds,
         attacks=attacks,
         card=report.card,
@@ -379,6 +375,15 @@ def _frontier(results: tuple[RunResult, ...]) -> Markup:
         ),
     ]
     return Markup("").join(parts)
+
+
+def left_out_of(table: Described) -> tuple[str, ...]:
+    """Which rows of the source are not in the table, a sentence each."""
+    sentences = (
+        (table.dropped, "records with a missing value were left out."),
+        (table.filtered, "rows were left out by a filter before."),
+    )
+    return tuple(f"{count:,} {words}" for count, words in sentences if count)
 
 
 def columns_of(table: Described) -> list[tuple[str, str, str, str]]:

@@ -6,15 +6,22 @@ adversaries and attacks, utility, threshold, actual risk, method, documentation.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from anonflow import __version__, risk
 from anonflow.criteria.registry import promise_of
 from anonflow.engine.report.attacks import publishable
-from anonflow.engine.report.card import LINES
-from anonflow.engine.report.report import Described, columns_of, detail_of, limits_of, template_named
+from anonflow.engine.report.card import smallest_k
+from anonflow.engine.report.report import (
+    Described,
+    columns_of,
+    detail_of,
+    left_out_of,
+    limits_of,
+    template_named,
+)
 from anonflow.risk.attack import OF_THE_ROW
+from anonflow.risk.attacker import THRESHOLD
 from anonflow.risk.three_questions import QUESTIONS
 
 if TYPE_CHECKING:
@@ -22,10 +29,7 @@ if TYPE_CHECKING:
     from anonflow.engine.flows.flow import Flow
     from anonflow.table import Schema
 
-__all__ = ["SECTIONS", "SIGNERS", "THRESHOLD", "review"]
-
-THRESHOLD = 0.09
-"""EMA's and Health Canada's: 1/11, rounded down, so that k = 11 fails."""
+__all__ = ["SECTIONS", "SIGNERS", "review"]
 
 SECTIONS = (
     "Purpose and scope",
@@ -59,8 +63,6 @@ def review(
     table: Described,
     report: RunReport,
     result: RunResult,
-    left_out: Sequence[str],
-    seconds: float,
 ) -> str:
     """The reviewer's report of a flow as an HTML page.
 
@@ -72,10 +74,6 @@ def review(
         With its card, and the answers to the three questions.
     result : RunResult
         The run that is published.
-    left_out : sequence of str
-        What else is to be said of the table.
-    seconds : float
-        What the run took.
 
     Returns
     -------
@@ -101,20 +99,18 @@ def review(
         version=__version__,
         sections=SECTIONS,
         result=result,
-        records=table.n,
         lead=(
             f"{table.n:,} records, anonymized by the method {result.algorithm} with k = {result.k}, which guarantees "
             f"{result.guarantee}."
         ),
         card=card,
-        card_lines=LINES,
         promise=promise_of(result.guarantee) or result.guarantee,
         said=[f"{each}." for each in result.said],
         dictionary=_dictionary(flow.schema, table),
         unnamed=len(table.unnamed),
-        left_out=left_out,
+        left_out=left_out_of(table),
         threshold=threshold,
-        smallest=next(k for k in range(2, 10**9) if 1 / k < threshold) if threshold > 1e-8 else 10**9,
+        smallest=smallest_k(threshold),
         worst=None if card is None else card.worst,
         meets=card is not None and card.worst < threshold,
         attacks=[
@@ -127,11 +123,9 @@ def review(
         answers={each.question: each for each in report.answers},
         unanswered=report.unanswered or "it cannot be asked of these columns",
         detail=detail_of(result, False),
-        columns=columns_of(table),
         settings=_settings(result),
         limits=limits_of(result.guarantee),
         signers=SIGNERS,
-        seconds=seconds,
     )  # fmt: skip
 
 

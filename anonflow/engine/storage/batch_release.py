@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,9 +32,6 @@ from anonflow.release.rows import GeneralizedRows, permute_suppressed
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import joint_codes
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "CLASS",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -181,7 +182,8 @@ def test_chains_of_links_end_where_no_exchange_lowers_the_loss(
     for compiled in (True, False):
         seen: list[Progress] = []
         part = replace(part_of(table, measure), watch=seen.append)
-        matches, facts = improve_reciprocal(part, start, table.n, 100, compiled)
+        with ThreadPoolExecutor(2) as pool:
+            matches, facts = improve_reciprocal(part, start, table.n, 100, pool, compiled)
         answers.append((matches.tolist(), facts))
     assert answers[0] == answers[1]
     assert naive.is_symmetric_regular(matches.tolist(), start.shape[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow import loss as losses
-from anonflow.algorithms.freeform.two_phase import shuffled, two_phase_matches
+from anonflow.algorithms.freeform.two_phase import shuffled, two_phase, two_phase_matches
 from anonflow.algorithms.freeform.two_phase_candidates import (
     MatchedRecords,
     cancel_all,
@@ -259,6 +260,15 @@ def test_no_trade_between_two_records_is_left(seed: int) -> None:
         trades.append(naive.best_trade(matches, lambda row, cost=cost: cost[tuple(sorted(row))]))
     assert trades[0] < -1e-3
     assert trades[1] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_without_labels_nothing_is_looked_for() -> None:
+    """Of no labels no share is done: whoever draws the progress would divide by 0."""
+    seen: list[Progress] = []
+    part = replace(part_of(random_table(80)), watch=seen.append)
+    outcome = two_phase(part, 3, improve="cycles", p=0)
+    assert (outcome.facts["cycles"], outcome.facts["finished"]) == (0, False)
+    assert all(progress.of > 0 for progress in seen)
 
 
 @pytest.mark.parametrize("improve", ["reassign", "cycles", "both"])

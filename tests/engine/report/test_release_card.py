@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.engine.report.card import LINES, ReleaseCard, smallest_k
+from anonflow.engine.report.card import LINES, ReleaseCard, card_of, smallest_k
 from anonflow.errors import ParameterError
+from anonflow.risk.attack import OF_THE_ROW
 
 SEED = 2**120
 COLUMNS = {
@@ -144,3 +145,18 @@ def test_lists_that_are_too_long_to_write_out_are_not_measured(monkeypatch: pyte
     assert card(table(), "mondrian").lines[3].verdict == "passed"
     monkeypatch.setattr("anonflow.engine.report.card.PAIRS", 10)
     assert card(table(), "mondrian").lines[3].verdict == "not measured"
+
+
+def test_nothing_on_the_card_is_counted_against_the_truth() -> None:
+    """It stands in a published report: of who finds a seed again the owner's table of attacks tells, the card does not."""
+    people = table()
+    anonymization = af.anonymize(people, "greedy", k=3, seed=SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = anonymization.release(seed=SEED)
+    attacks = af.attack(people, release, ["prosecutor", af.risk.Replayer([SEED], anonymization)], k=3)
+    assert attacks["worst"].max() == 1.0
+    assert {name for name in OF_THE_ROW if af.risk.ATTACKERS[name].needs_truth} == set()
+    cards = [card_of(anonymization, release, (), some, None, SEED, prices=False) for some in (attacks, None)]
+    assert repr(cards[0]) == repr(cards[1])
+    assert cards[0].worst < 1.0

@@ -46,6 +46,19 @@ def test_no_value_is_in_it(tmp_path: Path) -> None:
         assert f">{income}<" not in page
 
 
+def test_rows_that_are_left_out_are_said(tmp_path: Path) -> None:
+    """In both forms of the report, whatever left them out."""
+    for publish in (EMA, "{table: out/release.csv, report: out/report.html}"):
+        flow = write_flow(tmp_path, n=120, publish=publish)
+        text = flow.read_text(encoding="utf-8")
+        step = "  prepare: [{filter: {column: age, at-least: 30}}]\n  columns:"
+        flow.write_text(text.replace("  columns:", step, 1), encoding="utf-8")
+        report = engine.run(flow, seed=SEED)
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert report.ok
+        assert re.search(r"\d+ rows were left out by a filter before\.", page)
+
+
 @pytest.mark.parametrize(("k", "sign"), [(11, "not below the threshold"), (12, "below the threshold")])
 def test_the_default_threshold_is_strict(tmp_path: Path, k: int, sign: str) -> None:
     columns = "    age: {role: quasi-identifier, kind: numeric}\n    city: {role: quasi-identifier, kind: categorical}\n"
