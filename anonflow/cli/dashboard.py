@@ -73,7 +73,7 @@ def dashboard(
 
         from anonflow.dashboards.server.accounts import add_account
         from anonflow.dashboards.server.server import Server, ServerSettings
-        from anonflow.dashboards.session.user_limits import HOSTED, MEGABYTE, Limits
+        from anonflow.dashboards.session.user_limits import HOSTED, MEGABYTE, local_limits
         from anonflow.engine.duration import seconds_of
     except ModuleNotFoundError as error:
         raise ParameterError(
@@ -105,7 +105,7 @@ def dashboard(
         "seconds": max_seconds,
         "running": max_running,
     }
-    base = HOSTED if settings.hosted else Limits()
+    base = HOSTED if settings.hosted else local_limits()
     limits = replace(base, **{name: value for name, value in given.items() if value is not None})
     server = Server(replace(settings, limits=limits))
 

@@ -18,6 +18,7 @@ from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.session.user_limits import local_limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.table import Table
@@ -259,7 +260,7 @@ def dashboard(
 
     extension(inline=True)
     with pn.config.set(design=Theme):
-        workspace = Workspace(owner=None if owner is None else Path(owner))
+        workspace = Workspace(owner=None if owner is None else Path(owner), limits=local_limits())
         if isinstance(table, Table):
             workspace.open_table(table, name)
         elif isinstance(table, pd.DataFrame):

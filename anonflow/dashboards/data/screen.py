@@ -97,8 +97,8 @@ class DataScreen(pn.viewable.Viewer):
         self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
         self.dropper = DiskDropper(
-            self._folder, self._open_file, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
-            label="CSV or Parquet file", sizing_mode="stretch_width", css_classes=["af-dropper"],
+            self._folder, self._open_file, self._refused, most=limits.upload_bytes, elsewhere=limits.elsewhere,
+            stylesheets=[PARTS], label="CSV or Parquet file", sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         caps = []
         if limits.upload_bytes is not None:

@@ -26,7 +26,7 @@ from anonflow.dashboards.server.gateway import Gateway
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
-from anonflow.dashboards.session.user_limits import HOSTED, Limits
+from anonflow.dashboards.session.user_limits import HOSTED, Limits, local_limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError, ParameterError
 
@@ -66,7 +66,7 @@ class ServerSettings:
     users : pathlib.Path or None
         The file of accounts; nobody has to sign in without it.
     limits : Limits or None
-        Those of a hosted server, or none at home, without it.
+        Those of a hosted server, or what a machine of one's own can show, without it.
     workers : int or None
         Worker processes that all sessions share; 0 runs everything on threads of the server. As many as there
         are processors on a hosted server, 0 at home, without it.
@@ -139,7 +139,7 @@ class Server:
             raise ParameterError(
                 "others may reach this server, and nobody has to sign in; add --users FILE, or --open if that is meant"
             )
-        self.limits = settings.limits or (HOSTED if hosted else Limits())
+        self.limits = settings.limits or (HOSTED if hosted else local_limits())
         if settings.start is not None and not settings.start.is_file():
             raise ParameterError(f"{settings.start}: does not exist; name a table or a flow")
         workers = settings.workers
