@@ -181,7 +181,8 @@ class Gateway(Router):
         def write_headers(
             start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
         ) -> Any:
-            end = f"; Max-Age={max(1, int(self.kept))}" if self.kept else ""
+            # the time of what is kept begins when the server is lost, which may be as late as one is signed in
+            end = f"; Max-Age={int(self.kept + DAYS * 86400)}" if self.kept else ""
             secure = "; Secure" if self.secure else ""
             headers.add("Set-Cookie", f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{secure}")
             return write(start_line, headers, chunk)

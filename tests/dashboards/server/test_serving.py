@@ -139,6 +139,12 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]
 
 
 @pytest.fixture
+def stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions stay though no page looks at them: however busy the machine is, none ends before it was looked at."""
+    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+
+
+@pytest.fixture
 def users(tmp_path: Path) -> Path:
     path = tmp_path / "users"
     add_account(path, "anna", PASSWORD)
@@ -394,9 +400,8 @@ def test_nothing_of_a_session_stays_in_memory(
 
 
 def test_an_address_opens_no_session_of_somebody_else(
-    running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
+    running: Callable[..., Running], stay: None
 ) -> None:
-    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
     one = running()
     here = f"http://127.0.0.1:{one.port}"
     token = one.token()
@@ -423,9 +428,8 @@ def test_an_address_opens_no_session_of_somebody_else(
 
 
 def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
-    running: Callable[..., Running], users: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Callable[..., Running], stay: None, users: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
     folders = SessionFolders(home=tmp_path / "sessions")
     one = running(users=users, workers=0)
     one.server.folders = folders
@@ -462,13 +466,20 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
     assert begun(f"{signed_in()}; {key}").frame is None
 
 
+def test_the_cookie_outlives_a_long_session(running: Callable[..., Running]) -> None:
+    """What is kept is kept from the moment on that the server is lost, which may be a day after the page was opened."""
+    for keep, least in ((1.0, 86_401), (3600.0, 90_000)):
+        cookie = running(keep=keep).ask()[1]["Set-Cookie"]
+        assert int(re.search(r"Max-Age=(\d+)", cookie)[1]) >= least
+    assert "Max-Age" not in running(keep=0.0).ask()[1]["Set-Cookie"]
+
+
 def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
-    running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    running: Callable[..., Running], stay: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken() -> None:
         raise ValueError("Jane Doe")
 
-    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
     one = running()
     one.token()
     (workspace,) = one.server._workspaces
@@ -490,7 +501,7 @@ def test_a_server_that_ends_ends_its_sessions(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_session_begins_with_a_table_a_flow_or_a_link(
-    running: Callable[..., Running], tmp_path: Path
+    running: Callable[..., Running], stay: None, tmp_path: Path
 ) -> None:
     from anonflow import datasets
 
