@@ -44,7 +44,5 @@ def run(small: bool) -> list[dict[str, Any]]:
     beside = held["processes"] / held["threads"]
     return [
         *rows,
-        row(
-            f"{n:,} x {COLUMNS} in memory: client's peak on processes / on threads", beside, "", most=1.15
-        ),
+        row(f"{n:,} x {COLUMNS} in memory: client's peak on processes / on threads", beside, "", most=1.15),
     ]

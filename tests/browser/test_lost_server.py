@@ -29,7 +29,9 @@ def uploads(home: Path) -> list[str]:
 
 def killed_with_an_upload(page: Any, home: Path, port: int) -> None:
     """Start a server, upload a table to it, and kill it."""
-    frame = pd.DataFrame({"age": [20 + i % 50 for i in range(120)], "town": [f"Town{i % 5}" for i in range(120)]})
+    frame = pd.DataFrame(
+        {"age": [20 + i % 50 for i in range(120)], "town": [f"Town{i % 5}" for i in range(120)]}
+    )
     frame.to_csv(home / "people.csv", index=False)
     served = Served(("--port", str(port)), home)
     page.goto(served.url)
@@ -55,7 +57,10 @@ def test_its_own_browser_goes_on_and_nobody_else(new_page: Callable[..., Any], t
         assert "Open a table to begin" in other.locator("[role=status]").first.inner_text()
         # neither does an address, whatever it names
         (folder,) = (path.parent.parent for path in tmp_path.glob("anonflow-sessions-*/*/files/people.csv"))
-        for named in (f"?bokeh-session-id={folder.name}", f"?bokeh-session-id={folder.name.partition('-')[0]}"):
+        for named in (
+            f"?bokeh-session-id={folder.name}",
+            f"?bokeh-session-id={folder.name.partition('-')[0]}",
+        ):
             assert served.get(named)[0] == 403
         page.goto(served.url)
         page.get_by_text("120 records, 2 columns").first.wait_for()
