@@ -391,19 +391,21 @@ class _TableDiversification:
         ]
         values = [self.values[at] for at in index]
         outcomes = [self._outcome(at, labels) for at in index]
-        made = [
+        diverse = [
             diverse_partition(part, outcome, own, self.request)
             for part, outcome, own in zip(parts, outcomes, values, strict=True)
         ]
         for last in (False, True):
-            bound = self._refusal(made)
+            bound = self._refusal(diverse)
             if self.way == "blind" or bound <= self.risk:
                 break
-            for at, each in enumerate(made):
-                made[at] = next_round(parts[at], outcomes[at], each, values[at], self.request, last)
+            for at, each in enumerate(diverse):
+                diverse[at] = next_round(parts[at], outcomes[at], each, values[at], self.request, last)
         if self.way == "blind":
-            check_blind(np.logical_or.reduce([each.refused for each in made]), self.risk, self.request.rows)
-        return self._assembled(index, made)
+            check_blind(
+                np.logical_or.reduce([each.refused for each in diverse]), self.risk, self.request.rows
+            )
+        return self._assembled(index, diverse)
 
     def _index(self) -> Sequence[np.ndarray]:
         if self.anon.partitions is not None and (

@@ -432,12 +432,14 @@ class _PartitionDiversification:
         return (as_exchanged if exchanged_loss <= united_loss else as_united), united_loss
 
     def _assembled(
-        self, leaving: np.ndarray, labels: np.ndarray, rest: np.ndarray, made: Outcome, loss: float
+        self, leaving: np.ndarray, labels: np.ndarray, rest: np.ndarray, rematched: Outcome, loss: float
     ) -> Diverse:
         """Classes of those who left, and the graph of the others, as one regular graph."""
         part, n = self.part, self.part.n
         size = np.bincount(labels)
-        width = max(int(size.max()), 0 if made.matches is None or not len(rest) else made.matches.shape[1])
+        width = max(
+            int(size.max()), 0 if rematched.matches is None or not len(rest) else rematched.matches.shape[1]
+        )
         matches = np.full((n, width), -1, np.int32)
         suppressed = self.outcome.suppressed
         matches[:, 0] = np.arange(n)
@@ -452,13 +454,13 @@ class _PartitionDiversification:
         index = [leaving]
         refused, movable = np.zeros(self.draws, bool), 0
         if len(rest):
-            assert made.matches is not None
-            listed = made.matches >= 0
+            assert rematched.matches is not None
+            listed = rematched.matches >= 0
             matches[rest] = -1
-            matches[rest, : listed.shape[1]] = np.where(listed, rest[made.matches], -1)
-            parts.append(made.generalization)
+            matches[rest, : listed.shape[1]] = np.where(listed, rest[rematched.matches], -1)
+            parts.append(rematched.generalization)
             index.append(rest)
-            refused, movable = self._bits(made.matches, self.values[rest])
+            refused, movable = self._bits(rematched.matches, self.values[rest])
         hidden = np.flatnonzero(self.outcome.suppressed)
         if len(hidden):
             parts.append(self.outcome.generalization.take(hidden))
