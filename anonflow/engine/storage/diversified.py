@@ -49,6 +49,7 @@ from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
 from anonflow.partition import limited, unbounded
 from anonflow.table import Domain, Records, Schema
+from anonflow.table.read import exact_frame
 from anonflow.utility.violations import beyond_cells
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class _Parts:
         self.context, self.settings, self.batch = context, settings, batch
         self.positions = table["position"].to_numpy()
         self.whole = Records(context.domains, codes_of(table))
-        cells = table[f"{OTHER}{context.column}"].to_pandas()
+        cells = exact_frame(table.select([f"{OTHER}{context.column}"])).iloc[:, 0]
         self.values = context.places[context.values.codes(cells)][:, None]
         self.records = [self.whole.take(at) for at in batch.parts]
 
