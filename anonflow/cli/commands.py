@@ -246,13 +246,13 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     from anonflow import strict_yaml
     from anonflow.errors import SchemaError
     from anonflow.table import Schema
+    from anonflow.table.infer import advise, entries_of, rows_of
     from anonflow.table.read import read_frame
 
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
-    guessed = Schema.infer(frame)
-    reasons = [
-        f"# {printable(row['column'])}: {row['reasons']}\n" for row in Schema.advise(frame).to_dict("records")
-    ]
+    advice = advise(frame)
+    guessed = Schema(entries_of(advice))
+    reasons = [f"# {printable(column)}: {why}\n" for column, *_, why in rows_of(advice)]
     return (
         "# A first guess: check every role and kind. Identifiers are not published.\n"
         + "".join(reasons)
