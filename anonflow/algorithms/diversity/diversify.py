@@ -41,15 +41,20 @@ from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
+    "ADVICE",
     "blind_rows",
     "check_blind",
     "check_diversity",
+    "compared",
     "diversify",
     "diversity_rng",
     "promise_in_words",
     "refuse_beyond",
     "suppressed_with",
 ]
+
+ADVICE = "; take classes: they lose less"
+"""Where diverse ``k-member`` loses less."""
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
@@ -131,7 +136,7 @@ def diversify(
         of records were widened; ``without_diversity``, how many records are suppressed because their partition has too
         little; ``refusal``, an upper bound (confidence 95%) of the chance that a draw fails, 0 where
         no draw changes anything; ``k_member_gcp``, what diverse ``k-member`` loses, of freeform methods, and
-        ``compared``, a sentence about it; ``promise``, what is promised, in words.
+        ``compared``, a sentence about losses before and after; ``promise``, what is promised, in words.
 
     Raises
     ------
@@ -325,6 +330,11 @@ def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
     refuse_beyond(int(over.any(axis=0).sum()), [anon.table.domains[a].column for a in names])
 
 
+def compared(before: float, after: float) -> str:
+    """What diversity costs, in words: GCPs."""
+    return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
+
+
 def refuse_beyond(records: int, columns: Sequence[str]) -> None:
     """Refuse records that closing would generalize beyond ``max-width`` or ``max-set``.
 
@@ -494,20 +504,15 @@ class _TableDiversification:
             other += (1 - other) * (int(suppressed.sum()) - hidden) / max(n - hidden, 1)
             own = done.loss("ncp")
             done.facts["k_member_gcp"] = other
-            advice = "; take classes: they lose less" if own > other * (1 + 1e-9) else ""
-            done.facts["compared"] = f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}"
+            advice = ADVICE if own > other * (1 + 1e-9) else ""
+            done.facts["compared"] += f", diverse k-member's {other:.4f}{advice}"
         lost = [each.lost for each in parts if each.lost]
         if lost:
             done.facts["without_diversity"] = sum(lost)
-            compared = (
+            lacking = (
                 f"{sum(lost):,} records of {len(lost):,} partitions that have less diversity are suppressed"
             )
-            done.facts["compared"] = "; ".join(
-                [
-                    *([done.facts["compared"]] if matches is not None else []),
-                    f"{compared}; larger partitions have more",
-                ]
-            )
+            done.facts["compared"] += f"; {lacking}; larger partitions have more"
         done.facts["promise"] = promise_in_words(
             self.request, anon.matches is not None, any(each.open for each in parts), done.facts["refusal"]
         )
@@ -596,7 +601,7 @@ class _TableDiversification:
     ) -> Anonymization:
         anon = self.anon
         own = Generalization(anon.table.domains, generalization.lo, generalization.hi, generalization.bits)
-        return replace(
+        done = replace(
             anon,
             generalization=own.with_suppressed(suppressed),
             matches=matches,
@@ -605,6 +610,8 @@ class _TableDiversification:
             facts={**anon.facts, **facts},
             parameters=dict(anon.parameters),
         )
+        done.facts["compared"] = compared(anon.loss("ncp"), done.loss("ncp"))
+        return done
 
 
 def _targets(table: Table, requested: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
