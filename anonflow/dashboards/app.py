@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.compare.screen import CompareScreen
+from anonflow.dashboards.components.html import empty
 from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
@@ -25,7 +26,7 @@ from anonflow.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["App", "application", "captions", "dashboard", "extension", "scheduler"]
+__all__ = ["App", "application", "captions", "dashboard", "extension", "scheduler", "step_of"]
 
 LOG = logging.getLogger("anonflow.dashboards")
 
@@ -84,6 +85,12 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
     return schedule
 
 
+def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
+    """The number of the screen that an address names; the first if it names none."""
+    name = ((arguments or {}).get("screen") or [b""])[0].decode("ascii", "replace")
+    return next((at for at, step in enumerate(STEPS) if step.lower() == name), 0)
+
+
 def captions(workspace: Workspace) -> list[str]:
     """A few words on each screen, for the bar."""
     one = workspace
@@ -112,6 +119,8 @@ class App(pn.viewable.Viewer):
         Whether the app is the whole page, not a notebook's cell.
     user : str
         Who signed in.
+    kept : float
+        Seconds for which the server keeps the session after its page was closed; 0 where it keeps none.
 
     Notes
     -----
@@ -122,6 +131,7 @@ class App(pn.viewable.Viewer):
     step = param.Integer(default=0, bounds=(0, len(STEPS) - 1))
     page = param.Boolean(default=True)
     user = param.String(default="")
+    kept = param.Number(default=0.0)
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -138,7 +148,7 @@ class App(pn.viewable.Viewer):
         )
         self.bar.listen(self._act)
         self.bar.param.watch(lambda event: self.param.update(step=event.new), "step")
-        self.bar.param.watch(lambda event: one.param.update(dark=event.new), "dark")
+        self.bar.param.watch(self._take_theme, "dark")
         self.back = pn.widgets.Button(css_classes=["af-back"])
         self.next = pn.widgets.Button(color="primary", css_classes=["af-next"])
         self.back.on_click(lambda event: self.param.update(step=max(0, self.step - 1)))
@@ -177,11 +187,20 @@ class App(pn.viewable.Viewer):
         self.bar.dark = self.workspace.dark
         self._root.css_classes = self._classes()
 
+    def _take_theme(self, event: Any) -> None:
+        self.workspace.dark = event.new
+
     def _act(self, action: str) -> None:
         if action == "undo":
             self.workspace.draft.undo()
-        else:
+        elif action == "redo":
             self.workspace.draft.redo()
+
+    def give_up(self) -> None:
+        """Another page shows this workspace from now on: this one shows nothing that would be stale."""
+        self._main.objects = [empty("This session goes on in another tab. Reload this page to have it here.")]
+        self._ways.visible = False
+        self.bar.param.update(status="This session goes on in another tab.", running=False, unsaved=False)
 
     def _refresh(self, *events: Any) -> None:
         one = self.workspace
@@ -194,6 +213,7 @@ class App(pn.viewable.Viewer):
             running=one.running,
             share=sum(shares) / len(shares) if shares else 0.0,
             troubles=len(one.problems) if one.frame is not None else 0,
+            unsaved=one.frame is not None and not self.kept,
         )
 
     def _show(self, *events: Any) -> None:

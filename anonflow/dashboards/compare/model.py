@@ -166,6 +166,7 @@ class CompareModel(param.Parameterized):
         def done(rate: float) -> None:
             still = {one.id for one in self.workspace.runs}
             kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
+            self.workspace.noted.risks = dict(kept)
             self.param.update(measured=kept, measuring=False)
             if run.id in still and self.risk == "measured":
                 self.measure_risks()
@@ -239,7 +240,7 @@ class CompareModel(param.Parameterized):
             first = ids[0] if ids else None
         if second not in ids or second == first:
             second = next((id for id in reversed(ids) if id != first), None)
-        known = {id: rate for id, rate in self.measured.items() if id in ids}
+        known = {id: rate for id, rate in self.workspace.noted.risks.items() if id in ids}
         self.param.update(first=first, second=second, measured=known)
         if not ids:
             self.background.forget()

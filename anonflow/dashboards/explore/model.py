@@ -115,7 +115,6 @@ class ExploreModel(param.Parameterized):
         super().__init__(workspace=workspace, **given)
         self.background = Background(workspace)
         self._records: tuple[int, BeforeAfter] | None = None
-        self._attacked: dict[int, Attacks] = {}
         workspace.param.watch(self._chosen_changed, ["chosen", "runs"])
         self._chosen_changed()
 
@@ -202,8 +201,8 @@ class ExploreModel(param.Parameterized):
             return Attacks(rows, tuple(zip(values.tolist(), counts.tolist(), strict=True)))
 
         def done(found: Attacks) -> None:
-            self._attacked[run.id] = found
-            still = self._attacked.get(self.run.id) if self.run is not None else None
+            self.workspace.noted.attacks[run.id] = found
+            still = self.workspace.noted.attacks.get(self.run.id) if self.run is not None else None
             self.param.update(attacks=still, attacking=False)
 
         def failed(problem: str) -> None:
@@ -215,7 +214,7 @@ class ExploreModel(param.Parameterized):
 
     def _chosen_changed(self, *events: Any) -> None:
         known = {run.id for run in self.workspace.runs}
-        self._attacked = {id: found for id, found in self._attacked.items() if id in known}
+        self.workspace.noted.keep(known)
         run, made = self.run, self.made
         if self._records is not None and self._records[0] not in known:
             self._records = None
@@ -227,7 +226,7 @@ class ExploreModel(param.Parameterized):
         self.param.update(
             column=self.column if self.column in columns else columns[0],
             record=min(self.record, made.n - 1),
-            attacks=self._attacked.get(run.id),
+            attacks=self.workspace.noted.attacks.get(run.id),
             problem="",
         )
 

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import SessionFolder, local_folders
 from anonflow.dashboards.session.job_group import JobGroup
 from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
+from anonflow.dashboards.session.noted import Noted
 from anonflow.dashboards.session.paths import check_confined, safe_name
 from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.share_link import configuration, link, merged
@@ -78,6 +80,8 @@ class Workspace(param.Parameterized):
 
     Notes
     -----
+    ``noted`` is what screens found out about runs, so that it outlives their page.
+
     Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
     they are not valid; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
     params through `schedule` alone.
@@ -114,6 +118,7 @@ class Workspace(param.Parameterized):
         super().__init__(folder=place.files, **given)
         self._place = place
         self._schedule = schedule or (lambda change: change())
+        self._pending: deque[Callable[[], None]] = deque()
         self._line = line or local_line()
         self._scheduler = scheduler
         self._freed = freed or (lambda: None)
@@ -123,6 +128,7 @@ class Workspace(param.Parameterized):
         self._ids = 0
         self._coded: tuple[dict[str, Any], list[Any]] | None = None
         self._column_problems: tuple[str, ...] = ()
+        self.noted = Noted()
         self._delete = weakref.finalize(self, place.delete)
         self.draft.param.watch(self._draft_changed, "document")
 
@@ -473,7 +479,7 @@ class Workspace(param.Parameterized):
             document = single_document(self.draft.document, run)
             alone = running_flow(document, self.draft.folder)
             jobs.append(Job(run, document, alone, self.table, settings, self.limits.seconds))
-        self._batch = JobGroup(jobs, self._schedule, self._freed, self._show, self._end)
+        self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
         self._batch.start(self._line, id(self))
 
@@ -582,7 +588,36 @@ class Workspace(param.Parameterized):
 
     def later(self, change: Callable[[], None]) -> None:
         """Have `change` called where params may change; for work of a screen that ends in another thread."""
-        self._schedule(change)
+        self._pending.append(change)
+        self._schedule(self._make_changes)
+
+    def _make_changes(self) -> None:
+        """Make the changes that wait; none is lost with the page that was to make it."""
+        while True:
+            try:
+                change = self._pending.popleft()
+            except IndexError:
+                return
+            try:
+                change()
+            except BaseException:
+                if self._pending:
+                    self._schedule(self._make_changes)
+                raise
+
+    def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:
+        """Go on in another page, or in none: whoever looked is told nothing any more.
+
+        Parameters
+        ----------
+        schedule : callable
+            As for the workspace itself, from now on.
+        """
+        self.param.watchers = {}
+        self.draft.param.watchers = {}
+        self.draft.param.watch(self._draft_changed, "document")
+        self._schedule = schedule
+        self._schedule(self._make_changes)
 
     # --------------------------------------------------------------------------------------- the end
 

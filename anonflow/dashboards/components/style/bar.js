@@ -136,6 +136,45 @@ export function render({ model, el }) {
   });
   model.on("step", () => { window.scrollTo({ top: 0 }); });
 
+  // Each screen has its address, so that Back moves between screens and a page that is loaded anew shows the same one.
+  // Not after a "#": Panel pushes such an address once more when it changes, and nothing would be forward of it.
+  const address = (at) => `${location.pathname}?screen=${model.steps[at].toLowerCase()}`;
+  const named = () => {
+    const name = new URLSearchParams(location.search).get("screen");
+    return model.steps.findIndex((step) => step.toLowerCase() === name);
+  };
+  const follow = () => {
+    const at = named();
+    if (at >= 0 && at !== model.step) model.step = at;
+  };
+  const title = () => { document.title = `${model.steps[model.step]} · anonflow`; };
+  const leave = (event) => {
+    // the next page is asked for before this one is gone: the server is told which workspace will be free
+    const secure = location.protocol === "https:" ? "; Secure" : "";
+    if (model.number) document.cookie = `anonflow-leaving=${model.number}; Path=/; Max-Age=5; SameSite=Strict${secure}`;
+    if (model.unsaved) {
+      event.preventDefault();
+      event.returnValue = "";
+    }
+  };
+  if (model.page) {
+    // what a link brought is on the server by now: loading the page anew must not begin with the link again
+    follow();
+    history.replaceState(null, "", address(model.step));
+    title();
+    model.on("step", () => {
+      if (named() !== model.step) history.pushState(null, "", address(model.step));
+      title();
+    });
+    window.addEventListener("popstate", follow);
+    window.addEventListener("beforeunload", leave);
+    model.on("remove", () => {
+      window.removeEventListener("popstate", follow);
+      window.removeEventListener("beforeunload", leave);
+    });
+  }
+  model.send_msg({ action: "here" });
+
   drawSteps();
   drawTools();
   drawStatus();
