@@ -213,6 +213,7 @@ class App(pn.viewable.Viewer):
             running=one.running,
             share=sum(shares) / len(shares) if shares else 0.0,
             troubles=len(one.problems) if one.frame is not None else 0,
+            table=one.table_name,
             unsaved=one.frame is not None and not self.kept,
         )
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from tests.browser.conftest import ready, upload
+from tests.browser.conftest import ready
 from tests.browser.test_compare_explore_publish import flow, press, run_all, step
 
 pytestmark = pytest.mark.browser

@@ -46,6 +46,8 @@ class Bar(JSComponent):
         Whether the app is the whole page, not a notebook's cell.
     user : str
         Who signed in; empty where nobody has to.
+    table : str
+        What the table is called that is open; empty if none is.
     unsaved : bool
         Whether something is lost when the page is left.
     number : str
@@ -64,6 +66,7 @@ class Bar(JSComponent):
     dark = param.Boolean(default=False)
     page = param.Boolean(default=True)
     user = param.String(default="")
+    table = param.String(default="")
     unsaved = param.Boolean(default=False)
     number = param.String(default="")
 

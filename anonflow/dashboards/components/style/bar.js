@@ -49,7 +49,8 @@ export function render({ model, el }) {
   const text = make("div", { class: "text", role: "status", "aria-live": "polite" });
   const bar = make("progress", { max: "1", value: "0", "aria-label": "All runs" });
   const trouble = make("span", { class: "trouble" });
-  const said = make("div", { class: "said" }, text, bar, trouble);
+  const table = make("span", { class: "table" });
+  const said = make("div", { class: "said" }, table, text, bar, trouble);
   top.append(skip, make("header", {}, brand, nav, tools), make("div", { class: "line" }, said));
 
   const drawSteps = () => {
@@ -73,6 +74,9 @@ export function render({ model, el }) {
     redo.disabled = !model.can_redo;
   };
   const drawStatus = () => {
+    table.hidden = !model.table;
+    table.textContent = model.table;
+    table.title = `The table that is open: ${model.table}`;
     if (text.textContent !== model.status) text.textContent = model.status;
     bar.hidden = !model.running;
     bar.value = model.share;
@@ -123,7 +127,7 @@ export function render({ model, el }) {
 
   model.on(["steps", "step", "captions"], drawSteps);
   model.on(["can_undo", "can_redo"], drawTools);
-  model.on(["status", "running", "share", "troubles"], drawStatus);
+  model.on(["status", "running", "share", "troubles", "table"], drawStatus);
   model.on("dark", drawTheme);
   model.on("remove", () => document.removeEventListener("keydown", keys));
   model.on("after_layout", () => {
