@@ -143,7 +143,10 @@ class DataScreen(pn.viewable.Viewer):
         built_in = pn.Column(
             self.dataset, self.about, self.asked, self.hierarchies, self.open, sizing_mode="stretch_width"
         )
-        own = pn.Column(self.dropper, self.told, written, sizing_mode="stretch_width", visible=False)
+        self.waiting = pn.pane.HTML("", css_classes=["af-note"], sizing_mode="stretch_width", visible=False)
+        self.without = pn.widgets.Button(label="Open a table without it", visible=False)
+        self.without.on_click(self._forget_project)
+        own = pn.Column(self.waiting, self.without, self.dropper, self.told, written, sizing_mode="stretch_width", visible=False)
         self.dataset.param.watch(self._about_dataset, "value")
 
         def turn(event: Any) -> None:
@@ -241,6 +244,7 @@ class DataScreen(pn.viewable.Viewer):
             self._try(opening)
             if workspace.waits_for:
                 self.way.value = OWN
+            self._show_waiting()
 
         def refused(sentence: str) -> None:
             self._source.loading = False
@@ -249,6 +253,15 @@ class DataScreen(pn.viewable.Viewer):
             failed()
 
         self.reading.start(read, done, refused)
+
+    def _forget_project(self, *events: Any) -> None:
+        self.workspace.forget_project()
+        self._show_waiting()
+
+    def _show_waiting(self) -> None:
+        name = self.workspace.waits_for
+        self.waiting.visible = self.without.visible = bool(name)
+        self.waiting.object = f"<p>A flow or project waits for its table: <b>{escape(name)}</b>.</p>"
 
     def _forget_refused(self) -> None:
         """The file that could not be read is not read again."""
@@ -412,6 +425,7 @@ class DataScreen(pn.viewable.Viewer):
     def _show_frame(self, *events: Any) -> None:
         frame = self.workspace.frame
         self.again.visible = "csv" in self.workspace.source or self._refused_file is not None
+        self._show_waiting()
         if frame is None:
             self._steps_card.visible, self._unique_card.visible = True, False
             self._page.objects = [self._top]

@@ -416,13 +416,13 @@ class Workspace(param.Parameterized):
         return read_upload(place, self.limits, **given)
 
     def _take_project(self, project: Project, frame: Any, source: dict[str, Any]) -> None:
-        self._project = None
         lacking = [name for name in project.columns if name not in frame.columns]
         if lacking:
             raise DataError(
                 f"this project was made with a table that has the column {lacking[0]!r}, and this one has not; "
                 "open the table that it was made with"
             )
+        self._project = None
         project = project.over(source, self._own_folder())
         self._take(frame, source, project.document)
         self._take_runs(project.runs)
@@ -444,6 +444,12 @@ class Workspace(param.Parameterized):
     def waits_for(self) -> str:
         """The name of the table that a project waits for; empty if none does."""
         return "" if self._project is None else safe_name(self._project.table_file or "")
+
+    def forget_project(self) -> None:
+        """The next table that is opened begins anew, whatever waits for one."""
+        self._project = None
+        if self.frame is None:
+            self.status = "Open a table to begin."
 
     def open_frame(
         self, frame: pd.DataFrame, columns: Mapping[str, Any] | None = None, name: str = "table"
