@@ -196,9 +196,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _open_file(self, name: str, path: Path) -> None:
         self._forget_refused()
-        kept = path.with_name(f"{path.name}-whole")  # ours now: the upload's own place is emptied
-        path.rename(kept)
-        self._read(name, kept)
+        self._read(name, self.workspace.set_aside(path))  # the upload's own place is emptied
 
     def _read(self, name: str, path: Path) -> None:
         """Read a file that was uploaded; where it cannot be read like this, it stays to be read again."""
@@ -206,9 +204,11 @@ class DataScreen(pn.viewable.Viewer):
         self._refused("")
 
         def failed() -> None:
-            if path.exists():
+            if path.exists() and not name.lower().endswith((".parquet", ".pq")):
                 self._refused_file = name, path
-            self.again.visible = path.exists()
+            else:
+                path.unlink(missing_ok=True)
+            self.again.visible = self._refused_file is not None
 
         self._aside(f"Reading {name}.", lambda: workspace.read_file(name, path, **given), failed)
 
@@ -220,8 +220,7 @@ class DataScreen(pn.viewable.Viewer):
             self._aside("Reading the file again.", lambda: self.workspace.reread(**given))
 
     def _open_project(self, name: str, path: Path) -> None:
-        kept = path.with_name(f"{path.name}-whole")
-        path.rename(kept)
+        kept = self.workspace.set_aside(path)
 
         def read() -> Any:
             try:

@@ -212,10 +212,17 @@ class Workspace(param.Parameterized):
             try:
                 frame, source = read_upload(place, self.limits, **options)
             except AnonflowError:
-                place.replace(path)  # it may be read again, in another encoding
+                place.replace(path)  # a CSV file may be read again, in another encoding
                 raise
             columns = infer_columns(frame)
         return partial(self._open, frame, source, columns, safe_name(name).split(".")[0])
+
+    def set_aside(self, path: Path) -> Path:
+        """Take an uploaded file out of the folder whose files a flow may name, until it is read; its new place."""
+        self._own_folder()
+        place = self._place.path / "upload"
+        path.replace(place)
+        return place
 
     def reread(self, **options: Any) -> Callable[[], None]:
         """Read the CSV file that is open again; as :meth:`read_file`, what is handed back opens it.
