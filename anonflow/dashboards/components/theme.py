@@ -50,6 +50,8 @@ class Bar(JSComponent):
         What the table is called that is open; empty if none is.
     unsaved : bool
         Whether something is lost when the page is left.
+    version : int
+        How many changes have been shown.
     number : str
         Of this page on its server, which takes its workspace up again.
     """
@@ -68,6 +70,7 @@ class Bar(JSComponent):
     user = param.String(default="")
     table = param.String(default="")
     unsaved = param.Boolean(default=False)
+    version = param.Integer(default=0)
     number = param.String(default="")
 
     _esm = "style/bar.js"
@@ -76,6 +79,7 @@ class Bar(JSComponent):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._listeners: list[Any] = []
+        self.drawn: int | None = None
 
     def listen(self, listener: Any) -> None:
         """Call `listener` with each action of :data:`ACTIONS`."""
@@ -83,6 +87,8 @@ class Bar(JSComponent):
 
     def _handle_msg(self, data: Any) -> None:
         action = data.get("action") if isinstance(data, dict) else None
+        if action == "here" and isinstance(data.get("version"), int):
+            self.drawn = data["version"]  # what a browser has drawn, which may be less than there is by now
         if action in ACTIONS:
             for listener in self._listeners:
                 listener(action)

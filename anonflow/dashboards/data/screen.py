@@ -146,7 +146,15 @@ class DataScreen(pn.viewable.Viewer):
         self.waiting = pn.pane.HTML("", css_classes=["af-note"], sizing_mode="stretch_width", visible=False)
         self.without = pn.widgets.Button(label="Open a table without it", visible=False)
         self.without.on_click(self._forget_project)
-        own = pn.Column(self.waiting, self.without, self.dropper, self.told, written, sizing_mode="stretch_width", visible=False)
+        own = pn.Column(
+            self.waiting,
+            self.without,
+            self.dropper,
+            self.told,
+            written,
+            sizing_mode="stretch_width",
+            visible=False,
+        )
         self.dataset.param.watch(self._about_dataset, "value")
 
         def turn(event: Any) -> None:

@@ -111,6 +111,7 @@ class Workspace(param.Parameterized):
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
     running = param.Boolean(default=False)
     progress = param.Dict(default={}, doc="Run name -> share done, while running.")
+    closed = param.Boolean(default=False, doc="Whether its session is over.")
     dark = param.Boolean(default=False, doc="Whether the screens are dark.")
 
     def __init__(
@@ -863,6 +864,7 @@ class Workspace(param.Parameterized):
             self.param.update(frame=None, table=None, runs=[], chosen=None)
         self._line.forget(id(self))
         self._delete()
+        self.closed = True
 
 
 def plural(number: int, word: str) -> str:
