@@ -321,7 +321,7 @@ class Generalization:
             if suppressed is not None:
                 at, texts = np.where(suppressed, len(texts), at), np.append(texts, WHOLE)
             to, distinct = pd.factorize(texts)
-            frame[name] = pd.Categorical.from_codes(to[at], distinct)
+            frame[name] = pd.Categorical.from_codes(to[at], pd.Index(distinct))
         return pd.DataFrame(frame)
 
     def _texts(self) -> list[np.ndarray]:

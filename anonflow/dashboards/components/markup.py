@@ -14,7 +14,7 @@ SMALL = '<span class="chip">small tables</span>'
 
 FAMILIES = {
     "freeform": "Freeform: every row its own generalization, the least loss",
-    "k-concealment": "k-concealment: less loss still, a weaker promise",
+    "k-concealment": "k-concealment: at least k matches for each record, not each equally likely",
     "clustering": "Clustering: classes of equal rows",
     "recoding": "Recoding: classes of equal rows, the classical way",
     "pattern": "Patterns: values stay exact or are hidden",

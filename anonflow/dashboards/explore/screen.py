@@ -230,9 +230,9 @@ class ExploreScreen(pn.viewable.Viewer):
         cells = int(records.changed[every].sum())
         first = f" The first {MOST:,} are listed: search for others." if len(every) > MOST else ""
         self.found.object = str(
-            Markup('<p class="soft">{} of {} records; {} of their {} cells changed. Changed cells are marked ✎ and '
+            Markup('<p class="soft">{} of {} records; {} of their {} cells changed.{} Changed cells are marked ✎ and '
                    "shaded. A tap on a row shows the record's graph below.</p>").format(
-                f"{len(at):,}", f"{len(records.before):,}", f"{cells:,}", f"{changed.size:,}"
+                f"{len(every):,}", f"{len(records.before):,}", f"{cells:,}", f"{len(every) * len(names):,}", first
             )
         )  # fmt: skip
         for number, name in enumerate(names):

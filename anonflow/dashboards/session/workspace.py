@@ -136,6 +136,7 @@ class Workspace(param.Parameterized):
         self._waiting: dict[str, Any] | None = None
         self._project: Project | None = None
         self._batch: JobGroup | None = None
+        self._started: tuple[dict[str, Any], frozenset[str]] | None = None
         self._ids = 0
         self._coded: tuple[dict[str, Any], list[Any]] | None = None
         self._column_problems: tuple[str, ...] = ()
@@ -658,6 +659,8 @@ class Workspace(param.Parameterized):
     def start(self) -> None:
         """Run every method with every k in the background; results arrive in ``runs`` one by one.
 
+        After :meth:`cancel`, as long as the draft is the same, what was done is not done again.
+
         Raises
         ------
         FlowError
@@ -673,14 +676,34 @@ class Workspace(param.Parameterized):
         settings: dict[str, Any] = {"scheduler": self._scheduler}
         if self._scheduler == "threads":
             settings["workers"] = max(1, processors // min(len(flow.runs), self._line.slots))
+        done = self._done_before_cancel()
         jobs = []
         for run in flow.runs:
+            if run.name in done:
+                continue
             document = single_document(self.draft.document, run)
             alone = running_flow(document, self.draft.folder)
             jobs.append(Job(run, document, alone, self.table, settings, self.limits.seconds))
         self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
+        self._started = self.draft.document, done
         self._batch.start(self._line, id(self))
+
+    def _done_before_cancel(self) -> frozenset[str]:
+        """Names of the draft's runs that were done when the others were cancelled; none once all are done."""
+        if self._batch is None or self._started is None or self._started[0] != self.draft.document:
+            return frozenset()
+        jobs = self._batch.jobs
+        if not any(job.cancelled for job in jobs):
+            return frozenset()
+        kept = {run.result.name for run in self.runs}
+        now = {job.run.name for job in jobs if job.ended and not job.cancelled}
+        return frozenset((now | self._started[1]) & kept)
+
+    @property
+    def missing(self) -> int:
+        """How many runs a start would do: all of the draft, or what a cancelled start left."""
+        return len(self.algorithms) * len(self.ks) - len(self._done_before_cancel())
 
     def cancel(self) -> None:
         """Stop what runs and what waits; finished runs are kept."""

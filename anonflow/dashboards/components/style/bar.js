@@ -56,10 +56,16 @@ const GIVE = {
     const heading = node.getRootNode().host && headingOf(node.getRootNode().host);
     set(node, "aria-label", heading || "Table");
   },
-  ".tabulator-col.empty, .tabulator-col:not([tabulator-field])": (node) => {
+  ".tabulator-col": (node) => {
     const title = node.querySelector(".tabulator-col-title");
-    if (title && !title.textContent.trim()) set(node, "aria-label", "mark");
+    const isGroup = node.classList.contains("tabulator-col-group");
+    if (!isGroup && title && title.textContent.trim()) return;
+    set(node, "role", "none");
+    for (const name of ["aria-sort", "aria-title"]) node.removeAttribute(name);
   },
+  ".tabulator-footer": (node) => set(node, "role", "rowgroup"),
+  ".tabulator-footer-contents": (node) => set(node, "role", "row"),
+  ".tabulator-paginator": (node) => set(node, "role", "gridcell"),
   ".bk-header": (node) => {
     set(node, "role", "tablist");
     const tabs = [...node.querySelectorAll(".bk-tab")];
@@ -129,11 +135,13 @@ export function render({ model, el }) {
   const table = make("span", { class: "table" });
   const said = make("div", { class: "said" }, table, text, bar, trouble);
   const heading = make("h1", { class: "unseen" });
+  const screen = make("h2", { class: "unseen" });
   const line = make("div", { class: "line", role: "region", "aria-label": "What happens" }, said);
-  top.append(make("header", {}, skip, heading, brand, nav, tools), line);
+  top.append(make("header", {}, skip, heading, screen, brand, nav, tools), line);
 
   const drawSteps = () => {
-    heading.textContent = `${model.steps[model.step]} · anonflow`;
+    heading.textContent = "anonflow";
+    screen.textContent = model.steps[model.step];
     const held = [...steps.children].findIndex((item) => item.contains(el.getRootNode().activeElement));
     steps.replaceChildren(
       ...model.steps.map((name, at) => {
