@@ -26,11 +26,13 @@ from tornado.web import Application, RequestHandler, create_signed_value, decode
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
 from anonflow.engine.duration import in_words
 
-__all__ = ["Gateway"]
+__all__ = ["LEAVING", "Gateway"]
 
 COOKIE = "anonflow-user"
 KEY = "anonflow-session"
 """The cookie that says whose session is whose: a secret of one browser."""
+LEAVING = "anonflow-leaving"
+"""The cookie in which a page that is about to go says its number; no secret."""
 DAYS = 1.0
 """How long one stays signed in."""
 
@@ -38,6 +40,7 @@ GUESSES = 4
 """Passwords that are looked at at the same time; each takes memory."""
 
 _KEY = re.compile("[0-9a-f]{64}")
+_NUMBER = re.compile("[0-9a-f]{16}")
 _FORWARDED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
 """A user's name in a proxy's header."""
 PASSED_ON = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via")
@@ -130,8 +133,12 @@ class Gateway(Router):
 
     @property
     def lost(self) -> str:
-        """What the login says of uploads on a server that is lost."""
-        return f"; if the server is lost, for {in_words(self.kept)} more" if self.kept else ""
+        """What the login says of how long a session is kept."""
+        return (
+            f", and for {in_words(self.kept)} after you leave the page or the server is lost"
+            if self.kept
+            else ""
+        )
 
     # ---------------------------------------------------------------------------------- every request
 
@@ -229,6 +236,9 @@ class Gateway(Router):
         told = {COOKIE: self.user_of(request) or ""}
         if key is not None and _KEY.fullmatch(key.value):
             told[KEY] = hashlib.sha256(key.value.encode("ascii")).hexdigest()
+        leaving = request.cookies.get(LEAVING)
+        if leaving is not None and _NUMBER.fullmatch(leaving.value):
+            told[LEAVING] = leaving.value
         return told
 
     @staticmethod
@@ -254,8 +264,8 @@ class Gateway(Router):
         def write_headers(
             start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
         ) -> Any:
-            # the time of what is kept begins when the server is lost, which may be as late as one is signed in
-            end = f"; Max-Age={int(self.kept + DAYS * 86400)}" if self.kept else ""
+            # a page may be open for a day before its session is left; how long that is kept is the server's to say
+            end = f"; Max-Age={int(DAYS * 86400 + self.kept)}" if self.kept else ""
             secure = "; Secure" if self.secure else ""
             headers.add("Set-Cookie", f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{secure}")
             return write(start_line, headers, chunk)

@@ -53,5 +53,8 @@ def log_as_json(stream: TextIO | None = None) -> None:
     # packages give their loggers levels of their own
     handler.addFilter(lambda record: _is_own(record) or record.levelno >= logging.WARNING)
     logging.root.handlers[:] = [handler]
+    for name in list(logging.root.manager.loggerDict):  # Bokeh's writes by itself
+        logger = logging.getLogger(name)
+        logger.handlers[:], logger.propagate = [], True
     logging.root.setLevel(logging.WARNING)
     logging.getLogger(OWN).setLevel(logging.INFO)

@@ -15,13 +15,14 @@ from anonflow.dashboards.server.json_log import log_as_json
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    handlers, level, own = logging.root.handlers[:], logging.root.level, logging.getLogger("anonflow").level
+    loggers = [logging.root, *(logging.getLogger(name) for name in list(logging.root.manager.loggerDict))]
+    before = [(logger, logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
     stream = io.StringIO()
     log_as_json(stream)
     yield stream
-    logging.root.handlers[:] = handlers
-    logging.root.setLevel(level)
-    logging.getLogger("anonflow").setLevel(own)
+    for logger, handlers, level, propagate in before:
+        logger.handlers[:], logger.propagate = handlers, propagate
+        logger.setLevel(level)
 
 
 def test_a_record_is_a_line(written: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
