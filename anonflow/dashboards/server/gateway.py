@@ -96,6 +96,7 @@ class Gateway(Router):
         accounts: Accounts | None,
         healthy: Callable[[], bool],
         token_secret: bytes,
+        *,
         secure: bool = False,
         kept: float = 0.0,
         revoke: Callable[[str], None] = lambda key: None,
