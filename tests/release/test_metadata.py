@@ -23,6 +23,10 @@ from tests import strategies
 from tests.cases.releases import made
 from tests.naive.cells import members, stands_for
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::anonflow.release.ReleaseWarning"
+)  # few rows tell much of each other
+
 BOTH = pytest.mark.parametrize("name", ["r.csv", "r.parquet"])
 
 ODD_NAMES = (
@@ -109,7 +113,7 @@ def test_what_is_written_is_read_for_every_kind_of_column(tmp_path_factory: Any,
 def test_dates_and_times_have_ends(tmp_path: Path) -> None:
     days = pd.to_datetime(["2020-01-01", "2020-01-11", "2021-05-06", "2021-05-06"])
     moments = pd.to_datetime(
-        ["2020-01-01 06:00", "2020-01-01 18:00", "2021-05-06 07:08:09", "2021-05-06 07:08:09"]
+        ["2020-01-01 06:00:00", "2020-01-01 18:00:00", "2021-05-06 07:08:09", "2021-05-06 07:08:09"]
     )
     frame = pd.DataFrame({"day": days, "at": moments, "zone": moments.tz_localize("UTC")})
     schema = {name: quasi("numeric") for name in frame}
