@@ -15,6 +15,7 @@ import numpy as np
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
 from anonflow.release.certificate import Certificate
 from anonflow.release.published_column import PublishedColumn
+from anonflow.release.summary import ReleaseSummary, summary_of
 from anonflow.release.tables import write_described, write_table
 from anonflow.release.view import release_view
 from anonflow.table import Schema
@@ -27,9 +28,10 @@ from anonflow.table.spreadsheets import formula_warning, read_published
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.release.summary import ReleaseSummary
-
 __all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
+
+
+_UNTOLD = "nothing is told of what the cells mean; read the release with read_release"
 
 
 class ReleaseWarning(AnonflowWarning):
@@ -75,7 +77,7 @@ class Release:
             If there is no such column, or nothing is told of the release's columns.
         """
         if self.about is None:
-            raise DataError("nothing is told of what the cells mean; read the release with read_release")
+            raise DataError(_UNTOLD)
         about = self.about[name]
         return PublishedColumn(self.frame[name], about, not about.is_generalized and self._withholds)
 
@@ -136,9 +138,9 @@ class Release:
         DataError
             If nothing is told of the release's columns, or cells are not what is told.
         """
-        from anonflow.release.summary import summary_of
-
-        return summary_of(self)
+        if self.about is None:
+            raise DataError(_UNTOLD)
+        return summary_of(self.about, [self.column(column.name) for column in self.about.columns])
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the published table as CSV or Parquet, by the name's ending, and beside it what its cells mean.

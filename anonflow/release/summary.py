@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.errors import DataError
-
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.release.published import Release
     from anonflow.release.published_column import PublishedColumn
+    from anonflow.table.metadata import ReleaseMetadata
 
 __all__ = ["ColumnSummary", "ReleaseSummary", "summary_of"]
 
@@ -131,13 +130,15 @@ def _shares(column: ColumnSummary) -> str:
     return f"exact {column.exact:.0%}, generalized {column.generalized:.0%}, hidden {column.hidden:.0%}"
 
 
-def summary_of(release: Release) -> ReleaseSummary:
+def summary_of(about: ReleaseMetadata, columns: Sequence[PublishedColumn]) -> ReleaseSummary:
     """What whoever receives a release sees.
 
     Parameters
     ----------
-    release : Release
-        With what is told of its columns.
+    about : ReleaseMetadata
+        What is told of it.
+    columns : sequence of PublishedColumn
+        At least one.
 
     Returns
     -------
@@ -147,20 +148,17 @@ def summary_of(release: Release) -> ReleaseSummary:
     Raises
     ------
     DataError
-        If nothing is told of the release's columns, or cells are not what is told.
+        If cells are not what is told.
     """
-    about = release.about
-    if about is None:
-        raise DataError("nothing is told of what the cells mean; read the release with read_release")
-    columns = [release.column(column.name) for column in about.columns]
-    hidden = np.ones(len(release.frame), bool)
+    rows = len(columns[0])
+    hidden = np.ones(rows, bool)
     generalized = [column for column in columns if column.about.is_generalized]
     for column in generalized:
         hidden &= column.hidden
     seen = tuple(_of_column(column) for column in columns)
     pairs = list(zip(columns, seen, strict=True))
     return ReleaseSummary(
-        len(release.frame),
+        rows,
         int(hidden.sum()) if generalized else 0,
         about.guarantee,
         about.k,
