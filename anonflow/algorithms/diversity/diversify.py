@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization, solve
-from anonflow.algorithms.assembly import gathered_classes, gathered_matches, left_out
+from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
 from anonflow.algorithms.diversity.target import (
@@ -148,6 +148,9 @@ def diversify(
     tells them apart. Classes are united (Tassa 2012, Algorithm 8);
     graphs are closed into classes or get more rows (:func:`anonflow.algorithms.diversity.within_partition.diverse_partition`).
     t-closeness measures against the whole table's distribution in every partition.
+
+    Full-domain generalization and local recoding choose their levels again, among those that keep the criterion
+    (:func:`anonflow.algorithms.recoding.full_domain.full_domain`); `w` is nothing to them.
 
     Before the draw, throwaway draws of the whole table say how often it would be refused. Where they do not show that
     this is below `risk`, the partitions that failed become classes throughout, and fresh draws are made; then all
@@ -375,10 +378,12 @@ class _TableDiversification:
         options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
 
         def rematch(part: Partition, k: int) -> Outcome:
-            return solve(anon.algorithm, part.records, k, self.loss, part.rng, options)
+            return solve(
+                anon.algorithm, part.records, k, self.loss, part.rng, options, sensitive=part.sensitive
+            )
 
-        apart = anon.algorithm.hides
-        self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart)
+        apart, again = anon.algorithm.hides, anon.algorithm.diverse
+        self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart, again)
 
     def run(self) -> Anonymization:
         labels = self._labels()
@@ -478,7 +483,9 @@ class _TableDiversification:
             classes = np.where(suppressed, -1, classes)
             classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
         joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
-        facts = {"widened": sum(each.steps for each in made), "refusal": self._refusal(made)}
+        facts: dict[str, Any] = {"widened": sum(each.steps for each in made), "refusal": self._refusal(made)}
+        if self.request.again:
+            facts |= gathered_facts([outcome.facts for outcome in outcomes])
         done = self._made(joined, classes if anon.classes is not None else None, matches, suppressed, facts)
         if matches is not None:
             other = (sum(each.k_member for each in made) + int(nowhere.sum())) / n

@@ -143,7 +143,7 @@ def test_plain_and_compiled_kernels_agree(table: af.Table) -> None:
     assert (count_groups, small_groups) != (count_groups_jit, small_groups_jit)
     for node in list(np.ndindex(compiled.shape))[:20]:
         both = [lattice.groups(np.array(node), 2) for lattice in (compiled, plain)]
-        assert both[0].small == both[1].small
+        assert both[0].suppressed == both[1].suppressed
         assert both[0].loss == both[1].loss
         assert (both[0].size == both[1].size).all()
 
@@ -174,7 +174,7 @@ def test_every_node_that_is_not_counted_loses_no_less() -> None:
     for k, limit in ((3, 0.0), (3, 0.1), (6, 0.0), (10, 0.3)):
         found = search(Partition(table.records, "ncp", rng), k, limit)
         nodes = [found.lattice.groups(np.array(node), k) for node in np.ndindex(found.lattice.shape)]
-        feasible = [groups.loss for groups in nodes if groups.small <= int(limit * table.n + 1e-9)]
+        feasible = [groups.loss for groups in nodes if groups.suppressed <= int(limit * table.n + 1e-9)]
         assert found.best.loss == pytest.approx(min(feasible), abs=1e-12)
         assert found.checked < len(nodes)
 
