@@ -200,6 +200,7 @@ def solve(
     AnonflowError
         If the result is wrong, by a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
+    records = records.at_floor()
     outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch), k, options)
     check_outcome(method, records, k, loss, options, outcome)
     return outcome

@@ -71,6 +71,8 @@ class Domain:
         Kind positions: which position of the code this is.
     bound : numpy.ndarray, shape (D, 2), int32, optional
         The first and last code of the largest run that each value may be generalized to (its boundary).
+    floor : numpy.ndarray, shape (D, 2), int32, optional
+        The first and last code of the smallest run that each value may be published as (``at-least``).
     limit : float, optional
         The greatest width (numeric, in the column's unit) or number of values (categorical) of one
         generalized record.
@@ -94,6 +96,7 @@ class Domain:
     hierarchy: Hierarchy | None = None
     position: int | None = None
     bound: np.ndarray | None = None
+    floor: np.ndarray | None = None
     limit: float | None = None
     has_missing: bool = False
     dates: str | None = None
@@ -215,12 +218,16 @@ class Domain:
     def read_run(self, text: str) -> tuple[int, int] | None:
         """The run of codes that a published text covers, or None if it is no such text.
 
-        A range of numbers that lies between two values of the domain covers none: ``(D, -1)``.
+        A range of numbers that lies between two values of the domain covers none: ``(D, -1)``. A node below the level
+        that the column is published at least is no such text.
         """
         if text == WHOLE:
             return 0, self.size - 1
         if self.kind == "hierarchy":
-            return self._node_run.get(text)
+            run = self._node_run.get(text)
+            if run is None or self.floor is None:
+                return run
+            return run if self.floor[run[0], 0] == run[0] and self.floor[run[1], 1] == run[1] else None
         code = self._code_of.get(text)
         if code is not None:
             return code, code

@@ -70,8 +70,8 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
 
     A hierarchy: at level h, each value is published as its highest ancestor of height at most h. A number: own
     values, then intervals of each width, which begin at multiples of it, then the whole domain. Positions: the
-    last ones are hidden first. ColumnLevels that break a boundary or a limit of the column are left out, and those that
-    publish the same as the level before.
+    last ones are hidden first. Levels that break a boundary or a limit of the column are left out, those below its
+    `at-least`, and those that publish the same as the level before.
 
     Parameters
     ----------
@@ -126,15 +126,8 @@ Runs = list[tuple[np.ndarray, np.ndarray]]
 
 
 def _node_runs(tree: Hierarchy) -> tuple[list[str], Runs]:
-    node = tree.leaf_node.astype(np.int64)
-    rows = [node]
-    for height in range(1, int(tree.height[0]) + 1):
-        above = tree.parent[node].astype(np.int64)
-        # the heights along a path grow, so at most one ancestor comes into reach
-        node = np.where((above >= 0) & (tree.height[above] <= height), above, node)
-        rows.append(node)
-    labels = ["values", *(f"level {height}" for height in range(1, len(rows) - 1)), "*"]
-    nodes = np.array(rows)
+    nodes = np.array([tree.at_level(height) for height in range(int(tree.height[0]) + 1)])
+    labels = ["values", *(f"level {height}" for height in range(1, len(nodes) - 1)), "*"]
     return labels, [(_with_missing(tree.first[nodes], 0), _with_missing(tree.last[nodes], tree.n_leaves - 1))]
 
 
@@ -189,9 +182,10 @@ def _default_widths(points: np.ndarray) -> list[float]:
 
 
 def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
-    """The levels within the column's boundary and limit that differ from the one before."""
+    """The levels within the column's boundary, limit and lowest level that differ from the one before."""
     levels = len(runs[0][0])
     good = np.ones(levels, bool)
+    high_enough = np.ones(levels, bool)
     for a, (lo, hi) in zip(qis, runs, strict=True):
         domain = records.domains[a]
         present = np.unique(records.codes[:, a])
@@ -200,11 +194,15 @@ def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
         if domain.bound is not None:
             inside = domain.bound[present]
             good &= ((low >= inside[:, 0]) & (high <= inside[:, 1])).all(axis=1)
+        if domain.floor is not None:
+            least = domain.floor[present]
+            high_enough &= ((low <= least[:, 0]) & (high >= least[:, 1])).all(axis=1)
         if domain.limit is not None and domain.kind == "numeric":
             good &= (domain.points[high] - domain.points[low] <= domain.limit).all(axis=1)
-    good[0] = True
-    kept = [0]
-    for level in np.flatnonzero(good)[1:].tolist():
+    first = int(np.argmax(high_enough))
+    good[first] = True
+    kept = [first]
+    for level in np.flatnonzero(good & (np.arange(levels) > first)).tolist():
         before = kept[-1]
         if any((lo[level] != lo[before]).any() or (hi[level] != hi[before]).any() for lo, hi in runs):
             kept.append(level)
