@@ -56,9 +56,7 @@ def test_no_method_publishes_a_leaf(name: str) -> None:
     assert anon.loss("ncp") == pytest.approx(np.mean([wide[cell] for cell in cells] + age) / 2)
 
 
-@pytest.mark.parametrize(
-    "name", ["greedy", "mondrian", "two-phase", "k-concealment", "full-domain", "k-member"]
-)
+@pytest.mark.parametrize("name", ["greedy", "mondrian"])
 def test_a_release_is_verified_with_the_lowest_level(name: str) -> None:
     table = af.Table(frame(30), schema(**{"at-least": 1}))
     anon = af.anonymize(table, name, k=3, seed=2**127 + 3)
