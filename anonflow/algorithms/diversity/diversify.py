@@ -13,6 +13,7 @@ from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathe
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
 from anonflow.algorithms.diversity.target import (
+    SensitiveValues,
     Target,
     Targets,
     check_parameters,
@@ -48,6 +49,7 @@ __all__ = [
     "diversity_rng",
     "promise_in_words",
     "refuse_beyond",
+    "sensitive_values",
     "suppressed_with",
 ]
 
@@ -604,6 +606,23 @@ class _TableDiversification:
             facts={**anon.facts, **facts},
             parameters=dict(anon.parameters),
         )
+
+
+def sensitive_values(table: Table, asked: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
+    """What classes of a table are to keep, None where nothing is asked for.
+
+    Parameters
+    ----------
+    table : Table
+    asked : sequence of mapping
+        As ``parameters["diversified"]`` has them.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`check_diversity`.
+    """
+    return SensitiveValues(*_targets(table, asked)) if asked else None
 
 
 def _targets(table: Table, asked: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:

@@ -9,16 +9,26 @@ from typing import Annotated, Any
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels
+from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels, fixed_levels
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.partition import too_few
 from anonflow.table.records import Records
 
-__all__ = ["FULL_DOMAIN", "LatticeSearch", "Limit", "TimeLimit", "Widths", "full_domain", "search"]
+__all__ = [
+    "FULL_DOMAIN",
+    "LatticeSearch",
+    "Limit",
+    "TimeLimit",
+    "Widths",
+    "full_domain",
+    "most_suppressed",
+    "search",
+]
 
 Limit = Annotated[float, Option("Suppression limit", least=0, most=1, step=0.01)]
+Levels = Annotated[Any, Option("Levels that are fixed", in_form=False)]
 Widths = Annotated[
     Any,
     Option(
@@ -43,6 +53,7 @@ def full_domain(
     k: int,
     *,
     limit: Limit = 0.05,
+    levels: Levels = None,
     widths: Widths = None,
     time_limit: TimeLimit = None,
 ) -> Outcome:
@@ -55,6 +66,10 @@ def full_domain(
     k : int
     limit : float, optional
         Share of the records that may be suppressed: those in classes of fewer than k, or that are not diverse.
+    levels : mapping, optional
+        Column -> the level at which it is published, as `facts` names it; the others are searched.
+
+        Such as ``{"age": "width 10", "town": "level 1", "sex": "values", "race": "*"}``.
     widths : mapping, optional
         Numeric column -> widths of its intervals, each a multiple of the one before.
 
@@ -73,9 +88,9 @@ def full_domain(
     Raises
     ------
     ParameterError
-        If a column has no hierarchy, widths do not nest, or the lattice is too large.
+        If a column has no hierarchy, widths do not nest, a level is none of its column, or the lattice is too large.
     InfeasibleError
-        If there are fewer than k records.
+        If there are fewer than k records, or `levels` suppress too many.
 
     Notes
     -----
@@ -102,7 +117,7 @@ def full_domain(
     """
     if part.n < k:
         raise too_few(part.n, k)
-    done = search(part, k, limit, widths, time_limit)
+    done = search(part, k, limit, widths, time_limit, levels=levels)
     return outcome_of(*done.lattice.published(done.best.node, k), done.facts())
 
 
@@ -164,6 +179,7 @@ def search(
     widths: Any = None,
     time_limit: float | None = None,
     pool: bool = True,
+    levels: Any = None,
 ) -> LatticeSearch:
     """The node of least loss among those that suppress at most a share of the records.
 
@@ -179,6 +195,8 @@ def search(
         Seconds.
     pool : bool, optional
         Whether the suppressed records are published, so that they are to be diverse; not where they are recoded again.
+    levels : mapping, optional
+        Those that are fixed.
 
     Returns
     -------
@@ -193,8 +211,9 @@ def search(
         If boundaries leave no node that suppresses few enough, or whose classes are diverse.
     """
     until = np.inf if time_limit is None else time.monotonic() + time_limit
-    lattice = Lattice(part.records, column_levels(part.records, widths), part.loss, part.sensitive)
-    state = _KnownNodes(lattice, k, _most_suppressed(part.records, limit), pool)
+    columns = fixed_levels(column_levels(part.records, widths), levels)
+    lattice = Lattice(part.records, columns, part.loss, part.sensitive)
+    state = _KnownNodes(lattice, k, most_suppressed(part.records, limit), pool)
     proved = np.inf
     for place in np.argsort(lattice.bound, axis=None, kind="stable").tolist():
         bound = float(lattice.bound.flat[place])
@@ -206,7 +225,7 @@ def search(
     if state.best is None:
         less = "" if part.sensitive is None else "ask for less diversity, "
         raise InfeasibleError(
-            f"full-domain: no levels within the boundaries suppress at most {state.most} records; raise `limit`, lower k, "
+            f"full-domain: no levels within {'the boundaries' if levels is None else '`levels`'} suppress at most {state.most} records; raise `limit`, lower k, "
             f"{less}or allow wider generalizations"
         )
     return LatticeSearch(lattice, state.best, int(state.counted.sum()), min(proved, state.best.loss))
@@ -284,7 +303,8 @@ class _KnownNodes:
             node[c] = low
 
 
-def _most_suppressed(records: Records, limit: float) -> int:
+def most_suppressed(records: Records, limit: float) -> int:
+    """How many records a share of them is, rounded down."""
     # a share such as 0.29 is meant as 29 of 100, whatever 0.29 * 100 is in floats
     return int(np.floor(limit * records.n + 1e-9))
 

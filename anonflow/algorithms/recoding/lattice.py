@@ -20,7 +20,7 @@ from anonflow.table.domain import Domain, number_text
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["MOST_NODES", "ColumnLevels", "Groups", "Lattice", "column_levels"]
+__all__ = ["MOST_NODES", "ColumnLevels", "Groups", "Lattice", "column_levels", "fixed_levels"]
 
 MOST_NODES = 10_000_000
 """Nodes of a lattice that is searched; 25 bytes each."""
@@ -120,6 +120,46 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
             )
         )
     return levels
+
+
+def fixed_levels(columns: Sequence[ColumnLevels], levels: Any) -> list[ColumnLevels]:
+    """The same, of some columns one level alone.
+
+    Parameters
+    ----------
+    columns : sequence of ColumnLevels
+    levels : mapping or None
+        Column -> the label of its level.
+
+    Raises
+    ------
+    ParameterError
+        If it is no mapping, or a column or a level is none of these.
+    """
+    if levels is None:
+        return list(columns)
+    if not isinstance(levels, Mapping):
+        raise ParameterError(
+            'full-domain: levels is a mapping of columns to levels, such as {"age": "width 10"}'
+        )
+    known = [each.column for each in columns]
+    for column in levels:
+        if column not in known:
+            raise ParameterError(
+                f"full-domain: levels names {str(column)[:40]!r}, no quasi-identifier{did_you_mean(str(column), known)}"
+            )
+    return [_only(each, levels[each.column]) if each.column in levels else each for each in columns]
+
+
+def _only(each: ColumnLevels, label: Any) -> ColumnLevels:
+    if label not in each.labels:
+        raise ParameterError(
+            f"full-domain: column {each.column!r} has no level {str(label)[:40]!r}; its levels are {', '.join(each.labels)}"
+        )
+    at = slice(each.labels.index(label), each.labels.index(label) + 1)
+    return ColumnLevels(
+        each.column, (label,), each.qis, tuple(lo[at] for lo in each.lo), tuple(hi[at] for hi in each.hi)
+    )
 
 
 Runs = list[tuple[np.ndarray, np.ndarray]]
