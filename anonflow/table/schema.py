@@ -178,35 +178,30 @@ class Column:
 class Schema(Mapping[str, Column]):
     """The columns of a table and what they are.
 
-        Parameters
-        ----------
-        columns : mapping
-    <<<<<<< HEAD
-            Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, at-least,
-            notation}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
-    =======
-            Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, notation, domain}``, as under
-            ``columns`` in a flow; or column name -> :class:`Column`.
-    >>>>>>> main
-        folder : path, optional
-            Where hierarchy files named by relative paths are; the working directory without it.
-        prepare : list of mapping, or Preparation, optional
-            Coding steps that come before, as under ``prepare`` in a flow; the columns are those after them.
+    Parameters
+    ----------
+    columns : mapping
+        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, at-least, notation,
+        domain}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
+    folder : path, optional
+        Where hierarchy files named by relative paths are; the working directory without it.
+    prepare : list of mapping, or Preparation, optional
+        Coding steps that come before, as under ``prepare`` in a flow; the columns are those after them.
 
-        Attributes
-        ----------
-        folder : pathlib.Path
-        preparation : Preparation
+    Attributes
+    ----------
+    folder : pathlib.Path
+    preparation : Preparation
 
-        Raises
-        ------
-        SchemaError
-            With every problem: unknown roles, kinds and keys (with the nearest known one), keys that do not go
-            with the kind, weights that are not positive, boundaries of another form, no quasi-identifier.
+    Raises
+    ------
+    SchemaError
+        With every problem: unknown roles, kinds and keys (with the nearest known one), keys that do not go
+        with the kind, weights that are not positive, boundaries of another form, no quasi-identifier.
 
-        Notes
-        -----
-        Columns that a schema does not name are not published.
+    Notes
+    -----
+    Columns that a schema does not name are not published.
     """
 
     def __init__(
@@ -216,7 +211,7 @@ class Schema(Mapping[str, Column]):
         prepare: Sequence[Any] | Preparation | None = None,
     ) -> None:
         self.folder = Path(folder) if folder is not None else Path()
-        self.preparation = prepare if isinstance(prepare, Preparation) else Preparation(prepare)
+        self.preparation = prepare if isinstance(prepare, Preparation) else Preparation(prepare, folder)
         problems: list[Problem] = []
         self._columns: dict[str, Column] = {}
         if not isinstance(columns, Mapping):
