@@ -40,7 +40,7 @@ def app(workspace: Workspace) -> Iterator[App]:
 
 
 def test_a_screen_is_made_when_it_is_first_shown_and_kept(app: App) -> None:
-    assert STEPS == ("Data", "Protect", "Compare", "Explore", "Publish")
+    assert STEPS == ("Data", "Prepare", "Protect", "Compare", "Explore", "Publish")
     assert len(app._main) == 1
     app.bar.step = 1
     assert app.step == 1
@@ -59,7 +59,7 @@ def test_a_screen_is_made_when_it_is_first_shown_and_kept(app: App) -> None:
 def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) -> None:
     assert app.bar.captions[0] == "no table yet"
     workspace.open_dataset("census_like", n=60, seed=1)
-    assert app.bar.captions[:3] == ["60 records", "greedy, k = 10", "0 runs"]
+    assert app.bar.captions[:4] == ["60 records", "nothing to do before", "greedy, k = 10", "0 runs"]
     assert not app.bar.can_undo
     workspace.set_ks([200])
     assert app.bar.can_undo

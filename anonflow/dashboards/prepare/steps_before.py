@@ -1,4 +1,4 @@
-"""The card Prepare: steps before, added one after the other, each with what it changes."""
+"""Steps before, added one after the other, each with what it changes."""
 
 from __future__ import annotations
 
