@@ -76,7 +76,7 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
     workspace.draft.undo()
     workspace.start()
     workspace.wait(60)
-    assert captions(workspace)[2:] == ["1 run", "greedy k=10", "greedy k=10"]
+    assert captions(workspace)[3:] == ["1 run", "greedy k=10", "greedy k=10"]
     assert app.bar.status == workspace.status
 
 

@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_part import LatticeNode, LatticePart
 from anonflow.drawing.fragments import grid
-from anonflow.drawing.lattice import DrawnNode, lattice
+from anonflow.drawing.levels import DrawnNode, lattice
 
 __all__ = ["lattice_view"]
 
