@@ -10,14 +10,14 @@ from markupsafe import Markup
 
 from anonflow.drawing.plots import BLUE, ORANGE, svg
 
-__all__ = ["DrawnNode", "lattice"]
+__all__ = ["LatticeBox", "lattice"]
 
 _HIGH, _GAP, _BETWEEN, _MARGIN = 30, 10, 44, 70
 _LETTER = 7.2
 
 
 @dataclass(frozen=True)
-class DrawnNode:
+class LatticeBox:
     """A node as it is drawn.
 
     Attributes
@@ -47,12 +47,12 @@ class DrawnNode:
     key: str = ""
 
 
-def lattice(nodes: Sequence[DrawnNode], edges: Sequence[tuple[int, int]], title: str) -> Markup:
+def lattice(nodes: Sequence[LatticeBox], edges: Sequence[tuple[int, int]], title: str) -> Markup:
     """Nodes in rows by their height, lines between those that differ by one level.
 
     Parameters
     ----------
-    nodes : sequence of DrawnNode
+    nodes : sequence of LatticeBox
     edges : sequence of (int, int)
         Positions in `nodes`, the lower one first.
     title : str
@@ -87,7 +87,7 @@ def lattice(nodes: Sequence[DrawnNode], edges: Sequence[tuple[int, int]], title:
     return Markup('<div class="scroll lattice">{}</div>').format(Markup(plain))
 
 
-def _box(node: DrawnNode, x: float, y: float, wide: float) -> str:
+def _box(node: LatticeBox, x: float, y: float, wide: float) -> str:
     share = min(1.0, max(0.0, node.loss))
     fill = f'fill="{BLUE}" fill-opacity="{0.06 + 0.54 * share:.2f}"' if node.anonymous else 'fill="none"'
     border = "" if node.anonymous else ' stroke-dasharray="4 3"'

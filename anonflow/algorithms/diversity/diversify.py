@@ -13,13 +13,10 @@ from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathe
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
 from anonflow.algorithms.diversity.target import (
-    SensitiveValues,
-    Target,
     Targets,
     check_parameters,
-    sensitive_codes,
     sensitive_column,
-    target_of,
+    targets_of,
 )
 from anonflow.algorithms.diversity.widen_matches import widened
 from anonflow.algorithms.diversity.within_partition import (
@@ -37,50 +34,21 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
-from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
     "blind_rows",
     "check_blind",
-    "check_diversity",
     "diversify",
     "diversity_rng",
     "promise_in_words",
     "refuse_beyond",
-    "sensitive_values",
     "suppressed_with",
 ]
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
-
-
-def check_diversity(table: Table, criterion: str, column: str | None = None, **parameters: Any) -> Target:
-    """Refuse a diversity that no release of a table can have, before any work is done.
-
-    Parameters
-    ----------
-    table : Table
-    criterion : str
-    column : str, optional
-    **parameters
-        As :func:`diversify` takes them.
-
-    Raises
-    ------
-    ParameterError
-        If the criterion, the column or a parameter cannot be used.
-    InfeasibleError
-        If the whole table has less diversity; with the largest feasible value.
-    """
-    column = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
-    check_parameters(criterion, parameters)
-    codes, values, numeric = sensitive_codes(table, column)
-    target = target_of(criterion, parameters, codes, values, numeric)
-    target.refuse(np.bincount(codes, minlength=values), column)
-    return target
 
 
 def diversify(
@@ -371,7 +339,7 @@ class _TableDiversification:
         self.records = records if self.bounded else unbounded(records)
         self.zones = kept_apart(self.records)
         self.loss = str(anon.parameters.get("loss", "ncp"))
-        self.targets, self.values = _targets(anon.table, asked)
+        self.targets, self.values = targets_of(anon.table, asked)
         rows = anon.k
         if way == "blind":
             if anon.matches is None and anon.classes is None:
@@ -606,33 +574,3 @@ class _TableDiversification:
             facts={**anon.facts, **facts},
             parameters=dict(anon.parameters),
         )
-
-
-def sensitive_values(table: Table, asked: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
-    """What classes of a table are to keep, None where nothing is asked for.
-
-    Parameters
-    ----------
-    table : Table
-    asked : sequence of mapping
-        As ``parameters["diversified"]`` has them.
-
-    Raises
-    ------
-    ParameterError, InfeasibleError
-        As :func:`check_diversity`.
-    """
-    return SensitiveValues(*_targets(table, asked)) if asked else None
-
-
-def _targets(table: Table, asked: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
-    """Criteria with the whole table's shares, and everybody's values, (n, c), numbered one column after the other."""
-    targets, columns = [], []
-    used = 0
-    for each in asked:
-        parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
-        targets.append(check_diversity(table, each["criterion"], each["column"], **parameters))
-        codes, values, _ = sensitive_codes(table, each["column"])
-        columns.append(codes + used)
-        used += values
-    return Targets(tuple(targets)), np.column_stack(columns).astype(np.int64)

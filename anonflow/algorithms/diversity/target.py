@@ -24,12 +24,15 @@ __all__ = [
     "SensitiveValues",
     "Target",
     "Targets",
+    "check_diversity",
     "check_parameters",
     "places_of",
     "sensitive_codes",
     "sensitive_column",
+    "sensitive_values",
     "target_of",
     "target_of_counts",
+    "targets_of",
 ]
 
 DIVERSITIES: dict[str, tuple[str, ...]] = {
@@ -610,3 +613,76 @@ def target_of_counts(
     """
     shares = counts.astype(np.float64) / max(float(counts.sum()), 1.0)
     return Target(criterion, check_parameters(criterion, parameters), shares, numeric)
+
+
+def check_diversity(table: Table, criterion: str, column: str | None = None, **parameters: Any) -> Target:
+    """Refuse a diversity that no release of a table can have, before any work is done.
+
+    Parameters
+    ----------
+    table : Table
+    criterion : str
+    column : str, optional
+    **parameters
+        As :func:`anonflow.diversify` takes them.
+
+    Raises
+    ------
+    ParameterError
+        If the criterion, the column or a parameter cannot be used.
+    InfeasibleError
+        If the whole table has less diversity; with the largest feasible value.
+    """
+    column = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
+    check_parameters(criterion, parameters)
+    codes, values, numeric = sensitive_codes(table, column)
+    target = target_of(criterion, parameters, codes, values, numeric)
+    target.refuse(np.bincount(codes, minlength=values), column)
+    return target
+
+
+def sensitive_values(table: Table, asked: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
+    """What classes of a table are to keep, None where nothing is asked for.
+
+    Parameters
+    ----------
+    table : Table
+    asked : sequence of mapping
+        As ``parameters["diversified"]`` has them.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`check_diversity`.
+    """
+    return SensitiveValues(*targets_of(table, asked)) if asked else None
+
+
+def targets_of(table: Table, asked: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
+    """Criteria with the whole table's shares, and everybody's values, numbered one column after the other.
+
+    Parameters
+    ----------
+    table : Table
+    asked : sequence of mapping
+        At least one.
+
+    Returns
+    -------
+    targets : Targets
+    values : numpy.ndarray, shape (n, c), int64
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`check_diversity`.
+    """
+    targets, columns = [], []
+    used = 0
+    for each in asked:
+        parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
+        targets.append(check_diversity(table, each["criterion"], each["column"], **parameters))
+        codes, values, _ = sensitive_codes(table, each["column"])
+        columns.append(codes + used)
+        used += values
+    return Targets(tuple(targets)), np.column_stack(columns).astype(np.int64)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from anonflow.algorithms.anonymization import Anonymization
-from anonflow.algorithms.anonymize import within
-from anonflow.algorithms.diversity.diversify import sensitive_values
-from anonflow.algorithms.method import Partition
+from anonflow.algorithms.diversity.target import sensitive_values
+from anonflow.algorithms.method import Algorithm, Partition
 from anonflow.algorithms.recoding.full_domain import most_suppressed, search
 from anonflow.algorithms.recoding.lattice import Lattice, column_levels
 from anonflow.errors import InfeasibleError
+from anonflow.partition import unbounded
+from anonflow.table import Table
 
 __all__ = ["LatticeNode", "LatticePart", "lattice_part"]
 
@@ -22,6 +24,17 @@ MOST_WHOLE = 60
 
 MOST_SECONDS = 10.0
 """For looking for the optimum, where a run was told its levels."""
+
+
+class WithLevels(Protocol):
+    """What is known of a run: an :class:`anonflow.Anonymization`."""
+
+    table: Table
+    algorithm: Algorithm
+    k: int
+    facts: dict[str, Any]
+    parameters: dict[str, Any]
+    partitions: Sequence[np.ndarray] | None
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,7 @@ class LatticePart:
         return pairs
 
 
-def lattice_part(anon: Anonymization) -> LatticePart | None:
+def lattice_part(anon: WithLevels) -> LatticePart | None:
     """The part of its lattice that a picture of a run shows.
 
     Parameters
@@ -110,10 +123,11 @@ def lattice_part(anon: Anonymization) -> LatticePart | None:
     """
     if not anon.algorithm.diverse or "levels" not in anon.facts or anon.partitions is None:
         return None
-    if len(anon.partitions) != 1 or len(anon.partitions[0]) != anon.n:
+    if len(anon.partitions) != 1 or len(anon.partitions[0]) != anon.table.n:
         return None
     parameters = anon.parameters
-    records = within(anon.table.records, anon.algorithm, bool(parameters.get("boundaries", True))).at_floor()
+    whole = anon.table.records
+    records = (whole if parameters.get("boundaries", True) else unbounded(whole)).at_floor()
     widths, measure = parameters.get("widths"), str(parameters.get("loss", "ncp"))
     limit = (
         float(parameters.get("limit", anon.algorithm.options["limit"].default))
@@ -151,7 +165,7 @@ def lattice_part(anon: Anonymization) -> LatticePart | None:
     )
 
 
-def _index(lattice: Lattice, named: dict[str, str]) -> tuple[int, ...] | None:
+def _index(lattice: Lattice, named: Mapping[str, str]) -> tuple[int, ...] | None:
     try:
         return tuple(levels.labels.index(named[levels.column]) for levels in lattice.columns)
     except (KeyError, ValueError):

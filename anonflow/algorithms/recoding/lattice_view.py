@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from anonflow.algorithms.recoding.lattice_part import LatticeNode, LatticePart
 from anonflow.drawing.fragments import grid
-from anonflow.drawing.levels import DrawnNode, lattice
+from anonflow.drawing.levels import LatticeBox, lattice
 
 __all__ = ["lattice_view"]
 
@@ -26,7 +26,7 @@ def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> 
     losses = [node.loss for node in part.nodes if node.anonymous] or [0.0]
     least, span = min(losses), max(max(losses) - min(losses), 1e-12)
     drawn = [
-        DrawnNode(
+        LatticeBox(
             _text(part, node, whole),
             _told(part, node, counts),
             sum(node.levels),
