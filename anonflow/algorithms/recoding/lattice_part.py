@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,7 +34,7 @@ class WithLevels(Protocol):
     k: int
     facts: dict[str, Any]
     parameters: dict[str, Any]
-    partitions: Sequence[np.ndarray] | None
+    partitions: tuple[np.ndarray, ...] | None
 
 
 @dataclass(frozen=True)
