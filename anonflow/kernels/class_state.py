@@ -132,7 +132,9 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
                 lo = min(lo, origin.lo[t, member[s]])
                 hi = max(hi, origin.hi[t, member[s]])
             cost = 0.0
-            if form == LINEAR:
+            if low > high:
+                pass  # the empty run, of codes beside the numbers
+            elif form == LINEAR:
                 cost = high - low
             elif form == NODES:
                 node = plan.leaf[at + np.int64(low)]

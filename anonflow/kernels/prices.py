@@ -66,8 +66,10 @@ node_of_jit = jit(node_of)
 
 
 def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
-    """Cost of a run on range QI `t`, not necessarily closed."""
+    """Cost of a run on range QI `t`, not necessarily closed; the empty run costs nothing."""
     form = plan.range_form[t]
+    if lo > hi:
+        return 0.0
     if form == LINEAR:
         return hi - lo
     if form == NODES:

@@ -35,7 +35,7 @@ def add_linear(plan: Plan, A: State, i: int, B: State, start: int, stop: int, ou
             for j in range(begin, end):
                 low = B.lo[t, j] if B.lo[t, j] < a else a
                 high = B.hi[t, j] if B.hi[t, j] > b else b
-                out[j] += high - low
+                out[j] += high - low if high > low else 0.0  # two empty runs: low > high
     return done
 
 
@@ -117,7 +117,8 @@ def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
                 before = np.uint64(at + np.int64(low))
                 after = np.uint64(at + np.int64(high) + 1)
                 sum_mass = plan.mass[after] - plan.mass[before]
-                out[j] += bit_cost(unit, sum_mass, plan.mlog[after] - plan.mlog[before])
+                cost = bit_cost(unit, sum_mass, plan.mlog[after] - plan.mlog[before])
+                out[j] += cost if high >= low else 0.0
     for t in range(len(plan.set_form)):
         form = plan.set_form[t]
         unit = plan.set_unit[t]

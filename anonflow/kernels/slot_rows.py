@@ -228,7 +228,11 @@ def _nodes(plan: Plan, t: int, origin: State) -> np.ndarray:
 
 
 def run_price(rows: SlotRows, t: int, lo: float, hi: float) -> float:
-    """Cost of a run on range QI t, of form WHOLE or ENTROPY."""
+    """Cost of a run on range QI t, of form LINEAR, WHOLE or ENTROPY; the empty run costs nothing."""
+    if lo > hi:
+        return 0.0
+    if rows.form[t] == LINEAR:
+        return hi - lo
     if rows.form[t] == WHOLE:
         return rows.unit[t] if lo <= 0.0 and hi >= rows.last[t] else 0.0
     start = rows.table_at[t] + np.int64(lo)
@@ -266,10 +270,11 @@ def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.nd
         elif form == LINEAR:
             lo = rows.num[Y + p]
             hi = rows.num[Y + p + 1]
+            cost = hi - lo if hi > lo else 0.0
             for c in range(m):
-                below = lo - rows.own_num[ids[c] * own + p]
-                above = rows.own_num[ids[c] * own + p + 1] - hi
-                out[c] += (below if below > 0.0 else 0.0) + (above if above > 0.0 else 0.0)
+                low = min(lo, rows.own_num[ids[c] * own + p])
+                high = max(hi, rows.own_num[ids[c] * own + p + 1])
+                out[c] += (high - low if high > low else 0.0) - cost
         else:
             lo = rows.num[Y + p]
             hi = rows.num[Y + p + 1]
@@ -343,7 +348,9 @@ def rises_of(rows: SlotRows, x: int | np.int64, places: np.ndarray, m: int, out:
                 lo = rows.num[places[c] * stride + p]
                 hi = rows.num[places[c] * stride + p + 1]
                 if form == LINEAR:
-                    out[c] += (lo - a if a < lo else 0.0) + (b - hi if b > hi else 0.0)
+                    low = min(lo, a)
+                    high = max(hi, b)
+                    out[c] += (high - low if high > low else 0.0) - (hi - lo if hi > lo else 0.0)
                 elif a < lo or b > hi:
                     out[c] += run_price(rows, t, min(a, lo), max(b, hi)) - run_price(rows, t, lo, hi)
     begin = rows.at[r]
@@ -439,12 +446,12 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
             high = max(hi, rows.num[top + s * stride + p + 1])
             rows.num[top + s * stride + p] = low
             rows.num[top + s * stride + p + 1] = high
-            drop[s] += high - low if rows.form[t] == LINEAR else run_price(rows, t, low, high)
+            drop[s] += run_price(rows, t, low, high)
             lo = min(lo, rows.own_num[matches[j, s] * own + p])
             hi = max(hi, rows.own_num[matches[j, s] * own + p + 1])
         rows.num[top + p] = lo
         rows.num[top + p + 1] = hi
-        drop[0] += hi - lo if rows.form[t] == LINEAR else run_price(rows, t, lo, hi)
+        drop[0] += run_price(rows, t, lo, hi)
     begin = rows.at[r]
     for w in range(begin, rows.set_place[0]):  # type: ignore[assignment]
         for s in range(k):

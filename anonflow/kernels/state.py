@@ -105,7 +105,8 @@ class State(NamedTuple):
     Attributes
     ----------
     lo, hi : numpy.ndarray, shape (r, P), float64
-        Ends of the runs as ``Plan.points``; of a hierarchy the run of a node.
+        Ends of the runs as ``Plan.points``; of a hierarchy the run of a node. The empty run, the identity of join, has its
+        first end above all points and its last below; it costs nothing.
     bits : numpy.ndarray, shape (w, P), uint64
     count : numpy.ndarray, shape (s, P), int64
         Members of each set.

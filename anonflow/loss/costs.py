@@ -80,9 +80,10 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
     for t, a in enumerate(layout.ranges):
         domain = generalization.domains[a]
         if domain.size > 1:
-            # what covers nothing (read from a file) is priced as the run of one value
+            # what covers nothing (read from a file, or a code beside the numbers) is priced as the run of one value
             lo = np.minimum(generalization.lo[t], domain.size - 1)
-            cells[a] = loss.run_costs(domain, lo, np.maximum(generalization.hi[t], lo))
+            costs = loss.run_costs(domain, lo, np.maximum(generalization.hi[t], lo))
+            cells[a] = np.where(generalization.lo[t] > generalization.hi[t], 0.0, costs)
     counts = generalization.counts()
     for t, a in enumerate(layout.sets):
         domain = generalization.domains[a]

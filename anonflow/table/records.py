@@ -21,7 +21,8 @@ class Records:
     ----------
     domains : tuple of Domain, length q
     codes : numpy.ndarray, shape (n, q), int32, C-contiguous
-        The code of each value; -1 where a numeric QI has none, which only the whole domain covers.
+        The code of each value; -1 where a numeric QI has no number. Only the whole domain covers that where the column
+        suppresses missing values (``has_missing``); every run does where another QI has its code (``has_codes``).
     units : numpy.ndarray, shape (n,), int64, or None
         Whose each record is, where people have several: two of one person never share a partition.
     """
@@ -62,16 +63,21 @@ class Records:
         return total.hexdigest()
 
     def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:
-        """First and last codes of each record's own run on QI `a`: its code, or the whole domain if missing.
+        """First and last codes of each record's own run on QI `a`: its code; without a number the whole domain, or none.
+
+        None is ``(D, -1)``, which every run covers; it is that of a record that has a code instead.
 
         Returns
         -------
         lo, hi : numpy.ndarray, shape (n,), int32
         """
         codes = self.codes[:, a]
+        size = self.domains[a].size
+        if self.domains[a].has_codes:
+            return np.where(codes < 0, np.int32(size), codes), codes
         if not self.domains[a].has_missing:
             return codes, codes
-        last = np.int32(self.domains[a].size - 1)
+        last = np.int32(size - 1)
         return np.where(codes < 0, np.int32(0), codes), np.where(codes < 0, last, codes)
 
     def classes(self) -> np.ndarray:
