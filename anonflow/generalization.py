@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
-from anonflow.table.domain import NUMBER_MEMBER, WHOLE, Domain, coded_texts, number_text, read_coded, set_members
+from anonflow.table.domain import (
+    NUMBER_MEMBER,
+    WHOLE,
+    Domain,
+    coded_texts,
+    number_text,
+    read_coded,
+    set_members,
+)
 from anonflow.table.records import Records, equal_columns
 
 if TYPE_CHECKING:
@@ -444,7 +452,11 @@ def _read_coded_cells(
             if bad[u] or text in (WHOLE, plain[u]):
                 continue
             run_text, *rest = set_members(text)
-            held = [label for code, label in enumerate(codes.labels) if words[code >> 6, u] >> np.uint64(code & 63) & _ONE]
+            held = [
+                label
+                for code, label in enumerate(codes.labels)
+                if words[code >> 6, u] >> np.uint64(code & 63) & _ONE
+            ]
             bad[u] = [NUMBER_MEMBER, *rest] != held or not numbers.is_within(run_text)
     return runs, words, bad
 

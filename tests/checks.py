@@ -37,7 +37,8 @@ def adjacency(records: Records, generalization: Generalization) -> np.ndarray:
         lo, hi = generalization.lo[t], generalization.hi[t]
         inside = (lo <= code[:, None]) & (code[:, None] <= hi)
         whole = (lo == 0) & (hi == records.domains[a].size - 1)
-        covers &= np.where((code < 0)[:, None], whole, inside)
+        none = np.ones(n, bool)[:, None] if records.domains[a].has_codes else whole
+        covers &= np.where((code < 0)[:, None], none, inside)
     for t, a in enumerate(layout.sets):
         code = records.codes[:, a]
         words = generalization.bits[layout.offset[t] : layout.offset[t + 1]]

@@ -8,7 +8,18 @@ import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.prices import bit_cost, lowest
-from anonflow.kernels.state import ENTROPY, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan, State, empty_state
+from anonflow.kernels.state import (
+    ENTROPY,
+    LINEAR,
+    NODES,
+    OPTIONAL,
+    SLOPE,
+    STEP,
+    WHOLE,
+    Plan,
+    State,
+    empty_state,
+)
 
 __all__ = ["Classes", "classes_of", "put", "put_jit", "renew_class", "renew_class_jit"]
 
@@ -134,7 +145,7 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
             cost = 0.0
             if low > high:
                 pass  # the empty run, of codes beside the numbers
-            elif form == LINEAR:
+            elif form == LINEAR or form == OPTIONAL:
                 cost = high - low
             elif form == NODES:
                 node = plan.leaf[at + np.int64(low)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
-from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan
+from anonflow.kernels.state import GRID, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan
 
 __all__ = [
     "bit_cost",
@@ -70,7 +70,7 @@ def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
     form = plan.range_form[t]
     if lo > hi:
         return 0.0
-    if form == LINEAR:
+    if form == LINEAR or form == OPTIONAL:
         return hi - lo
     if form == NODES:
         return plan.node_cost[node_of(plan, t, lo, hi)]

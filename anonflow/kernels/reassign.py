@@ -77,8 +77,7 @@ def join_block(plan: Plan, A: State, B: State, out: np.ndarray) -> None:
             hi = A.hi[t, a]
             if plan.range_form[t] == LINEAR:
                 for b in range(columns):
-                    width = (high[b] if high[b] > hi else hi) - (low[b] if low[b] < lo else lo)
-                    row[b] += width if width > 0.0 else 0.0  # two empty runs have none
+                    row[b] += (high[b] if high[b] > hi else hi) - (low[b] if low[b] < lo else lo)
                 continue
             node = node_of(plan, t, lo, hi)
             cost = plan.node_cost[node]

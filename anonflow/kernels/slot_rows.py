@@ -14,7 +14,7 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 from anonflow.kernels.prices import bit_cost, lowest
-from anonflow.kernels.state import ENTROPY, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan, State
+from anonflow.kernels.state import ENTROPY, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan, State
 
 __all__ = [
     "SlotRows",
@@ -228,10 +228,10 @@ def _nodes(plan: Plan, t: int, origin: State) -> np.ndarray:
 
 
 def run_price(rows: SlotRows, t: int, lo: float, hi: float) -> float:
-    """Cost of a run on range QI t, of form LINEAR, WHOLE or ENTROPY; the empty run costs nothing."""
+    """Cost of a run on range QI t, of form WHOLE, ENTROPY or OPTIONAL; the empty run costs nothing."""
     if lo > hi:
         return 0.0
-    if rows.form[t] == LINEAR:
+    if rows.form[t] == OPTIONAL:
         return hi - lo
     if rows.form[t] == WHOLE:
         return rows.unit[t] if lo <= 0.0 and hi >= rows.last[t] else 0.0
@@ -270,11 +270,10 @@ def rises(rows: SlotRows, y: int | np.int64, ids: np.ndarray, m: int, out: np.nd
         elif form == LINEAR:
             lo = rows.num[Y + p]
             hi = rows.num[Y + p + 1]
-            cost = hi - lo if hi > lo else 0.0
             for c in range(m):
-                low = min(lo, rows.own_num[ids[c] * own + p])
-                high = max(hi, rows.own_num[ids[c] * own + p + 1])
-                out[c] += (high - low if high > low else 0.0) - cost
+                below = lo - rows.own_num[ids[c] * own + p]
+                above = rows.own_num[ids[c] * own + p + 1] - hi
+                out[c] += (below if below > 0.0 else 0.0) + (above if above > 0.0 else 0.0)
         else:
             lo = rows.num[Y + p]
             hi = rows.num[Y + p + 1]
@@ -348,9 +347,7 @@ def rises_of(rows: SlotRows, x: int | np.int64, places: np.ndarray, m: int, out:
                 lo = rows.num[places[c] * stride + p]
                 hi = rows.num[places[c] * stride + p + 1]
                 if form == LINEAR:
-                    low = min(lo, a)
-                    high = max(hi, b)
-                    out[c] += (high - low if high > low else 0.0) - (hi - lo if hi > lo else 0.0)
+                    out[c] += (lo - a if a < lo else 0.0) + (b - hi if b > hi else 0.0)
                 elif a < lo or b > hi:
                     out[c] += run_price(rows, t, min(a, lo), max(b, hi)) - run_price(rows, t, lo, hi)
     begin = rows.at[r]
@@ -446,12 +443,12 @@ def renew_rows(rows: SlotRows, matches: np.ndarray, j: int, room: np.ndarray) ->
             high = max(hi, rows.num[top + s * stride + p + 1])
             rows.num[top + s * stride + p] = low
             rows.num[top + s * stride + p + 1] = high
-            drop[s] += run_price(rows, t, low, high)
+            drop[s] += high - low if rows.form[t] == LINEAR else run_price(rows, t, low, high)
             lo = min(lo, rows.own_num[matches[j, s] * own + p])
             hi = max(hi, rows.own_num[matches[j, s] * own + p + 1])
         rows.num[top + p] = lo
         rows.num[top + p + 1] = hi
-        drop[0] += run_price(rows, t, lo, hi)
+        drop[0] += hi - lo if rows.form[t] == LINEAR else run_price(rows, t, lo, hi)
     begin = rows.at[r]
     for w in range(begin, rows.set_place[0]):  # type: ignore[assignment]
         for s in range(k):

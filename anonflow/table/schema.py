@@ -480,9 +480,7 @@ def _column(told: _Told, entry: Any) -> Column | None:
             "boundary" if column.boundary is not None else "max-width",
         )
     if column.codes and column.missing == "suppress":
-        told.add(
-            "missing: suppress does not go with codes; say missing: value, drop or refuse", "missing"
-        )
+        told.add("missing: suppress does not go with codes; say missing: value, drop or refuse", "missing")
     return None if told.problems else column
 
 
