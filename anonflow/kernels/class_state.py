@@ -145,7 +145,7 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
             cost = 0.0
             if low > high:
                 pass  # the empty run, of codes beside the numbers
-            elif form == LINEAR or form == OPTIONAL:
+            elif form == LINEAR or form == OPTIONAL:  # noqa: SIM109 a tuple in a loop is built again in each turn
                 cost = high - low
             elif form == NODES:
                 node = plan.leaf[at + np.int64(low)]

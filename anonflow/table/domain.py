@@ -409,7 +409,7 @@ def reads_as_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:
-        ends = [end for end in text.split("/", 1)]
+        ends = text.split("/", 1)
         return bool(_RANGE.fullmatch(text)) or all(_MOMENT.fullmatch(end) for end in ends)
     return True
 
