@@ -121,7 +121,7 @@ def effort_of(improve: str, rounds: int, kicks: int, threads: int | None) -> Imp
 
 
 def outcome_of(
-    part: Partition, labels: np.ndarray, found: int, k: int, effort: ImproveEffort | None
+    part: Partition, labels: np.ndarray, clusters: int, k: int, effort: ImproveEffort | None
 ) -> Outcome:
     """The outcome of a method that made these classes, improved if it is to be.
 
@@ -129,7 +129,7 @@ def outcome_of(
     ----------
     part : Partition
     labels : numpy.ndarray, shape (P,), int64
-    found : int
+    clusters : int
         Classes.
     k : int
     effort : ImproveEffort or None
@@ -137,10 +137,10 @@ def outcome_of(
     Returns
     -------
     Outcome
-        With classes. Facts: their number, `found`; of an improvement those of :func:`improve_labels`.
+        With classes. Facts: their number, `clusters`; of an improvement those of :func:`improve_labels`.
     """
     if effort is None:
-        return Outcome.of_classes(part.records, labels, found=found)
+        return Outcome.of_classes(part.records, labels, found=clusters)
     labels, facts = improve_labels(part, labels, k, effort)
     return Outcome.of_classes(part.records, labels, **facts)
 

@@ -407,7 +407,7 @@ def improve(
     def gather(rows: np.ndarray) -> list[np.ndarray]:
         return near_blocks(plan, origin, joined, rows, size, compiled)
 
-    blocks = [one for found in pool.map(gather, sources) for one in found]
+    blocks = [one for gathered in pool.map(gather, sources) for one in gathered]
     slots = np.argsort(rng.random((n, k - 1)), axis=1) + 1
 
     def work(block: np.ndarray) -> None:
