@@ -341,3 +341,23 @@ def test_published_cells_as_numbers() -> None:
     assert read["low"].fillna(-1).tolist() == [53, -1, 53, -1, 0, -1]
     assert read["high"].fillna(-1).tolist() == [59, -1, 53, -1, 90, -1]
     assert read["number"].tolist() == [0.5, 0, 1, 0, 0.25, 0]
+
+
+def test_what_is_told_of_the_release(tmp_path: Path) -> None:
+    table = people(60)
+    release = af.anonymize(table, "mondrian", k=4, seed=1).release(seed=2**127)
+    release.write(tmp_path / "release.csv")
+    for read in (release, af.read_release(tmp_path / "release.csv", table.schema)):
+        column = read.column("income")
+        assert column.about.notation == "range-or-code"
+        assert column.about.pattern is None
+        assert "53-59|N" in column.about.sentences
+        exact = column.cells.fillna("")[column.exact].unique()
+        assert not any("|" in cell or "-" in cell or cell == "*" for cell in exact)
+        said = "has codes beside its numbers; read it with af"
+        with pytest.raises(ParameterError, match=said):
+            _ = column.low
+        with pytest.raises(ParameterError, match=said):
+            _ = column.values
+        with pytest.raises(ParameterError, match=said):
+            column.contains(30)
