@@ -246,13 +246,13 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     from anonflow import strict_yaml
     from anonflow.errors import SchemaError
     from anonflow.table import Schema
+    from anonflow.table.infer import advise, entries_of, rows_of
     from anonflow.table.read import read_frame
 
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
-    guessed = Schema.infer(frame)
-    reasons = [
-        f"# {printable(row['column'])}: {row['reasons']}\n" for row in Schema.advise(frame).to_dict("records")
-    ]
+    advice = advise(frame)
+    guessed = Schema(entries_of(advice))
+    reasons = [f"# {printable(column)}: {why}\n" for column, *_, why in rows_of(advice)]
     return (
         "# A first guess: check every role and kind. Identifiers are not published.\n"
         + "".join(reasons)
@@ -316,12 +316,23 @@ def verify(
     certificate: Annotated[
         Path | None, typer.Option(help="The owner's certificate: checks faster.", metavar="FILE")
     ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            help="Run this method again, and look whether rows were drawn: with its usual options and --partition-size."
+        ),
+    ] = None,
+    partition_size: Annotated[
+        int, typer.Option(help="Of --algorithm: records in a partition; 0 is the whole table.", min=0)
+    ] = 0,
     another_tool: AnotherTool = False,
     as_json: AsJson = False,
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
     """Check a release, against its original or alone: covered, k-anonymous, k-regular, ..."""
+    from dataclasses import replace
+
     from anonflow import criteria as verifier
     from anonflow.cli.show import table as shown
 
@@ -332,9 +343,14 @@ def verify(
         if original is None:
             raise ParameterError("--certificate is checked against the original: give --original, too")
         given = Certificate.load(certificate)
+    if algorithm is not None and (original is None or another_tool):
+        raise ParameterError("--algorithm runs on the original that anonflow released: give --original, too")
     table = _table_or_schema(original, schema, delimiter, encoding)
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
+    if algorithm is not None:
+        remarks = _replayed(table, release, algorithm, answer.k, partition_size)
+        answer = replace(answer, remarks=answer.remarks + remarks)
     if as_json:
         say_json(json.dumps(answer.to_mapping(), indent=2))
     else:
@@ -351,10 +367,39 @@ def verify(
     return 0 if answer else 1
 
 
+def _replayed(
+    table: Any, release: Path, algorithm: str, k: int | None, partition_size: int
+) -> tuple[str, ...]:
+    """What running a method again says of a release's rows."""
+    from anonflow.algorithms import anonymize
+    from anonflow.risk import own_rows_test
+    from anonflow.table.spreadsheets import read_published
+
+    if k is None:
+        raise ParameterError("--algorithm needs --k: what the release promises")
+    frame = read_published(release)
+    if len(frame) != table.n:  # it fails anyhow
+        return ()
+    made = anonymize(table, algorithm, k, partition_size=partition_size or None)
+    return own_rows_test(table, frame, made).remarks()
+
+
 @app.command()
 def describe(
-    release: ReleaseFile,
-    schema: SchemaFile,
+    received: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A published table, with its description beside it: what a receiver sees.",
+            metavar="[RELEASE]",
+        ),
+    ] = None,
+    release: Annotated[
+        Path | None,
+        typer.Option(help="A table that anybody published: classes, risks, diversity.", metavar="FILE"),
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")
+    ] = None,
     original: Original = None,
     register: Register = None,
     threshold: Annotated[float, typer.Option(help="Rows of a greater risk are counted.")] = 0.09,
@@ -362,7 +407,15 @@ def describe(
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Classes, risks and diversity of anybody's release, and what each figure could not see."""
+    """What a receiver of RELEASE sees; with --release and --schema, the classes, risks and diversity of anybody's release."""
+    if (received is None) == (release is None):
+        raise ParameterError("describe takes a RELEASE, or --release with --schema")
+    if received is not None:
+        if original is not None or register is not None:
+            raise ParameterError("--original and --register go with --release; a receiver has neither")
+        return _describe_received(received, schema, as_json)
+    if schema is None or release is None:
+        raise ParameterError("--release needs --schema")
     from anonflow import risk
     from anonflow.cli.show import number
     from anonflow.cli.show import table as shown
@@ -381,6 +434,44 @@ def describe(
         say(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
     for remark in told.remarks:
         say(f"anonflow: {remark}", err=True)
+    return 0
+
+
+def _describe_received(path: Path, schema: Path | None, as_json: bool) -> int:
+    """What a receiver of a release sees."""
+    from anonflow.cli.show import table as shown
+    from anonflow.release import read_release
+
+    summary = read_release(path, None if schema is None else _schema(schema)).summary()
+    if as_json:
+        say_json(summary.to_json())
+        return 0
+    rows = [
+        [
+            column.name,
+            column.role,
+            column.cells,
+            *(
+                "-" if share is None else f"{share:.1%}"
+                for share in (column.exact, column.generalized, column.hidden)
+            ),
+            "published" if column.domain else "not published",
+        ]
+        for column in summary.columns
+    ]
+    say(summary.headline())
+    say(
+        shown(
+            ["column", "role", "cells", "exact", "generalized", "hidden", "what * stands for"],
+            rows,
+            right=[3, 4, 5],
+        )
+    )
+    for title, sentences in (("can be answered:", summary.can), ("cannot be answered:", summary.cannot)):
+        if sentences:
+            say(title)
+        for sentence in sentences:
+            say(f"- {sentence}")
     return 0
 
 

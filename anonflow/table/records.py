@@ -63,9 +63,10 @@ class Records:
         return total.hexdigest()
 
     def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:
-        """First and last codes of each record's own run on QI `a`: its code; without a number the whole domain, or none.
+        """First and last codes of each record's own run on QI `a`: the least that it may be published as.
 
-        None is ``(D, -1)``, which every run covers; it is that of a record that has a code instead.
+        That is its code, the run of the level that the column is published at least, or without a number the whole domain, or
+        none: ``(D, -1)``, which every run covers, of a record that has a code instead.
 
         Returns
         -------
@@ -75,10 +76,26 @@ class Records:
         size = self.domains[a].size
         if self.domains[a].has_codes:
             return np.where(codes < 0, np.int32(size), codes), codes
+        floor = self.domains[a].floor
+        if floor is not None:
+            return floor[codes, 0], floor[codes, 1]
         if not self.domains[a].has_missing:
             return codes, codes
         last = np.int32(size - 1)
         return np.where(codes < 0, np.int32(0), codes), np.where(codes < 0, last, codes)
+
+    def at_floor(self) -> Records:
+        """The same with one code for all values that are published alike at best, themselves where there are none.
+
+        What a method cannot tell apart in its result it need not tell apart at all.
+        """
+        if all(domain.floor is None for domain in self.domains):
+            return self
+        codes = self.codes.copy()
+        for a, domain in enumerate(self.domains):
+            if domain.floor is not None:
+                codes[:, a] = domain.floor[codes[:, a], 0]
+        return Records(self.domains, codes, self.units)
 
     def classes(self) -> np.ndarray:
         """Labels of equal records, shape (n,), int64, O(q n log n)."""

@@ -36,6 +36,7 @@ from anonflow.errors import (
 )
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
+from anonflow.table.metadata_file import metadata_path
 from tests.cases.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -121,6 +122,10 @@ def compared(
     frames = [read_release(path.parent / "out" / table, one.results[0].anonymization.table.schema).frame
               for path in (memory, pieces)]  # fmt: skip
     pd.testing.assert_frame_equal(*frames)
+    descriptions = [metadata_path(path.parent / "out" / table) for path in (memory, pieces)]
+    first, second = (place.read_bytes() for place in descriptions if place is not None)
+    assert first == second
+    assert read_release(pieces.parent / "out" / table).about == one.release.about
     owners = [path.parent / "owner" / "test" for path in (memory, pieces)]
     proofs = [Certificate.load(owner / "certificate.npz") for owner in owners]
     for name in ("row_list", "list_offsets", "list_originals", "row_marks"):
@@ -522,6 +527,31 @@ def test_numbers_texts_and_truth_values_are_published_as_in_memory(tmp_path: Pat
     others = "".join(f"    {name}: {{role: insensitive}}\n" for name in frame.columns if name != "age")
     columns = "    age: {role: quasi-identifier, kind: numeric}\n" + others
     compared(*written(tmp_path, frame=frame, columns=columns, publish=PARQUET))
+
+
+def test_whole_numbers_that_floats_cannot_hold_stay_exact_beside_blanks(tmp_path: Path) -> None:
+    n = 240
+    exact = [None if i % 40 == 7 else 2**53 + 1 + 2 * (i % 5) for i in range(n)]
+    frame = pd.DataFrame(
+        {
+            "age": [20 + i % 9 for i in range(n)],
+            "born": pd.array([None if i == 230 else 2**53 + 1 + 2 * (i % 7) for i in range(n)], "Int64"),
+            "account": pd.array([i % 4 if i < 120 else exact[i] for i in range(n)], "Int64"),
+            "count": pd.array([None if i < 60 else (1 << 63) + i % 4 for i in range(n)], "UInt64"),
+        }
+    )
+    columns = """\
+    age: {role: quasi-identifier, kind: numeric}
+    born: {role: quasi-identifier, kind: numeric, missing: suppress}
+    account: {role: sensitive}
+    count: {role: insensitive}
+"""
+    steps = "  - diversify: {criterion: p-sensitivity, p: 2, column: account}\n  - draw: {}\n  - verify: [covers]\n"
+    flows = written(tmp_path, frame=frame, columns=columns, publish=PARQUET, steps=steps)
+    compared(*flows, exact=False)
+    shown = pd.read_parquet(flows[1].parent / "out" / "release.parquet")
+    for name in ("account", "count"):
+        assert sorted(shown[name].dropna()) == sorted(frame[name].dropna().astype(str))
 
 
 def test_a_csv_release_and_input_order(tmp_path: Path) -> None:
