@@ -277,3 +277,28 @@ def test_after_a_wrong_encoding_the_file_is_read_again(workspace: Workspace, tmp
     assert set(workspace.frame["town"]) == {"Århus"}
     workspace.reread(encoding="latin-1", missing=["Århus"])()
     assert pd.isna(workspace.frame["town"]).all()
+
+
+def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.open_file("people.csv", people(tmp_path))
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3, 4, 5])
+    assert workspace.missing == 3
+    workspace.start()
+    workspace.wait(WAIT)
+    batch = workspace._batch
+    assert batch is not None
+    first, *others = batch.jobs
+    for job in others:  # as if they had been cancelled while the first was done
+        job.cancelled = True
+        workspace.delete_run(next(run.id for run in workspace.runs if run.result.name == job.run.name))
+    assert workspace.missing == 2
+    workspace.start()
+    assert [job.run.name for job in workspace._batch.jobs] == [job.run.name for job in others]
+    workspace.wait(WAIT)
+    assert sorted(run.result.name for run in workspace.runs) == sorted(
+        job.run.name for job in (first, *others)
+    )
+    assert workspace.missing == 3  # all are done: the next start does all again
+    workspace.set_ks([3, 4])
+    assert workspace.missing == 2
