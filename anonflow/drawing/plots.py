@@ -111,12 +111,10 @@ def _binned(counts: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
         return [(str(value), count) for value, count in counts]
     low, high = counts[0][0], counts[-1][0]
     width = -(-(high - low + 1) // _MOST)
-    found: dict[int, int] = {}
+    bins: dict[int, int] = {}
     for value, count in counts:
-        found[(value - low) // width] = found.get((value - low) // width, 0) + count
-    return [
-        (f"{low + at * width}–{low + (at + 1) * width - 1}", count) for at, count in sorted(found.items())
-    ]
+        bins[(value - low) // width] = bins.get((value - low) // width, 0) + count
+    return [(f"{low + at * width}–{low + (at + 1) * width - 1}", count) for at, count in sorted(bins.items())]
 
 
 Place = Callable[[float, float], tuple[float, float]]

@@ -83,27 +83,27 @@ def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -
     root = DrawnNode(0, hierarchy.labels[0], 0)
     used, waiting = 1, deque([root])
     while waiting:
-        one = waiting.popleft()
-        assert one.node is not None
-        below = hierarchy.children(one.node)
+        parent = waiting.popleft()
+        assert parent.node is not None
+        below = hierarchy.children(parent.node)
         if not len(below):
             continue
         shown = len(below) if len(below) <= children else children - 1
         more = 1 if shown < len(below) else 0
-        if used + shown + more - 1 > rows and one is not root:
-            leaves = int(hierarchy.last[one.node]) - int(hierarchy.first[one.node]) + 1
-            one.text = f"{shortened(one.text, _LONGEST)} ({leaves:,} values)"
+        if used + shown + more - 1 > rows and parent is not root:
+            leaves = int(hierarchy.last[parent.node]) - int(hierarchy.first[parent.node]) + 1
+            parent.text = f"{shortened(parent.text, _LONGEST)} ({leaves:,} values)"
             continue
         used += shown + more - 1
-        one.below = [
-            DrawnNode(int(node), hierarchy.labels[int(node)], one.depth + 1) for node in below[:shown]
+        parent.below = [
+            DrawnNode(int(node), hierarchy.labels[int(node)], parent.depth + 1) for node in below[:shown]
         ]
-        waiting.extend(one.below)
+        waiting.extend(parent.below)
         if more:
             rest = below[shown:]
             leaves = int(hierarchy.last[int(rest[-1])]) - int(hierarchy.first[int(rest[0])]) + 1
             text = f"… {len(rest):,} more" + (f" ({leaves:,} values)" if leaves > len(rest) else "")
-            one.below.append(DrawnNode(None, text, one.depth + 1))
+            parent.below.append(DrawnNode(None, text, parent.depth + 1))
     _place(root, 0)
     return root
 

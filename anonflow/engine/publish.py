@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonflow.algorithms.anonymize import Anonymization
@@ -19,6 +20,7 @@ from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, SeedWarning, publish
+from anonflow.release.tables import write_described
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
@@ -266,7 +268,8 @@ def write_all(
     Cancelled
         If the run was cancelled.
     """
-    flow, published = session.flow, []
+    flow = session.flow
+    published: list[Path] = []
     html, pdf = None, None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
@@ -277,8 +280,7 @@ def write_all(
             pdf = printed(html)
     keep = functools.partial(_keep_owners, session, release)
     if flow.table_path is not None and release is not None:
-        write_whole(flow.table_path, release.write_release, make_folders=True, ready=keep)
-        published.append(flow.table_path)
+        published += write_described(flow.table_path, release.write_release, keep)
     else:
         keep()
     if flow.report_path is not None and html is not None:

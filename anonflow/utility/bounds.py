@@ -334,12 +334,12 @@ class _Levels:
 
 def _relaxed(weighted: _WeightedRecords, compiled: bool = True) -> tuple[np.ndarray, bool]:
     n, q = weighted.records.n, weighted.records.q
-    found = [_levels(weighted, a) for a in range(q)]
-    order = [a for a in range(q) if found[a] is not None]
-    levels = [level for level in found if level is not None]
+    levels_of = [_levels(weighted, a) for a in range(q)]
+    order = [a for a in range(q) if levels_of[a] is not None]
+    levels = [level for level in levels_of if level is not None]
     exact = all(
         level.exact if level is not None else weighted.records.domains[a].size <= 1
-        for a, level in enumerate(found)
+        for a, level in enumerate(levels_of)
     )
 
     def combinations() -> float:

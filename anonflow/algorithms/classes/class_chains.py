@@ -305,16 +305,16 @@ def _round(
         inside = np.repeat(np.arange(len(block)), [len(rows_of[c]) for c in block])
         jobs.append((rows, inside, used, draws))
         used += len(rows) // k
-    found = np.empty(part.n, np.int64)
+    renewed = np.empty(part.n, np.int64)
     for at, c in enumerate(np.flatnonzero(~small)):
-        found[rows_of[c]] = at
+        renewed[rows_of[c]] = at
 
     depth = DEPTH if effort.kicks else SHORT
 
     def work(job: tuple[np.ndarray, np.ndarray, int, np.ndarray]) -> tuple[float, int, int]:
         rows, inside, first, draws = job
         if len(rows) < 2 * k:
-            found[rows] = first
+            renewed[rows] = first
             return 0.0, 0, 0
         classes = classes_of(plan, inside, len(rows) // k, 2 * k)
         kernel = improve_classes_jit if compiled else improve_classes
@@ -328,7 +328,7 @@ def _round(
             SLACK,
             draws,
         )
-        found[rows] = first + classes.label
+        renewed[rows] = first + classes.label
         return changed
 
     # Blocks share no record, so the threads' order does not show.
@@ -338,7 +338,7 @@ def _round(
             changes = list(pool.map(work, jobs))
     else:
         changes = [work(job) for job in jobs]
-    labels = np.unique(found, return_inverse=True)[1].astype(np.int64)
+    labels = np.unique(renewed, return_inverse=True)[1].astype(np.int64)
     return (
         labels,
         float(sum(change[0] for change in changes)),

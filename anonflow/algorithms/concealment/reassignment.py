@@ -58,16 +58,16 @@ def exchanged(
     own = Generalization.of(merged.part.records)
     row_of = np.arange(n)
     for _ in range(ROUNDS):
-        one, second, rank = picked(), picked(), rng.permutation(n)
+        left, right, rank = picked(), picked(), rng.permutation(n)
         first = np.full(n, n)
-        np.minimum.at(first, one, rank)
-        np.minimum.at(first, second, rank)
-        pairs = np.flatnonzero((first[one] == rank) & (first[second] == rank) & (one != second))
+        np.minimum.at(first, left, rank)
+        np.minimum.at(first, right, rank)
+        pairs = np.flatnonzero((first[left] == rank) & (first[right] == rank) & (left != right))
         pairs = pairs[rng.random(len(pairs)) < 0.5]
-        one, second = one[pairs], second[pairs]
-        fits = generalization.take(row_of[one]).covers(own.take(second)) & generalization.take(
-            row_of[second]
-        ).covers(own.take(one))
-        one, second = one[fits], second[fits]
-        row_of[one], row_of[second] = row_of[second], row_of[one]
+        left, right = left[pairs], right[pairs]
+        fits = generalization.take(row_of[left]).covers(own.take(right)) & generalization.take(
+            row_of[right]
+        ).covers(own.take(left))
+        left, right = left[fits], right[fits]
+        row_of[left], row_of[right] = row_of[right], row_of[left]
     return generalization.take(row_of)

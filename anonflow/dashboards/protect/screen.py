@@ -70,9 +70,10 @@ class ProtectScreen(pn.viewable.Viewer):
             stylesheets=[PARTS],
         )  # fmt: skip
         self.exact = pn.widgets.IntInput(label="or type k", value=choice.k, start=2, width=110)
-        self.more = pn.widgets.MultiChoice(
+        # boxes, not a list of choices: from that one the tabulator key does not lead on
+        self.more = pn.widgets.CheckBoxGroup(
             label="Compare with these k, too", options=KS, value=[k for k in choice.more if k in KS],
-            sizing_mode="stretch_width",
+            inline=True, sizing_mode="stretch_width", css_classes=["af-boxes"], stylesheets=[PARTS],
         )  # fmt: skip
         self.risk = pn.pane.HTML(
             "", stylesheets=[PARTS], sizing_mode="stretch_width", css_classes=["af-risk"]
@@ -289,16 +290,17 @@ class ProtectScreen(pn.viewable.Viewer):
             selectable=False,
             editors={name: number if name in FIELDS else None for name in names},
             titles={"column": "Column", "kind": "Kind", "weight": "Weight ✎", "interval": "Intervals ✎",
-                    "max-width": "Max width ✎", "max-set": "Max set ✎", "boundary": "Boundary"},
+                    "max-width": "Max width ✎", "max-set": "Max set ✎", "at-least": "At least ✎", "boundary": "Boundary"},
             header_tooltips={
                 "weight": "counts so many times in the information loss",
                 "interval": "numeric: no value leaves its interval of this width",
                 "max-width": "numeric: no published range is wider",
                 "max-set": "categorical: no published set has more values",
+                "at-least": "hierarchy: nothing below this level is published; 1 for the parents of its leaves",
                 "boundary": "hierarchy: click them on the tree, under Hierarchies",
             },
             layout="fit_columns",
-            widths={"kind": 104, "weight": 96, "interval": 112, "max-width": 116, "max-set": 104},
+            widths={"kind": 104, "weight": 96, "interval": 112, "max-width": 116, "max-set": 104, "at-least": 104},
             sizing_mode="stretch_width",
             stylesheets=[PARTS],
         )  # fmt: skip

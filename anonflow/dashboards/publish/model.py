@@ -15,12 +15,23 @@ from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.engine.report.report import limits_of
+from anonflow.table.metadata_file import PACKAGE, metadata_text
 
 __all__ = ["OWNER", "PUBLIC", "PublishModel"]
 
 PUBLIC = {
     "csv": ("Release, CSV", "release.csv", "The published table."),
+    "csv-metadata": (
+        "Its description",
+        "release.csv-metadata.json",
+        "What its cells mean, for programs (CSVW); keep it beside the CSV file.",
+    ),
     "parquet": ("Release, Parquet", "release.parquet", "The same table in a smaller file."),
+    "parquet-metadata": (
+        "Its description",
+        PACKAGE,
+        "What its cells mean, for programs (a data package); keep it beside the Parquet file.",
+    ),
     "report": (
         "Report, HTML",
         "report.html",
@@ -34,6 +45,9 @@ PUBLIC = {
     ),
 }
 """What may leave the house: title, ending of the file's name, what it is."""
+
+_DESCRIBED = {"csv-metadata": "csv", "parquet-metadata": "parquet"}
+"""A description -> the table it is of."""
 
 OWNER = {
     "certificate": (
@@ -81,10 +95,8 @@ class PublishModel(param.Parameterized):
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)
         self.background = Background(workspace)
-        self._kept: dict[int, Publication] = {}
-        self._drawn: dict[str, list[tuple[int, str]]] = {}
-        self._earlier: dict[int, str] = {}
         workspace.param.watch(self._changed, ["chosen", "runs"])
+        self._changed()
 
     @property
     def run(self) -> FinishedRun | None:
@@ -97,7 +109,7 @@ class PublishModel(param.Parameterized):
         run = self.run
         return [
             f"{name} (#{id})"
-            for id, name in self._drawn.get(self._table(), [])
+            for id, name in self.workspace.noted.drawn.get(self._table(), [])
             if run is None or id != run.id
         ]
 
@@ -108,35 +120,35 @@ class PublishModel(param.Parameterized):
             self.run is not None
             and bool(self.drawn or self.earlier)
             and not self.agreed
-            and self.run.id not in self._kept
+            and self.run.id not in self.workspace.noted.publications
         )
 
     @property
     def earlier(self) -> str:
         """How many people of the chosen run are in an earlier release, once it was tried; empty if none is known to be."""
         run = self.run
-        return "" if run is None else self._earlier.get(run.id, "")
+        return "" if run is None else self.workspace.noted.earlier.get(run.id, "")
 
     def draw(self) -> None:
         """Draw, verify, attack and report the chosen run, aside; ``publication`` says what came of it."""
         run = self.run
         if run is None or self.drawing or self.needs_agreement:
             return
-        if run.id in self._kept:
-            self.publication = self._kept[run.id]
+        if run.id in self.workspace.noted.publications:
+            self.publication = self.workspace.noted.publications[run.id]
             return
         self.param.update(drawing=True, problem="", publication=None)
         table, agreed = self._table(), self.agreed
 
         def done(found: Publication) -> None:
             if found.again and not agreed:
-                self._earlier[run.id] = found.again
+                self.workspace.noted.earlier[run.id] = found.again
                 self.param.update(drawing=False)
                 self._changed()
                 return
-            self._kept = {**self._kept, run.id: found}
+            self.workspace.noted.publications[run.id] = found
             if found.ok:
-                self._drawn.setdefault(table, []).append((run.id, run.name))
+                self.workspace.noted.drawn.setdefault(table, []).append((run.id, run.name))
             self.param.update(drawing=False, agreed=False)
             self._changed()
 
@@ -158,6 +170,9 @@ class PublishModel(param.Parameterized):
         found = self.publication
         if found is None or not found.ok:
             return b""
+        if what in _DESCRIBED:
+            about = None if found.release is None else found.release.about
+            return b"" if about is None else metadata_text(about, self.file_name(_DESCRIBED[what])).encode()
         given = {"csv": "table_csv", "parquet": "table_parquet"}.get(what, what)
         value = getattr(found, given)
         return value.encode() if isinstance(value, str) else bytes(value)
@@ -172,7 +187,7 @@ class PublishModel(param.Parameterized):
         """
         _, ending, _ = (PUBLIC | OWNER)[what]
         run = self.run
-        if run is None:
+        if run is None or ending == PACKAGE:
             return ending
         name = f"{run.document.get('flow', 'flow')}-{run.result.algorithm}-k{run.result.k}"
         return f"{re.sub('[^A-Za-z0-9._-]+', '-', name)}-{ending}"
@@ -224,9 +239,9 @@ class PublishModel(param.Parameterized):
 
     def _changed(self, *events: Any) -> None:
         known = {run.id for run in self.workspace.runs}
-        self._kept = {id: found for id, found in self._kept.items() if id in known}
+        self.workspace.noted.keep(known)
         run = self.run
         self.param.update(
-            publication=None if run is None else self._kept.get(run.id),
+            publication=None if run is None else self.workspace.noted.publications.get(run.id),
             **({} if not events else {"problem": "", "agreed": False}),
         )

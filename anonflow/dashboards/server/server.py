@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
+import re
 import secrets
 import shutil
 import signal
 import socket
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,16 +20,18 @@ import panel as pn
 from panel.io.notifications import NotificationAreaBase
 from tornado.ioloop import PeriodicCallback
 
-from anonflow.dashboards.app import App, extension, scheduler
+from anonflow.dashboards.app import App, extension, scheduler, step_of
 from anonflow.dashboards.components.theme import Theme
 from anonflow.dashboards.server.accounts import Accounts
-from anonflow.dashboards.server.gateway import Gateway
+from anonflow.dashboards.server.gateway import LEAVING, Gateway
+from anonflow.dashboards.server.metrics import Figures
+from anonflow.dashboards.server.seats import Seats
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
-from anonflow.dashboards.session.user_limits import HOSTED, Limits
+from anonflow.dashboards.session.user_limits import HOSTED, Limits, local_limits
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import AnonflowError, ParameterError, unforeseen
 
 __all__ = ["Server", "ServerSettings"]
 
@@ -38,6 +41,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 BODY = 1 << 20
 """Bytes of a request, at most: uploads come by websocket, and no page sends more than a password."""
+
+_NOT_TRUSTED = {"authorization", "connection", "cookie", "host", "origin", "referer", "upgrade", "user-agent",
+                "via", "x-forwarded-for", "x-real-ip"}  # fmt: skip
+"""Headers that every browser or proxy sends, and that name no user."""
 
 LOST = 30.0
 """Seconds after which a session ends whose page is closed or lost."""
@@ -66,7 +73,7 @@ class ServerSettings:
     users : pathlib.Path or None
         The file of accounts; nobody has to sign in without it.
     limits : Limits or None
-        Those of a hosted server, or none at home, without it.
+        Those of a hosted server, or what a machine of one's own can show, without it.
     workers : int or None
         Worker processes that all sessions share; 0 runs everything on threads of the server. As many as there
         are processors on a hosted server, 0 at home, without it.
@@ -74,13 +81,20 @@ class ServerSettings:
         Whether a proxy in front speaks https with the browsers.
     proxied : bool
         Whether a proxy in front says who asks, in X-Real-IP or X-Forwarded-For.
+    proxies : tuple of str
+        Addresses and networks of that proxy: what others say in headers is not believed.
+    trust_header : str or None
+        The header in which that proxy names who signed in there, such as X-Forwarded-User.
+    metrics : bool
+        Whether ``/metrics`` tells its operator how many sessions, runs and bytes there are.
     open_to_all : bool
         Whether others may come in without signing in.
     owner : pathlib.Path or None
         Where keyed marks of the people of releases are kept, so that a second release of them warns; of a server with
         accounts, each user's in a folder of their own. Beside what is opened at home, as a flow's, without it.
     keep : float
-        Seconds that uploads are kept for their sessions to go on with, if this server is lost; 0 is not at all.
+        Seconds that a session is kept after its page was closed, and uploads if this server is lost, to go on with;
+        0 is not at all.
     """
 
     start: Path | None = None
@@ -92,6 +106,9 @@ class ServerSettings:
     workers: int | None = None
     https: bool = False
     proxied: bool = False
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    trust_header: str | None = None
+    metrics: bool = False
     open_to_all: bool = False
     owner: Path | None = None
     keep: float = KEPT
@@ -120,7 +137,7 @@ class Server:
     port : int
         What is listened on.
     sessions : int
-        How many there are.
+        How many a page shows.
     line : FairQueue
         Where the runs of all sessions wait.
 
@@ -134,25 +151,26 @@ class Server:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         hosted = settings.hosted
+        _check_proxy(settings)
         accounts = None if settings.users is None else Accounts(settings.users)
-        if hosted and accounts is None and not settings.open_to_all:
+        if hosted and accounts is None and settings.trust_header is None and not settings.open_to_all:
             raise ParameterError(
-                "others may reach this server, and nobody has to sign in; add --users FILE, or --open if that is meant"
+                "others may reach this server, and nobody has to sign in; add --users FILE or --trust-header, or --open "
+                "if that is meant"
             )
-        self.limits = settings.limits or (HOSTED if hosted else Limits())
+        self.limits = settings.limits or (HOSTED if hosted else local_limits())
         if settings.start is not None and not settings.start.is_file():
             raise ParameterError(f"{settings.start}: does not exist; name a table or a flow")
         workers = settings.workers
         if workers is None:
             workers = os.cpu_count() or 1 if hosted else 0
-        self.sessions = 0
-        self._lock = threading.Lock()
         self._workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
         self.cluster: SharedCluster | None = None
         self.folders = SessionFolders(settings.keep)
         self.folders.sweep()
         extension()
         pn.config.design = Theme
+        self.seats = Seats(settings.keep, self._without_page)
         self._server = self._listen(accounts)
         try:
             self.cluster = SharedCluster(workers) if workers else None
@@ -207,7 +225,10 @@ class Server:
             token_secret,
             secure=settings.https,
             kept=settings.keep,
-            revoke=self.folders.revoke,
+            revoke=self._revoke,
+            trust_header=settings.trust_header,
+            proxies=settings.proxies if settings.proxied else (),
+            metrics=(lambda: self.figures().text()) if settings.metrics else None,
         )
         server._http.request_callback = self._gateway
         return server
@@ -215,31 +236,70 @@ class Server:
     # ----------------------------------------------------------------------------------------- sessions
 
     def _session(self) -> Any:
-        """What a visitor gets: an app of their own, or a word that the server is full."""
-        most = self.limits.sessions
-        with self._lock:
-            full = most is not None and self.sessions >= most
-            if not full:
-                self.sessions += 1
-        if full:
-            return pn.pane.HTML(
-                "<h2>This server is full</h2><p>As many people are using it as it can serve. "
-                "Reload this page in a few minutes.</p>"
-            )
-        try:
+        """What a visitor gets: the app over a workspace, their last one if its page is gone; or that the server is full."""
+        document, key = pn.state.curdoc, self._key()
+        seat = None if self._is_linked() else self.seats.free_of(key, self._cookies().get(LEAVING, ""))
+        if seat is not None:
+            self.seats.take_up(seat, document, scheduler())
+        else:
+            most = self.limits.sessions
+            if most is not None and self.sessions >= most:
+                return pn.pane.HTML(
+                    "<h2>This server is full</h2><p>As many people are using it as it can serve. "
+                    "Reload this page in a few minutes.</p>"
+                )
+            while most is not None and self.sessions + self.seats.kept >= most and self.seats.make_room():
+                pass
             workspace = self._workspace()
-        except BaseException:
-            self._leave()
-            raise
-        document = pn.state.curdoc
-        pn.state.on_session_destroyed(lambda context: self._end(workspace, document))
-        return App(workspace=workspace, user=self._user())
+            again = self.settings.start is not None and not self._is_linked() and not workspace.is_resumed
+            seat = self.seats.add(key, workspace, document, workspace.draft.document if again else {})
+        LOG.info("a session begins", extra={"sessions": self.sessions})
+        shown = seat
+        pn.state.on_session_destroyed(lambda context: self._end(document))
+        app = App(
+            workspace=seat.workspace,
+            # who signed in at a proxy signs out there
+            user=self._user() if self.settings.users else "",
+            kept=self.settings.keep,
+            step=step_of(pn.state.session_args),
+        )
+        app.bar.number = seat.number
+
+        def told(action: str) -> None:
+            if shown.document is document and action == "here":
+                shown.seen = True
+
+        app.bar.listen(told)
+        seat.moved = app.give_up
+        return app
+
+    def _is_linked(self) -> bool:
+        return bool(pn.state.session_args and pn.state.session_args.get("c"))
+
+    def _without_page(self, change: Callable[[], None]) -> None:
+        """Have a change made that comes while no page shows its workspace."""
+
+        def now() -> None:
+            try:
+                change()
+            except Exception as error:  # the event loop would log its words
+                LOG.error(unforeseen(error))
+
+        self._server.io_loop.add_callback(now)
+
+    def _revoke(self, key: str) -> None:
+        self.seats.revoke(key)
+        self.folders.revoke(key)
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions a page shows."""
+        return self.seats.shown
 
     def _workspace(self) -> Workspace:
         cluster = self.cluster
-        linked = bool(pn.state.session_args and pn.state.session_args.get("c"))
         workspace = Workspace(
-            place=self.folders.begin(self._key(), resume=not linked),
+            place=self.folders.begin(self._key(), resume=not self._is_linked()),
             schedule=scheduler(),
             line=self.line,
             scheduler="threads" if cluster is None else cluster.address,
@@ -274,21 +334,17 @@ class Server:
         return {} if request is None else request.cookies
 
     def _user(self) -> str:
-        return self._gateway.user_in(self._cookies()) or ""
+        return self._gateway.user_told(self._cookies())
 
     def _key(self) -> str:
-        return self._gateway.key_in(self._cookies())
+        return self._gateway.key_told(self._cookies())
 
-    def _end(self, workspace: Workspace, document: Any) -> None:
-        try:
+    def _end(self, document: Any) -> None:
+        workspace = self.seats.leave(document)
+        if workspace is not None:
             workspace.close()
-            _forget_notifications(document)
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        with self._lock:
-            self.sessions -= 1
+        _forget_notifications(document)
+        LOG.info("a session ends", extra={"sessions": self.sessions})
 
     # ---------------------------------------------------------------------------------------- the server
 
@@ -308,6 +364,21 @@ class Server:
         """Whether runs can be computed."""
         return self.cluster is None or self.cluster.healthy
 
+    def figures(self) -> Figures:
+        """How many sessions, runs and bytes there are now."""
+        workers, held = (0, 0) if self.cluster is None else self.cluster.memory
+        return Figures(
+            healthy=self.healthy,
+            sessions=self.sessions,
+            most_sessions=self.limits.sessions,
+            waiting=self.line.waiting,
+            running=self.line.busy,
+            ended=self.line.ended,
+            slots=self.line.slots,
+            workers=workers,
+            worker_bytes=held,
+        )
+
     def run(
         self,
         ready: Callable[[], None] | None = None,
@@ -323,7 +394,7 @@ class Server:
             Those that end it; none outside the main thread.
         """
         loop = self._server.io_loop
-        sweeper = PeriodicCallback(self.folders.sweep, SWEEP * 1000)
+        sweeper = PeriodicCallback(self._sweep, SWEEP * 1000)
         before = {
             number: signal.signal(number, lambda *a: loop.add_callback_from_signal(loop.stop))
             for number in signals
@@ -340,6 +411,10 @@ class Server:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
+    def _sweep(self) -> None:
+        self.seats.sweep()
+        self.folders.sweep()
+
     def stop(self) -> None:
         """End :meth:`run`, from any thread."""
         self._server.io_loop.add_callback(self._server.io_loop.stop)
@@ -351,6 +426,34 @@ class Server:
         self._server.stop(wait=False)
         if self.cluster is not None:
             self.cluster.close()
+
+
+def _check_proxy(settings: ServerSettings) -> None:
+    """Refuse what cannot be said of a proxy.
+
+    Raises
+    ------
+    ParameterError
+        If an address is none, or a header is trusted without a proxy, or beside accounts of our own.
+    """
+    for proxy in settings.proxies:
+        try:
+            ipaddress.ip_network(proxy, strict=False)
+        except ValueError:
+            raise ParameterError(
+                f"--proxy-address {proxy!r} is no address or network, such as 10.0.0.7"
+            ) from None
+    header = settings.trust_header
+    if header is None:
+        return
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", header) is None or header.lower() in _NOT_TRUSTED:
+        raise ParameterError(
+            f"--trust-header {header!r} names no user; take a header such as X-Forwarded-User"
+        )
+    if not settings.proxied:
+        raise ParameterError("--trust-header needs --behind-proxy: anybody can send a header")
+    if settings.users is not None:
+        raise ParameterError("--trust-header and --users are two ways to sign in; take one of them")
 
 
 def _forget_notifications(document: Any) -> None:
