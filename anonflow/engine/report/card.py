@@ -351,9 +351,8 @@ def _plausible(anonymization: Anonymization, context: risk.AttackContext | None,
     rng = np.random.default_rng(derived_seed(seed, "plausible"))
     row = np.argsort(replace(context, truth=None, rng=rng).judged())
     table = anonymization.table
-    other = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
-    frame = table.frame.assign(**other)
-    return replace(anonymization, table=Table(frame, table.schema))
+    others = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
+    return replace(anonymization, table=table.with_others(others))
 
 
 def _number(gcp: float | None) -> str:

@@ -83,6 +83,19 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     assert "Homogeneity" in found.headline()
 
 
+def test_columns_that_are_not_published_are_no_hindrance() -> None:
+    """Prices are of a table dealt anew: identifiers, units and households stay where they are."""
+    frame = table(ill="rare").frame
+    frame = frame.assign(
+        name=[f"n{i}" for i in range(60)], person=np.arange(60) // 2, home=np.arange(60) // 4
+    )
+    roles = {"name": {"role": "identifier"}, "person": {"role": "unit"}, "home": {"role": "household"}}
+    found = card(af.Table(frame, COLUMNS | roles))
+    line = next(each for each in found.lines if each.name == "homogeneity")
+    assert line.verdict == "failed"
+    assert line.remedies[0].price is not None
+
+
 @pytest.mark.parametrize(("k", "meets"), [(11, False), (12, True)])
 def test_the_threshold_is_strict(k: int, meets: bool) -> None:
     keys = {name: COLUMNS[name] for name in ("age", "city")}
