@@ -13,7 +13,7 @@ from scipy import sparse
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
-from anonflow.table import Schema
+from anonflow.table import Schema, equal_columns
 from anonflow.table.domain import WHOLE
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ class Candidates:
     n : int
         Rows.
     matches : int or None
-        How many originals each row stands for with equal chances, where ranges and sets are the hulls of these (a
-        k-regular release). None where nothing is known of them.
+        How many originals each row stands for with equal chances, where ranges and sets are the hulls of these: k of a
+        k-regular release, the mean size of classes if it has these. None where nothing is known of them.
     """
 
     columns: tuple[CandidateColumn, ...]
@@ -163,6 +163,7 @@ class Candidates:
         release: Any,
         schema: Schema | Mapping[str, Any] | None = None,
         k: int | None = None,
+        trees: Mapping[str, Hierarchy] | None = None,
     ) -> Candidates:
         """Read a release.
 
@@ -175,6 +176,8 @@ class Candidates:
             cells read so; labels of a hierarchy stand for themselves.
         k : int, optional
             Of a k-regular release: how many originals each row stands for.
+        trees : mapping, optional
+            Column -> its hierarchy, instead of the schema's.
 
         Raises
         ------
@@ -192,20 +195,32 @@ class Candidates:
             )
         if not len(frame):
             raise DataError("the release has no rows")
+        certificate = getattr(release, "certificate", None)
+        criterion = "k-regular" if k is not None else getattr(certificate, "criterion", "")
         if k is None:
-            certificate = getattr(release, "certificate", None)
-            if getattr(certificate, "criterion", None) == "k-regular":
-                k = int(certificate.k)  # type: ignore[union-attr]
+            k = getattr(certificate, "k", None)
         elif isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ParameterError("k must be a whole number of at least 1")
         if schema is None:
             schema = getattr(release, "schema", None)
         declared = None if schema is None else Schema.of(schema)
-        columns = tuple(_column(frame[name], declared) for name in frame.columns)
-        return cls(columns, len(frame), None if k is None else int(k))
+        columns = tuple(_column(frame[name], declared, trees or {}) for name in frame.columns)
+        return cls(columns, len(frame), _matches(columns, len(frame), criterion, k))
 
 
-def _column(cells: pd.Series, schema: Schema | None) -> CandidateColumn:
+def _matches(columns: Sequence[CandidateColumn], n: int, criterion: str, k: int | None) -> int | None:
+    if k is None or criterion not in ("k-regular", "k-anonymity"):
+        return None
+    if criterion == "k-regular":
+        return int(k)
+    # suppressed rows are one class
+    general = [column.at for column in columns if not column.exact]
+    return max(int(k), round(n / (int(equal_columns(general, n).max()) + 1)))
+
+
+def _column(
+    cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]
+) -> CandidateColumn:
     import pandas as pd
 
     name = str(cells.name)
@@ -216,10 +231,12 @@ def _column(cells: pd.Series, schema: Schema | None) -> CandidateColumn:
         return _categories(cells, None, exact=True)
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return _exact_numbers(cells)
+    if (cells == WHOLE).all():  # nothing is known of its values: it stays as it is
+        return _categories(cells, None, exact=True)
     if kind == "numeric" or (kind is None and _reads_as_numbers(cells)):
         return _numbers(cells)
-    tree = None
-    if column is not None and kind == "hierarchy" and schema is not None:
+    tree = trees.get(name)
+    if tree is None and column is not None and kind == "hierarchy" and schema is not None:
         given = column.hierarchy
         if isinstance(given, Hierarchy):
             tree = given
@@ -362,10 +379,6 @@ def _values_of(texts: np.ndarray, tree: Hierarchy | None, name: str) -> tuple[np
     """All values that cells name, and which of them each cell may stand for."""
     import pandas as pd
 
-    if (texts == WHOLE).all() and tree is None:
-        raise DataError(
-            f"column {name!r}: says nothing but '*'; leave it out, or give a schema with its hierarchy"
-        )
     table = shares(pd.Series(texts, name=name), hierarchy=tree)
     return np.array(table.columns, object), table.to_numpy() > 0
 

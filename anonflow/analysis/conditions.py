@@ -15,7 +15,7 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Condition", "conditions", "rows_that_meet"]
+__all__ = ["Condition", "conditions", "numbers_of", "rows_that_meet", "text_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Condition:
 
         if self.values is not None:
             at, distinct = pd.factorize(cells, use_na_sentinel=False)
-            inside = np.array([_text(cell) in self.values for cell in distinct], bool)
+            inside = np.array([text_of(cell) in self.values for cell in distinct], bool)
             return inside[at]
         numbers = numbers_of(cells)
         if numbers is None:
@@ -106,7 +106,7 @@ def _condition(name: Any, wanted: Any, columns: Sequence[str]) -> Condition:
     several = wanted if isinstance(wanted, list | set | frozenset) else [wanted]
     if not several or any(isinstance(value, Mapping | list | tuple) for value in several):
         raise ParameterError(f"condition on {name!r}: give a value, a list of values, or {{from: , to: }}")
-    return Condition(str(name), values=frozenset(_text(value) for value in several))
+    return Condition(str(name), values=frozenset(text_of(value) for value in several))
 
 
 def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
@@ -172,7 +172,8 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A value as text: whole numbers without ``.0``, empty where it is missing."""
     import pandas as pd
 
     if isinstance(value, str):

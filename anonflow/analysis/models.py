@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from anonflow.analysis.conditions import numbers_of, rows_that_meet
+from anonflow.analysis.conditions import numbers_of, rows_that_meet, text_of
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.schema import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Design", "crosstab", "group_means", "levels", "mean", "quantiles", "share", "statsmodels"]
+__all__ = ["Design", "crosstab", "group_means", "levels", "mean", "quantiles", "share", "statsmodels", "texts"]
 
 Estimate = tuple[Any, Any, float]
 """Numbers, their sampling variances, and the degrees of freedom."""
@@ -103,7 +103,7 @@ def texts(cells: pd.Series) -> pd.Series:
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
-    words = np.array(["" if pd.isna(value) else str(value) for value in distinct], object)
+    words = np.array([text_of(value) for value in distinct], object)
     return pd.Series(words[at], name=cells.name)
 
 

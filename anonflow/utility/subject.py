@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,12 @@ class Part:
         Which records are suppressed; None where nobody says.
     partitions : sequence of numpy.ndarray, int64, or None
         Positions of each partition's records; None where nobody says.
+    table : Table or None
+        The whole table, and
+    subject : object
+        what was made of it, as they were given: for measures that need all columns.
+    comparisons : dict
+        What such measures have made of the two, kept for the next of them.
     """
 
     records: Records
@@ -54,6 +60,9 @@ class Part:
     own: bool = True
     hidden: np.ndarray | None = None
     partitions: Sequence[np.ndarray] | None = None
+    table: Table | None = None
+    subject: Any = None
+    comparisons: dict[tuple[int, int], Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def labels(self) -> np.ndarray:
