@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonflow import datasets, errors, risk
-    from anonflow.analysis import combine, count, plausible
     from anonflow.algorithms.anonymize import anonymize
     from anonflow.algorithms.diversity.diversify import diversify
     from anonflow.algorithms.patterns.language import pattern_grid
     from anonflow.algorithms.registry import algorithms
+    from anonflow.analysis import combine, count, plausible
     from anonflow.criteria.verify import verify
     from anonflow.dashboards.app import dashboard
     from anonflow.engine.compare import compare

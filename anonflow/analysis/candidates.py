@@ -218,9 +218,7 @@ def _matches(columns: Sequence[CandidateColumn], n: int, criterion: str, k: int 
     return max(int(k), round(n / (int(equal_columns(general, n).max()) + 1)))
 
 
-def _column(
-    cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]
-) -> CandidateColumn:
+def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]) -> CandidateColumn:
     import pandas as pd
 
     name = str(cells.name)
@@ -267,7 +265,9 @@ def _exact_numbers(cells: pd.Series) -> CandidateColumn:
     import pandas as pd
 
     dates = pd.api.types.is_datetime64_any_dtype(cells.dtype)
-    numbers = cells.astype("int64").to_numpy(np.float64) if dates else cells.to_numpy(np.float64, na_value=np.nan)
+    numbers = (
+        cells.astype("int64").to_numpy(np.float64) if dates else cells.to_numpy(np.float64, na_value=np.nan)
+    )
     missing = cells.isna().to_numpy()
     known = numbers[~missing]
     distinct = np.unique(known)
@@ -361,16 +361,19 @@ def _categories(cells: pd.Series, tree: Hierarchy | None, exact: bool) -> Candid
         codes = _rare_as_one(codes, at)
         size = int(codes.max()) + 1
         member = np.eye(size, dtype=bool)[codes]
-        return CandidateColumn(
-            str(cells.name), at, member, np.zeros(len(texts), bool), cells, exact=True
-        )
+        return CandidateColumn(str(cells.name), at, member, np.zeros(len(texts), bool), cells, exact=True)
     values, member = _values_of(texts, tree, str(cells.name))
     single = bool((member.sum(axis=1) == 1).all())
     if single and len(values) > EXACT_VALUES:
         codes = _rare_as_one(member.argmax(axis=1), at)
         size = int(codes.max()) + 1
         return CandidateColumn(
-            str(cells.name), at, np.eye(size, dtype=bool)[codes], np.zeros(len(texts), bool), cells, exact=True
+            str(cells.name),
+            at,
+            np.eye(size, dtype=bool)[codes],
+            np.zeros(len(texts), bool),
+            cells,
+            exact=True,
         )
     return CandidateColumn(str(cells.name), at, member, whole & ~single, cells, values=values, exact=single)
 
@@ -402,7 +405,7 @@ def _codes(cells: pd.Series) -> CandidateColumn:
     patterns = [WHOLE * longest if text == WHOLE else text for text in texts]
     full = [text for text in patterns if WHOLE not in text]
     values: list[str] = sorted(set(full))
-    rows: list[Sequence[int]] = []
+    rows: list[list[int]] = []
     for pattern in patterns:
         fitting = [code for code, value in enumerate(values) if _fits(pattern, value)]
         if not fitting:

@@ -52,7 +52,9 @@ class Condition:
             return inside[at]
         numbers = numbers_of(cells)
         if numbers is None:
-            raise ParameterError(f"condition: column {self.column!r} has no numbers; give values instead of from and to")
+            raise ParameterError(
+                f"condition: column {self.column!r} has no numbers; give values instead of from and to"
+            )
         return self.inside(numbers)
 
     def inside(self, numbers: np.ndarray) -> np.ndarray:
@@ -90,12 +92,16 @@ def conditions(where: Any, columns: Sequence[str]) -> tuple[Condition, ...]:
 
 def _condition(name: Any, wanted: Any, columns: Sequence[str]) -> Condition:
     if name not in columns:
-        raise ParameterError(f"condition: there is no column {name!r}{did_you_mean(str(name), tuple(columns))}")
+        raise ParameterError(
+            f"condition: there is no column {name!r}{did_you_mean(str(name), tuple(columns))}"
+        )
     if isinstance(wanted, tuple) and len(wanted) == 2:
         wanted = {"from": wanted[0], "to": wanted[1]}
     if isinstance(wanted, Mapping):
         if not wanted or set(wanted) - {"from", "to"}:
-            raise ParameterError(f"condition on {name!r}: a range is {{from: NUMBER, to: NUMBER}}, or one of the two")
+            raise ParameterError(
+                f"condition on {name!r}: a range is {{from: NUMBER, to: NUMBER}}, or one of the two"
+            )
         ends = {key: None if end is None else _end(end) for key, end in wanted.items()}
         if any(end is None and wanted[key] is not None for key, end in ends.items()):
             raise ParameterError(f"condition on {name!r}: from and to are numbers or dates")

@@ -18,7 +18,17 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Design", "crosstab", "group_means", "levels", "mean", "quantiles", "share", "statsmodels", "texts"]
+__all__ = [
+    "Design",
+    "crosstab",
+    "group_means",
+    "levels",
+    "mean",
+    "quantiles",
+    "share",
+    "statsmodels",
+    "texts",
+]
 
 Estimate = tuple[Any, Any, float]
 """Numbers, their sampling variances, and the degrees of freedom."""
@@ -71,7 +81,7 @@ def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, S
     return pd.Series(p, index), pd.Series(p * (1 - p) / n, index), n - 1.0
 
 
-def group_means(table: pd.DataFrame, column: str, by: str, known: Sequence[str]) -> Estimate:
+def group_means(table: pd.DataFrame, column: str, by: str, known: list[str]) -> Estimate:
     """The means of a column in groups; a group that a table does not have is left to the others (NaN)."""
     import pandas as pd
 
@@ -80,7 +90,11 @@ def group_means(table: pd.DataFrame, column: str, by: str, known: Sequence[str])
     size = groups.size().reindex(known)
     index = pd.Index(known, name=by)
     variance = (groups.var().reindex(known) / size).fillna(0.0)
-    return groups.mean().reindex(known).set_axis(index), variance.set_axis(index), len(table) - float(len(known))
+    return (
+        groups.mean().reindex(known).set_axis(index),
+        variance.set_axis(index),
+        len(table) - float(len(known)),
+    )
 
 
 def levels(tables: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, list[str]]:
@@ -109,7 +123,9 @@ def texts(cells: pd.Series) -> pd.Series:
 
 def _column(table: pd.DataFrame, name: str) -> pd.Series:
     if name not in table.columns:
-        raise ParameterError(f"there is no column {name!r}{did_you_mean(str(name), tuple(map(str, table.columns)))}")
+        raise ParameterError(
+            f"there is no column {name!r}{did_you_mean(str(name), tuple(map(str, table.columns)))}"
+        )
     return table[name]
 
 
@@ -137,7 +153,9 @@ def statsmodels() -> Any:
     try:
         import statsmodels.api as api
     except ImportError:
-        raise AnonflowError("this needs statsmodels, which the base install leaves out: pip install 'anonflow[utility]'") from None
+        raise AnonflowError(
+            "this needs statsmodels, which the base install leaves out: pip install 'anonflow[utility]'"
+        ) from None
     return api
 
 
@@ -205,7 +223,9 @@ class Design:
         if kind not in ("linear", "logistic"):
             raise ParameterError("regression: kind is one of linear, logistic")
         if kind == "logistic" and len(values) != 2:
-            raise ParameterError(f"formula: {outcome!r} has {len(values)} values; a logistic regression needs two")
+            raise ParameterError(
+                f"formula: {outcome!r} has {len(values)} values; a logistic regression needs two"
+            )
         if kind == "linear" and not numeric:
             raise ParameterError(
                 f"formula: {outcome!r} has no numbers and {len(values)} values; take an outcome of numbers, or of two values"
@@ -222,7 +242,12 @@ class Design:
                 for name, level in zip(term, choice, strict=True):
                     product = product * self._part(table, name, level)
                 columns.append(product)
-                names.append(":".join(name if level is None else f"{name}={level}" for name, level in zip(term, choice, strict=True)))
+                names.append(
+                    ":".join(
+                        name if level is None else f"{name}={level}"
+                        for name, level in zip(term, choice, strict=True)
+                    )
+                )
         if self.kind == "logistic":
             outcome = (texts(table[self.outcome]) == self.one).to_numpy(np.float64)
         else:
@@ -300,7 +325,9 @@ def _split(text: str, mark: str, columns: Sequence[str]) -> list[str]:
     pattern = f"(?:{names}|[^{re.escape(mark)}])+" if names else f"[^{re.escape(mark)}]+"
     parts = [part.strip() for part in re.findall(pattern, text)]
     if not parts or not all(parts) or text.endswith(mark) or text.startswith(mark):
-        raise ParameterError("formula: a column is missing between the signs; write 'income ~ age + education'")
+        raise ParameterError(
+            "formula: a column is missing between the signs; write 'income ~ age + education'"
+        )
     return parts
 
 

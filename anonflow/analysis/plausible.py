@@ -67,9 +67,7 @@ class PlausibleTables:
     def __repr__(self) -> str:
         return f"PlausibleTables({len(self)} tables of {len(self.suppressed)} rows; they describe no real person)"
 
-    def estimate(
-        self, analysis: Callable[[pd.DataFrame], Any], target: Target = "originals"
-    ) -> pd.DataFrame:
+    def estimate(self, analysis: Callable[[pd.DataFrame], Any], target: Target = "originals") -> pd.DataFrame:
         """Run an analysis on every table and pool it.
 
         Parameters
@@ -328,15 +326,16 @@ def _values(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator)
 
     if column.values is not None:
         return pd.array(column.values[code], dtype="str")
-    assert column.low is not None and column.high is not None
-    assert column.points is not None and column.edges is not None
-    low = np.maximum(column.low[column.at], column.edges[code])
-    low = np.where(code == column.first[column.at], column.low[column.at], low)
+    ends = np.asarray(column.low)[column.at], np.asarray(column.high)[column.at]
+    points, edges = np.asarray(column.points), np.asarray(column.edges)
+    low = np.where(code == column.first[column.at], ends[0], np.maximum(ends[0], edges[code]))
     # an interval ends before the next one begins; the last of a cell, where the cell ends
-    next_one = np.searchsorted(column.points, column.edges[code + 1], side="left")
-    stop = np.minimum(np.searchsorted(column.points, column.high[column.at], side="right"), next_one)
-    start = np.searchsorted(column.points, low, side="left")
-    number = column.points[np.minimum(start + (rng.random(len(code)) * (stop - start)).astype(np.int64), len(column.points) - 1)]
+    next_one = np.searchsorted(points, edges[code + 1], side="left")
+    stop = np.minimum(np.searchsorted(points, ends[1], side="right"), next_one)
+    start = np.searchsorted(points, low, side="left")
+    number = points[
+        np.minimum(start + (rng.random(len(code)) * (stop - start)).astype(np.int64), len(points) - 1)
+    ]
     return _in_unit(column, np.where(stop > start, number, low))
 
 

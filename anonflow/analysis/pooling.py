@@ -72,8 +72,6 @@ def combine(
        estimate  error
     0       2.0  1.354
     """
-    import pandas as pd
-
     if target not in get_args(Target):
         raise ParameterError(f"combine: target is one of {', '.join(get_args(Target))}")
     if not 0 < confidence < 1:
@@ -84,14 +82,20 @@ def combine(
         raise ParameterError("combine: needs a variance for each estimate")
     pairs = [_pair(one) for one in estimates]
     values = [_series(value) for value, _, _ in pairs]
-    spreads = [_series(one) for one in variances] if variances is not None else [_series(v) for _, v, _ in pairs]
+    spreads = (
+        [_series(one) for one in variances] if variances is not None else [_series(v) for _, v, _ in pairs]
+    )
     names = values[0].index
     if any(list(one.index) != list(names) for one in values):
-        raise ParameterError("combine: the tables' estimates are of different things; give each the same names")
+        raise ParameterError(
+            "combine: the tables' estimates are of different things; give each the same names"
+        )
     table = np.array([one.to_numpy(np.float64) for one in values])
     known = all(len(one) for one in spreads)
     if target == "population" and not known:
-        raise ParameterError("combine: the population needs the variance of each estimate; give pairs, or variances=")
+        raise ParameterError(
+            "combine: the population needs the variance of each estimate; give pairs, or variances="
+        )
     if known and any(list(one.index) != list(names) for one in spreads):
         raise ParameterError("combine: variances and estimates have different names")
     within = np.array([one.to_numpy(np.float64) for one in spreads]).mean(axis=0) if known else None

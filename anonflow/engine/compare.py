@@ -154,13 +154,13 @@ def compared(
     for result in report.results:
         made = result.anonymization
         if made is not None:
-            measures = dict(result.measures)
+            numbers = dict(result.measures)
             if bounds:
                 if result.k not in least:
                     least[result.k] = lower_bound(table.records, result.k)
-                measures["lower-bound"] = least[result.k] if made.is_bounded else None
+                numbers["lower-bound"] = least[result.k] if made.is_bounded else None
             size = {"partition.size": made.parameters["partition_size"]} if budget is not None else {}
-            result = replace(result, measures=measures, values=size)
+            result = replace(result, measures=numbers, values=size)
         results.append(result)
     return replace(report, results=tuple(results), seconds=time.perf_counter() - begin)
 

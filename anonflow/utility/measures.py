@@ -16,12 +16,12 @@ from anonflow.option import Option, options_of
 from anonflow.table import Records, Table, equal_columns
 from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, usefulness
+from anonflow.utility import queries as counting
 from anonflow.utility.analyses.association import association
-from anonflow.utility.analyses.comparison import Comparison, by_group, comparison_of
+from anonflow.utility.analyses.comparison import TABLES, Comparison, by_group, comparison_of
 from anonflow.utility.analyses.learning import classification, propensity
 from anonflow.utility.analyses.marginals import k_marginals, pair_distance
 from anonflow.utility.analyses.questions import question, regression
-from anonflow.utility import queries as counting
 from anonflow.utility.subject import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
@@ -682,10 +682,15 @@ class _Asked:
     settings: dict[str, Any]
 
 
-_TABLES = Annotated[int, Option("Plausible tables", least=2, sentence="Plausible tables that it is the mean over.")]
-_SEED = Annotated[int, Option("Seed of the tables", least=0, sentence="Of the plausible tables; never the release's.")]
+_TABLES = Annotated[
+    int, Option("Plausible tables", least=2, sentence="Plausible tables that it is the mean over.")
+]
+_SEED = Annotated[
+    int, Option("Seed of the tables", least=0, sentence="Of the plausible tables; never the release's.")
+]
 _BY = Annotated[
-    str | None, Option("Subgroups by", sentence="A column: also the same of the subgroup that it is worst for.")
+    str | None,
+    Option("Subgroups by", sentence="A column: also the same of the subgroup that it is worst for."),
 ]
 
 
@@ -702,7 +707,7 @@ def _asked_of(name: str) -> Callable[..., _Asked]:
     """What takes the options that all measures of an analysis have."""
 
     def prepare(
-        records: Records, k: int | None, *, tables: _TABLES = 5, seed: _SEED = 0, by: _BY = None
+        records: Records, k: int | None, *, tables: _TABLES = TABLES, seed: _SEED = 0, by: _BY = None
     ) -> _Asked:
         return _checked(name, tables, seed, by, {})
 
@@ -716,7 +721,7 @@ def _regression_asked(
     formula: Annotated[
         str | None, Option("Formula", sentence="The regression, such as `income ~ age + education`.")
     ] = None,
-    tables: _TABLES = 5,
+    tables: _TABLES = TABLES,
     seed: _SEED = 0,
     by: _BY = None,
 ) -> _Asked:
@@ -732,9 +737,10 @@ def _classification_asked(
     k: int | None,
     *,
     target: Annotated[
-        str | None, Option("Target", sentence="The column to be predicted; the first sensitive one without it.")
+        str | None,
+        Option("Target", sentence="The column to be predicted; the first sensitive one without it."),
     ] = None,
-    tables: _TABLES = 5,
+    tables: _TABLES = TABLES,
     seed: _SEED = 0,
     by: _BY = None,
 ) -> _Asked:
@@ -746,12 +752,19 @@ def _question_asked(
     k: int | None,
     *,
     where: Annotated[
-        Any, Option("Condition", sentence="Column -> a value, a list of values, or {from: , to: }; all must hold.")
+        Any,
+        Option(
+            "Condition", sentence="Column -> a value, a list of values, or {from: , to: }; all must hold."
+        ),
     ] = None,
     among: Annotated[
-        Any, Option("Among", sentence="A condition: then the question is which share of those who meet it meet `where`.")
+        Any,
+        Option(
+            "Among",
+            sentence="A condition: then the question is which share of those who meet it meet `where`.",
+        ),
     ] = None,
-    tables: _TABLES = 5,
+    tables: _TABLES = TABLES,
     seed: _SEED = 0,
     by: _BY = None,
 ) -> _Asked:
@@ -769,7 +782,9 @@ def _classified(comparison: Comparison, asked: _Asked, part: Part) -> dict[str, 
         schema = part.table.schema
         sensitive = [name for name in part.table.other_columns if schema[name].role == "sensitive"]
         if not sensitive:
-            raise ParameterError("measure 'classification': the table has no sensitive column; name one with target")
+            raise ParameterError(
+                "measure 'classification': the table has no sensitive column; name one with target"
+            )
         target = sensitive[0]
     return classification(comparison, str(target), asked.seed)
 

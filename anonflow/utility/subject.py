@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +47,6 @@ class Part:
         The whole table, and
     subject : object
         what was made of it, as they were given: for measures that need all columns.
-    comparisons : dict
-        What such measures have made of the two, kept for the next of them.
     """
 
     records: Records
@@ -62,7 +60,6 @@ class Part:
     partitions: Sequence[np.ndarray] | None = None
     table: Table | None = None
     subject: Any = None
-    comparisons: dict[tuple[int, int], Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def labels(self) -> np.ndarray:

@@ -112,7 +112,9 @@ def test_conditions_that_cannot_be_read(where: Any, words: str) -> None:
 
 @settings(max_examples=25)
 @given(
-    st.lists(st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=2, max_size=2), min_size=2, max_size=8),
+    st.lists(
+        st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=2, max_size=2), min_size=2, max_size=8
+    ),
     st.integers(1, 3),
     st.integers(0, 99),
 )
@@ -167,7 +169,9 @@ def test_the_model_finds_a_relation_that_single_cells_hide() -> None:
     """Half of the cells of b are hidden; where they are not, b is a."""
     rng = np.random.default_rng(0)
     a = rng.choice(["x", "y"], 2000)
-    frame = pd.DataFrame({"a": a, "b": np.where(rng.random(2000) < 0.5, "{p|q}", np.where(a == "x", "p", "q"))})
+    frame = pd.DataFrame(
+        {"a": a, "b": np.where(rng.random(2000) < 0.5, "{p|q}", np.where(a == "x", "p", "q"))}
+    )
     tables = af.plausible(frame, m=3, seed=1)
     for table in tables:
         assert ((table["a"] == "x") == (table["b"] == "p")).mean() > 0.97
@@ -290,7 +294,10 @@ def test_pooling_is_by_the_rules(estimates: list[float], variance: float, rows: 
     told = naive.pooled(estimates, [variance] * len(estimates), rows)
     for target, df in (("originals", len(estimates) - 1), ("population", told["df"])):
         (row,) = af.combine(
-            estimates, [variance] * len(estimates), target=target, rows=rows  # type: ignore[arg-type]
+            estimates,
+            [variance] * len(estimates),
+            target=target,
+            rows=rows,  # type: ignore[arg-type]
         ).itertuples()
         assert row.estimate == pytest.approx(np.mean(estimates))
         assert row.error**2 == pytest.approx(told[target], rel=1e-6)
@@ -344,7 +351,9 @@ def test_analyses_are_near_the_truth(small: tuple[af.Table, Release]) -> None:
     tables = af.plausible(release, m=5, seed=3)
     frame = table.frame
     assert tables.mean("Age")["estimate"][0] == pytest.approx(frame["Age"].mean(), abs=1.5)
-    assert tables.quantiles("Age", [0.5]).loc["quantile 0.5", "estimate"] == pytest.approx(frame["Age"].median(), abs=3)
+    assert tables.quantiles("Age", [0.5]).loc["quantile 0.5", "estimate"] == pytest.approx(
+        frame["Age"].median(), abs=3
+    )
     shares = tables.crosstab("Gender", "Marital")
     truth = frame.groupby(["Gender", "Marital"]).size() / len(frame)
     assert shares["estimate"].sum() == pytest.approx(1)

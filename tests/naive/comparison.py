@@ -32,7 +32,9 @@ def cramer(a: Sequence[int], b: Sequence[int]) -> float:
     if min(len(rows), len(columns)) < 2:
         return 0.0
     chi = sum(
-        (both[x, y] - rows[x] * columns[y] / n) ** 2 / (rows[x] * columns[y] / n) for x in rows for y in columns
+        (both[x, y] - rows[x] * columns[y] / n) ** 2 / (rows[x] * columns[y] / n)
+        for x in rows
+        for y in columns
     )
     return math.sqrt(chi / n / (min(len(rows), len(columns)) - 1))
 

@@ -319,7 +319,9 @@ class StepsSpec(_Spec):
         """Name -> its options, of the measures asked for."""
         found: dict[str, dict[str, Any]] = {}
         for one in self.measure:
-            found |= {one: {}} if isinstance(one, str) else {name: dict(own or {}) for name, own in one.items()}
+            found |= (
+                {one: {}} if isinstance(one, str) else {name: dict(own or {}) for name, own in one.items()}
+            )
         return found
 
 

@@ -276,7 +276,9 @@ class InMemory:
             result,
             guarantee=anonymization.guarantee,
             findings=findings,
-            measures={key: own for name in names for key, own in utility.numbers_of_measure(name, found).items()},
+            measures={
+                key: own for name in names for key, own in utility.numbers_of_measure(name, found).items()
+            },
             said=tuple(
                 str(anonymization.facts[name])
                 for name in ("compared", "promise")

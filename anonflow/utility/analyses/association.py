@@ -38,7 +38,9 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
         return found
 
     before = one(comparison.original, coded.original)
-    each = [one(table, codes) for table, codes in zip(comparison.tables, coded.tables, strict=True) if len(table)]
+    each = [
+        one(table, codes) for table, codes in zip(comparison.tables, coded.tables, strict=True) if len(table)
+    ]
     after = np.mean(each, axis=0) * comparison.kept if each else np.zeros_like(before)
     return names, before, after
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -22,7 +24,10 @@ from anonflow.utility.subject import Part
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BINS", "LEAST", "Coded", "Comparison", "by_group", "comparison_of"]
+__all__ = ["BINS", "LEAST", "TABLES", "Coded", "Comparison", "by_group", "comparison_of"]
+
+TABLES = 5
+"""Plausible tables that a measure is the mean over, if nothing else is said."""
 
 LEAST = 50
 """A subgroup has at least so many originals: an analysis of fewer says nothing about the method."""
@@ -93,7 +98,9 @@ class Comparison:
                 parts += [_binned(np.asarray(numbers_of(table[name])), edges) for table in self.tables]
                 sizes.append(len(edges) + 2)
             else:
-                words = pd.concat([texts(self.original[name]), *(texts(table[name]) for table in self.tables)])
+                words = pd.concat(
+                    [texts(self.original[name]), *(texts(table[name]) for table in self.tables)]
+                )
                 codes, known = pd.factorize(words)
                 ends = np.cumsum([len(self.original), *map(len, self.tables)])
                 parts = np.split(codes.astype(np.int64), ends[:-1])
@@ -111,7 +118,9 @@ class Comparison:
         """The same of those who have a value in a column."""
         own = (texts(self.original[name]) == value).to_numpy()
         masks = [(texts(table[name]) == value).to_numpy() for table in self.tables]
-        tables = tuple(table[mask].reset_index(drop=True) for table, mask in zip(self.tables, masks, strict=True))
+        tables = tuple(
+            table[mask].reset_index(drop=True) for table, mask in zip(self.tables, masks, strict=True)
+        )
         sources = None
         if self.sources is not None:
             sources = tuple(source[mask] for source, mask in zip(self.sources, masks, strict=True))
@@ -155,8 +164,12 @@ def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(numbers), len(edges) + 1, codes)
 
 
+_latest: tuple[Callable[[], Any], tuple[int, int], Comparison | None] = (lambda: None, (0, 0), None)
+"""The last one; its subject is not kept alive."""
+
+
 def comparison_of(part: Part, m: int, seed: int) -> Comparison:
-    """Originals and plausible tables of what is measured; made once for a part, tables and seed.
+    """Originals and plausible tables of what is measured; kept for the next measure of the same.
 
     Parameters
     ----------
@@ -176,16 +189,21 @@ def comparison_of(part: Part, m: int, seed: int) -> Comparison:
     -----
     What is measured of an anonymization is what a draw would publish: one is made for it, with words of its own.
     """
-    known = part.comparisons.get((m, seed))
-    if known is None:
-        known = part.comparisons[m, seed] = _compared(part, m, seed)
-    return known
+    global _latest
+    subject, own, comparison = _latest
+    if subject() is part.subject and own == (m, seed) and comparison is not None:
+        return comparison
+    comparison = _compared(part, m, seed)
+    _latest = ref(part.subject), (m, seed), comparison
+    return comparison
 
 
 def _compared(part: Part, m: int, seed: int) -> Comparison:
     table, subject = part.table, part.subject
     if not isinstance(table, Table):
-        raise ParameterError("measures of an analysis need the table and what was made of it; give both to measure")
+        raise ParameterError(
+            "measures of an analysis need the table and what was made of it; give both to measure"
+        )
     release = subject
     if hasattr(subject, "generalization") and hasattr(subject, "algorithm"):
         release = publish(subject, (1 << 127) + seed, step=STEP, rehearsal=True)
@@ -197,14 +215,18 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     frame = getattr(release, "frame", release)
     absent = [name for name in table.frame.columns if name not in frame.columns]
     if absent:
-        raise DataError(f"column {absent[0]!r}: missing from the release; an analysis needs all that the table publishes")
+        raise DataError(
+            f"column {absent[0]!r}: missing from the release; an analysis needs all that the table publishes"
+        )
     hidden = part.generalization.suppressed_rows() if release is subject else None
     rows = frame[list(table.qi_columns)].eq("*").all(axis=1).to_numpy() if hidden is None else hidden
     kept = np.flatnonzero(~rows)
     original = table.frame.reset_index(drop=True)
     if not len(kept):
         return Comparison(original, (original.iloc[:0],) * m, 1.0)
-    trees = {d.column: d.hierarchy for d in table.domains if d.kind == "hierarchy" and d.hierarchy is not None}
+    trees = {
+        d.column: d.hierarchy for d in table.domains if d.kind == "hierarchy" and d.hierarchy is not None
+    }
     shown = frame[list(original.columns)].iloc[kept].reset_index(drop=True)
     certificate = getattr(release, "certificate", None)
     candidates = Candidates.of(Release(shown, certificate), table.schema, trees=trees)
@@ -215,7 +237,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
 
 
 def by_group(
-    comparison: Comparison, by: str | None, value: Any, better: str
+    comparison: Comparison, by: str | None, value: Callable[[Comparison], dict[str, float]], better: str
 ) -> dict[str, float]:
     """A measure for everybody, and for the subgroup that it is worst for.
 

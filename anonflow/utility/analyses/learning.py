@@ -37,7 +37,9 @@ def scikit_learn() -> Any:
     try:
         from sklearn import ensemble, tree
     except ImportError:
-        raise AnonflowError("this needs scikit-learn, which the base install leaves out: pip install 'anonflow[utility]'") from None
+        raise AnonflowError(
+            "this needs scikit-learn, which the base install leaves out: pip install 'anonflow[utility]'"
+        ) from None
     return ensemble, tree
 
 
@@ -50,9 +52,7 @@ def propensity(comparison: Comparison) -> dict[str, float]:
     """
     _, tree = scikit_learn()
     coded = comparison.coded
-    own = [
-        _told_apart(tree, coded.original, table, comparison.lost) for table in coded.tables if len(table)
-    ]
+    own = [_told_apart(tree, coded.original, table, comparison.lost) for table in coded.tables if len(table)]
     pairs = list(itertools.combinations([table for table in coded.tables if len(table)], 2))[:10]
     null = [_told_apart(tree, one, other, 0.0) for one, other in pairs]
     return {"": float(np.mean(own)) if own else 0.25, "null": float(np.mean(null)) if null else 0.0}
@@ -88,7 +88,9 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
     ensemble, _ = scikit_learn()
     names = [str(name) for name in comparison.original.columns]
     if target not in names:
-        raise ParameterError(f"classification: there is no column {target!r}{did_you_mean(str(target), tuple(names))}")
+        raise ParameterError(
+            f"classification: there is no column {target!r}{did_you_mean(str(target), tuple(names))}"
+        )
     answers = texts(comparison.original[target]).to_numpy()
     known = np.unique(answers)
     if not 2 <= len(known) <= 50:
@@ -109,7 +111,9 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
         if not len(rows):
             return base
         made = ensemble.RandomForestClassifier(TREES, min_samples_leaf=5, random_state=seed, n_jobs=1)
-        return float((made.fit(rows, told).predict(coded.original[held][:, features]) == answers[held]).mean())
+        return float(
+            (made.fit(rows, told).predict(coded.original[held][:, features]) == answers[held]).mean()
+        )
 
     each = []
     for number, codes in enumerate(coded.tables[:RATERS]):

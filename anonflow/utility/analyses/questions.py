@@ -37,7 +37,9 @@ def regression(comparison: Comparison, formula: str) -> dict[str, float]:
     used = [name for term in own.terms for name in term]
     if len(comparison.tables) < 2 or not all(map(len, comparison.tables)):
         return {"": 0.0, "coverage": 0.0}
-    if any((table[name].astype(str) == "*").all() for table in comparison.tables for name in (own.outcome, *used)):
+    if any(
+        (table[name].astype(str) == "*").all() for table in comparison.tables for name in (own.outcome, *used)
+    ):
         return {"": 0.0, "coverage": 0.0}
     reach = stats.t.ppf(0.975, df) * np.sqrt(variance)
     each = []

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import AnonflowError, ParameterError
+from anonflow.release import ReleaseWarning
 from anonflow.utility import MEASURES, measures_of_analyses
 from anonflow.utility.analyses import association, marginals, questions
 from anonflow.utility.analyses.comparison import Comparison
@@ -79,8 +80,9 @@ def test_every_measure_of_an_analysis_is_declared_whole() -> None:
 @pytest.mark.parametrize("name", REQUESTS)
 def test_nothing_lost_is_best_and_all_lost_is_worst(table: af.Table, name: str) -> None:
     needs(name)
-    n = table.n
-    own = af.measure(table, table.frame.astype("str").assign(income=table.frame["income"]), [{name: REQUESTS[name]}])
+    own = af.measure(
+        table, table.frame.astype("str").assign(income=table.frame["income"]), [{name: REQUESTS[name]}]
+    )
     hidden = table.frame.astype(object).assign(age="*", job="*", sex="*", income="*", rich="*")
     gone = af.measure(table, hidden, [{name: REQUESTS[name]}])
     best, worst = own[name], gone[name]
@@ -92,13 +94,13 @@ def test_nothing_lost_is_best_and_all_lost_is_worst(table: af.Table, name: str) 
         assert best >= own["classification-originals"] > own["classification-majority"]
         assert worst == gone["classification-majority"]
     elif name == "association":
-        assert best == own["association-worst"] == 0
+        assert max(best, own["association-worst"]) < 1e-12
         assert worst > 0.1
     else:
         ideal = {"k-marginals": (1000, 0), "k-marginals-3": (1000, 0), "pair-distance": (0, 1)}
         ideal |= {"regression": (1, 0), "question": (0, 1)}
-        assert (best, worst) == pytest.approx(ideal[name])
-    assert n == 240
+        # a regression's degrees of freedom are Barnard and Rubin's, a little fewer than the originals'
+        assert (best, worst) == pytest.approx(ideal[name], rel=1e-4 if name == "regression" else 1e-9)
 
 
 @pytest.mark.parametrize("name", [name for name in REQUESTS if name != "classification"])
@@ -150,7 +152,10 @@ CODES = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=15)
 @settings(max_examples=40)
 @given(CODES, CODES, st.sampled_from([0.0, 0.25]), st.sampled_from([2, 3]))
 def test_marginals_are_those_by_hand(original: Any, release: Any, lost: float, ways: int) -> None:
-    frames = [pd.DataFrame([[f"v{x}" for x in row] for row in rows], columns=list("abc")) for rows in (original, release)]
+    frames = [
+        pd.DataFrame([[f"v{x}" for x in row] for row in rows], columns=list("abc"))
+        for rows in (original, release)
+    ]
     compared = Comparison(frames[0], (frames[1],), lost)
     assert marginals.k_marginals(compared, ways)[""] == pytest.approx(
         naive.k_marginals(original, release, ways, lost)
@@ -190,7 +195,8 @@ def test_every_kind_of_release_is_measured(table: af.Table, method: str) -> None
     assert found["k-marginals"] == pytest.approx(1000 * (1 - found["pair-distance"]))
     assert found == af.measure(table, made, names)  # type: ignore[arg-type]
     assert found["question-truth"] == ((people()["age"].between(30, 39)) & (people()["sex"] == "f")).sum()
-    release = made.release(seed=SEED)
+    with pytest.warns(ReleaseWarning):  # incomes are nearly unique
+        release = made.release(seed=SEED)
     other = af.measure(table, release, ["k-marginals"])["k-marginals"]
     assert other == pytest.approx(found["k-marginals"], abs=60)
 
@@ -224,7 +230,10 @@ def test_a_question_of_ones_own(table: af.Table) -> None:
     ("request_", "words"),
     [
         ({"regression": {}}, "measure 'regression' needs a formula, such as"),
-        ({"regression": {"formula": "income ~ agee"}}, "formula: there is no column 'agee' (did you mean 'age'?)"),
+        (
+            {"regression": {"formula": "income ~ agee"}},
+            "formula: there is no column 'agee' (did you mean 'age'?)",
+        ),
         ({"regression": {"formula": "income age"}}, "a formula is text such as"),
         ({"regression": {"formula": "income ~ age + "}}, "a column is missing between the signs"),
         ({"regression": {"formula": "income ~ income"}}, "stands on both sides"),
