@@ -164,7 +164,8 @@ def _end(end: Any) -> float | None:
         moment = pd.Timestamp(end)
     except (TypeError, ValueError):
         return None
-    return None if moment is pd.NaT else float((moment - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1))
+    days = (moment - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+    return None if np.isnan(days) else float(days)
 
 
 def _number(value: Any) -> float | None:
@@ -184,8 +185,8 @@ def text_of(value: Any) -> str:
 
     if isinstance(value, str):
         return value
-    if value is None or (isinstance(value, float) and np.isnan(value)) or value is pd.NA or value is pd.NaT:
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
         return ""
-    if isinstance(value, Real) and not isinstance(value, bool) and float(value).is_integer():
+    if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value)

@@ -11,7 +11,7 @@ import numpy as np
 from anonflow.analysis.candidates import CandidateColumn, Candidates
 from anonflow.analysis.conditions import Condition, conditions
 from anonflow.analysis.mixture import LEAST, Model
-from anonflow.analysis.plausible import default_classes
+from anonflow.analysis.plausible_tables import default_classes
 from anonflow.table import Schema
 
 if TYPE_CHECKING:

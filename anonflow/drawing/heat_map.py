@@ -8,8 +8,7 @@ import numpy as np
 from markupsafe import escape
 
 from anonflow.drawing.fragments import Fragment
-from anonflow.drawing.method_mark import BLUE
-from anonflow.drawing.plots import svg
+from anonflow.drawing.plots import BLUE, svg
 
 __all__ = ["heat_map"]
 

@@ -16,7 +16,7 @@ from scipy import sparse, stats
 import anonflow as af
 from anonflow.analysis import mixture
 from anonflow.analysis.candidates import Candidates
-from anonflow.analysis.plausible import NUMBER
+from anonflow.analysis.plausible_tables import NUMBER
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
 from tests import strategies

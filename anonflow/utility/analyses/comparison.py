@@ -13,7 +13,7 @@ import numpy as np
 from anonflow.analysis.candidates import Candidates
 from anonflow.analysis.conditions import numbers_of
 from anonflow.analysis.models import texts
-from anonflow.analysis.plausible import plausible_of
+from anonflow.analysis.plausible_tables import plausible_of
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
 from anonflow.release.publish import publish

@@ -238,7 +238,7 @@ def plausible(
     k : int, optional
         Of a k-regular release: how many originals each row stands for. Its certificate's without it.
     classes : int, optional
-        Latent classes of the model; :func:`~anonflow.analysis.plausible.default_classes` without it.
+        Latent classes of the model; :func:`~anonflow.analysis.plausible_tables.default_classes` without it.
 
     Returns
     -------
