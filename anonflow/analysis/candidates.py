@@ -15,11 +15,12 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
 from anonflow.table import Schema, equal_columns
 from anonflow.table.domain import WHOLE
+from anonflow.table.metadata import EXACT, ColumnMetadata
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CandidateColumn", "Candidates"]
+__all__ = ["CandidateColumn", "CandidateTable"]
 
 VALUES = 128
 """Numbers with more candidate values than this are put into as many intervals, equally full."""
@@ -98,7 +99,7 @@ class CandidateColumn:
 
     @cached_property
     def width(self) -> np.ndarray:
-        """Candidates of each cell, shape (u,), int64."""
+        """CandidateTable of each cell, shape (u,), int64."""
         return self.member.sum(axis=1)
 
     @cached_property
@@ -114,7 +115,7 @@ class CandidateColumn:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class CandidateTable:
     """A release as the candidate values of its cells.
 
     Attributes
@@ -153,9 +154,9 @@ class Candidates:
         counts = np.sum(hidden, axis=0)
         return np.asarray(counts >= general)
 
-    def take(self, rows: np.ndarray) -> Candidates:
+    def take(self, rows: np.ndarray) -> CandidateTable:
         """The same of some rows."""
-        return Candidates(tuple(column.take(rows) for column in self.columns), len(rows), self.matches)
+        return CandidateTable(tuple(column.take(rows) for column in self.columns), len(rows), self.matches)
 
     @classmethod
     def of(
@@ -164,7 +165,7 @@ class Candidates:
         schema: Schema | Mapping[str, Any] | None = None,
         k: int | None = None,
         trees: Mapping[str, Hierarchy] | None = None,
-    ) -> Candidates:
+    ) -> CandidateTable:
         """Read a release.
 
         Parameters
@@ -172,8 +173,9 @@ class Candidates:
         release : Release or pandas.DataFrame
             n published rows. Of a certificate only k and the criterion are looked at, which are published anyway.
         schema : Schema or mapping, optional
-            Says which columns are numbers, and has the trees of hierarchies. Without it a column is numbers if all its
-            cells read so; labels of a hierarchy stand for themselves.
+            Says which columns are numbers, and has the trees of hierarchies. Without it that is what the release tells
+            of its columns; where it tells nothing, a column is numbers if all its cells read so, and labels of a
+            hierarchy stand for themselves.
         k : int, optional
             Of a k-regular release: how many originals each row stands for.
         trees : mapping, optional
@@ -195,16 +197,23 @@ class Candidates:
             )
         if not len(frame):
             raise DataError("the release has no rows")
-        certificate = getattr(release, "certificate", None)
-        criterion = "k-regular" if k is not None else getattr(certificate, "criterion", "")
+        about = getattr(release, "about", None)
+        told = getattr(release, "certificate", None) or about  # both say k and the criterion
+        criterion = getattr(told, "criterion", None) or getattr(told, "guarantee", None) or ""
         if k is None:
-            k = getattr(certificate, "k", None)
+            k = getattr(told, "k", None)
         elif isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ParameterError("k must be a whole number of at least 1")
-        if schema is None:
-            schema = getattr(release, "schema", None)
+        if k is not None and told is None:
+            criterion = "k-regular"
         declared = None if schema is None else Schema.of(schema)
-        columns = tuple(_column(frame[name], declared, trees or {}) for name in frame.columns)
+        described = {} if about is None else {column.name: column for column in about.columns}
+        columns = tuple(
+            _described(frame[name], described[name])
+            if declared is None and name in described
+            else _column(frame[name], declared, trees or {})
+            for name in frame.columns
+        )
         return cls(columns, len(frame), _matches(columns, len(frame), criterion, k))
 
 
@@ -216,6 +225,19 @@ def _matches(columns: Sequence[CandidateColumn], n: int, criterion: str, k: int 
     # suppressed rows are one class
     general = [column.at for column in columns if not column.exact]
     return max(int(k), round(n / (int(equal_columns(general, n).max()) + 1)))
+
+
+def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
+    """A column as the release describes it."""
+    if about.notation == "range":
+        if (cells == WHOLE).all() and about.bounds is None:
+            return _categories(cells, None, exact=True)
+        return _numbers(cells, about.bounds)
+    if about.notation == "positions":
+        return _codes(cells)
+    if about.notation == EXACT:
+        return _column(cells, None, {})
+    return _categories(cells, about.tree, exact=False)
 
 
 def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]) -> CandidateColumn:
@@ -284,13 +306,13 @@ def _exact_numbers(cells: pd.Series) -> CandidateColumn:
     )
 
 
-def _numbers(cells: pd.Series) -> CandidateColumn:
+def _numbers(cells: pd.Series, bounds: tuple[str, str] | None = None) -> CandidateColumn:
     """A column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     texts = pd.Series(distinct, name=cells.name)
-    ends = ranges(texts)
+    ends = ranges(texts, bounds)
     whole = np.array([str(text) == WHOLE for text in distinct], bool)
     dates = pd.api.types.is_datetime64_any_dtype(ends["low"].dtype)
     low, high = (_plain_numbers(ends[name], dates) for name in ("low", "high"))
@@ -313,8 +335,13 @@ def _numbers(cells: pd.Series) -> CandidateColumn:
         edges=edges,
         exact=bool((low == high).all()),
         dates=dates,
-        whole_numbers=bool((low == np.floor(low)).all() and (high == np.floor(high)).all()),
+        whole_numbers=_whole_numbers(np.concatenate([low, high])),
     )
+
+
+def _whole_numbers(ends: np.ndarray) -> bool:
+    """Whether they are whole, and small enough to be told from their neighbours."""
+    return bool(((ends == np.floor(ends)) & (np.abs(ends) < 2.0**53)).all())
 
 
 def _plain_numbers(cells: pd.Series, dates: bool) -> np.ndarray:
@@ -332,7 +359,8 @@ def _points(low: np.ndarray, high: np.ndarray, at: np.ndarray, whole: np.ndarray
     least, greatest = float(ends.min()), float(ends.max())
     distinct = np.unique(ends)
     if len(distinct) < GRID and greatest > least:
-        grid = np.linspace(least, greatest, GRID + 1)
+        step = np.linspace(0, 1, GRID + 1)
+        grid = least * (1 - step) + greatest * step  # the difference of the two may be no number
         if (distinct == np.floor(distinct)).all():
             grid = np.unique(np.round(grid))
         ends = np.concatenate([ends, grid])

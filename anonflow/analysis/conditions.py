@@ -15,11 +15,11 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Condition", "conditions", "numbers_of", "rows_that_meet", "text_of"]
+__all__ = ["ColumnCondition", "conditions", "numbers_of", "rows_that_meet", "text_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Condition:
+class ColumnCondition:
     """What one column must be.
 
     Attributes
@@ -67,7 +67,7 @@ class Condition:
         return np.asarray((numbers >= low) & (numbers <= high))
 
 
-def conditions(where: Any, columns: Sequence[str]) -> tuple[Condition, ...]:
+def conditions(where: Any, columns: Sequence[str]) -> tuple[ColumnCondition, ...]:
     """Read conditions, which must all hold.
 
     Parameters
@@ -90,7 +90,7 @@ def conditions(where: Any, columns: Sequence[str]) -> tuple[Condition, ...]:
     return tuple(_condition(name, wanted, columns) for name, wanted in where.items())
 
 
-def _condition(name: Any, wanted: Any, columns: Sequence[str]) -> Condition:
+def _condition(name: Any, wanted: Any, columns: Sequence[str]) -> ColumnCondition:
     if name not in columns:
         raise ParameterError(
             f"condition: there is no column {name!r}{did_you_mean(str(name), tuple(columns))}"
@@ -108,11 +108,11 @@ def _condition(name: Any, wanted: Any, columns: Sequence[str]) -> Condition:
         low, high = ends.get("from"), ends.get("to")
         if low is not None and high is not None and low > high:
             raise ParameterError(f"condition on {name!r}: from is larger than to")
-        return Condition(str(name), low, high)
+        return ColumnCondition(str(name), low, high)
     several = wanted if isinstance(wanted, list | set | frozenset) else [wanted]
     if not several or any(isinstance(value, Mapping | list | tuple) for value in several):
         raise ParameterError(f"condition on {name!r}: give a value, a list of values, or {{from: , to: }}")
-    return Condition(str(name), values=frozenset(text_of(value) for value in several))
+    return ColumnCondition(str(name), values=frozenset(text_of(value) for value in several))
 
 
 def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:

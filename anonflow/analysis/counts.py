@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.analysis.candidates import CandidateColumn, Candidates
-from anonflow.analysis.conditions import Condition, conditions
+from anonflow.analysis.candidates import CandidateColumn, CandidateTable
+from anonflow.analysis.conditions import ColumnCondition, conditions
 from anonflow.analysis.mixture import LEAST, Model
 from anonflow.analysis.plausible_tables import default_classes
 from anonflow.table import Schema
@@ -97,7 +97,7 @@ def count(
     >>> found.certain, found.possible, found.uniform
     (2, 3, 2.5)
     """
-    candidates = Candidates.of(release, schema, k)
+    candidates = CandidateTable.of(release, schema, k)
     asked = conditions(where, candidates.names)
     n = candidates.n
     certain, possible, uniform = np.ones(n, bool), np.ones(n, bool), np.ones(n)
@@ -111,7 +111,7 @@ def count(
     return Count(n, int(certain.sum()), int(possible.sum()), float(uniform.sum()), fitted)
 
 
-def _met(column: CandidateColumn, condition: Condition) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _met(column: CandidateColumn, condition: ColumnCondition) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which rows meet a condition for certain and possibly, and the share of their values that do, shape (n,) each."""
     if column.numeric:
         certain, possible, share = _met_range(column, condition)
@@ -124,7 +124,9 @@ def _met(column: CandidateColumn, condition: Condition) -> tuple[np.ndarray, np.
     return (share == 1)[column.at], (share > 0)[column.at], share[column.at]
 
 
-def _met_range(column: CandidateColumn, condition: Condition) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _met_range(
+    column: CandidateColumn, condition: ColumnCondition
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     low, high = np.asarray(column.low), np.asarray(column.high)
     single = low == high
     step = 1.0 if column.whole_numbers else 0.0
@@ -154,13 +156,13 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _of_values(column: CandidateColumn, condition: Condition) -> np.ndarray:
+def _of_values(column: CandidateColumn, condition: ColumnCondition) -> np.ndarray:
     import pandas as pd
 
     return condition.holds(pd.Series(column.values, dtype=object, name=column.name))
 
 
-def _share_of_candidates(column: CandidateColumn, condition: Condition) -> np.ndarray:
+def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) -> np.ndarray:
     """Of each candidate value, the share that meets the condition, shape (D,): 0 or 1 unless it is an interval."""
     if not column.numeric:
         return _of_values(column, condition).astype(np.float64)
@@ -172,8 +174,8 @@ def _share_of_candidates(column: CandidateColumn, condition: Condition) -> np.nd
 
 
 def _fitted(
-    candidates: Candidates,
-    asked: tuple[Condition, ...],
+    candidates: CandidateTable,
+    asked: tuple[ColumnCondition, ...],
     possible: np.ndarray,
     classes: int | None,
     seed: int,

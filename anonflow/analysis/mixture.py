@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from anonflow.analysis.candidates import CandidateColumn, Candidates
+from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 
 __all__ = ["Mixture", "Model"]
 
@@ -47,7 +47,7 @@ class Model:
 
     Parameters
     ----------
-    candidates : Candidates
+    candidates : CandidateTable
         n rows.
     classes : int
         Latent classes, H.
@@ -62,7 +62,7 @@ class Model:
     says nothing has equal weights, as have all cells where `matches` is not known (coarsened at random).
     """
 
-    def __init__(self, candidates: Candidates, classes: int) -> None:
+    def __init__(self, candidates: CandidateTable, classes: int) -> None:
         self.candidates = candidates
         self.classes = classes
         n = candidates.n

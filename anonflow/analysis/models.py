@@ -42,7 +42,13 @@ def mean(table: pd.DataFrame, column: str) -> Estimate:
 
 
 def quantiles(table: pd.DataFrame, column: str, at: Sequence[float]) -> Estimate:
-    """Quantiles of a column, named ``quantile 0.5``, with Woodruff's (1952) variance: that of their ranks, read back."""
+    """Quantiles of a column, named ``quantile 0.5``, with Woodruff's (1952) variance: that of their ranks, read back.
+
+    Raises
+    ------
+    ParameterError
+        If a quantile is not between 0 and 1, there is no such column, or it has no numbers.
+    """
     import pandas as pd
 
     at = [float(each) for each in at]

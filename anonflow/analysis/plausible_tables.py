@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from anonflow.analysis import models
-from anonflow.analysis.candidates import CandidateColumn, Candidates
+from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.mixture import Mixture, Model
 from anonflow.analysis.pooling import Target, combine
 from anonflow.errors import ParameterError
@@ -267,7 +267,7 @@ def plausible(
     >>> [table["age"].between(20, 40).all().item() for table in tables]
     [True, True, True]
     """
-    return plausible_of(Candidates.of(release, schema, k), m, seed, classes)
+    return plausible_of(CandidateTable.of(release, schema, k), m, seed, classes)
 
 
 def default_classes(n: int) -> int:
@@ -276,7 +276,7 @@ def default_classes(n: int) -> int:
 
 
 def plausible_of(
-    candidates: Candidates, m: int, seed: int | None = None, classes: int | None = None
+    candidates: CandidateTable, m: int, seed: int | None = None, classes: int | None = None
 ) -> PlausibleTables:
     """What :func:`plausible` does, of candidates that were read before.
 

@@ -15,7 +15,7 @@ from scipy import sparse, stats
 
 import anonflow as af
 from anonflow.analysis import mixture
-from anonflow.analysis.candidates import Candidates
+from anonflow.analysis.candidates import CandidateTable
 from anonflow.analysis.plausible_tables import NUMBER
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
@@ -123,7 +123,7 @@ def test_a_round_of_em_is_the_one_by_hand(cells: list[list[set[int]]], classes: 
         {name: ["{" + "|".join(f"v{v}" for v in sorted(row[a])) + "}" if len(row[a]) > 1 else f"v{min(row[a])}"
                 for row in cells] for a, name in enumerate("ab")}
     )  # fmt: skip
-    candidates = Candidates.of(frame)
+    candidates = CandidateTable.of(frame)
     coded = [
         [set(np.flatnonzero(column.member[column.at[i]]).tolist()) for column in candidates.columns]
         for i in range(len(cells))
@@ -378,6 +378,6 @@ def test_words_for_columns_that_are_not_there(small: tuple[af.Table, Release]) -
 
 def test_bits_do_not_depend_on_the_matrix_library(small: tuple[af.Table, Release]) -> None:
     """Products of many numbers are sparse ones, which run on one thread."""
-    model = mixture.Model(Candidates.of(small[1]), 3)
+    model = mixture.Model(CandidateTable.of(small[1]), 3)
     fitted = model.fit(np.random.default_rng(0), rounds=3)
     assert all(sparse.issparse(one) for one in model.weights(fitted))

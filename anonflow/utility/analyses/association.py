@@ -67,9 +67,17 @@ def _strength(x: np.ndarray | None, y: np.ndarray | None, a: np.ndarray, b: np.n
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:
-    x, y = x - x.mean() if len(x) else x, y - y.mean() if len(y) else y
+    x, y = _centred(x), _centred(y)
     scale = np.sqrt((x * x).sum()) * np.sqrt((y * y).sum())
     return min(1.0, abs(float((x * y).sum() / scale))) if scale > 0 else 0.0
+
+
+def _centred(x: np.ndarray) -> np.ndarray:
+    """Differences from the mean, in units of the largest number: squares of these add up."""
+    if not len(x):
+        return x
+    x = x / max(float(np.abs(x).max()), np.finfo(float).tiny)
+    return np.asarray(x - x.mean())
 
 
 def _cramer(a: np.ndarray, b: np.ndarray) -> float:
@@ -88,7 +96,7 @@ def _ratio(numbers: np.ndarray, groups: np.ndarray) -> float:
         return 0.0
     groups = np.unique(groups, return_inverse=True)[1]
     counts = np.bincount(groups)
-    means = np.bincount(groups, numbers) / counts
-    total = ((numbers - numbers.mean()) ** 2).sum()
-    between = (counts * (means - numbers.mean()) ** 2).sum()
+    numbers = _centred(numbers)
+    total = (numbers**2).sum()
+    between = (np.bincount(groups, numbers) ** 2 / counts).sum()
     return min(1.0, float(np.sqrt(between / total))) if total > 0 else 0.0

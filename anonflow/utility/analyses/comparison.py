@@ -10,7 +10,7 @@ from weakref import ref
 
 import numpy as np
 
-from anonflow.analysis.candidates import Candidates
+from anonflow.analysis.candidates import CandidateTable
 from anonflow.analysis.conditions import numbers_of
 from anonflow.analysis.models import texts
 from anonflow.analysis.plausible_tables import plausible_of
@@ -24,7 +24,7 @@ from anonflow.utility.subject import Part
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["BINS", "LEAST", "TABLES", "Coded", "Comparison", "by_group", "comparison_of"]
+__all__ = ["BINS", "LEAST", "TABLES", "ComparedCodes", "Comparison", "by_group", "comparison_of"]
 
 TABLES = 5
 """Plausible tables that a measure is the mean over, if nothing else is said."""
@@ -40,7 +40,7 @@ STEP = 0x0A17
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class ComparedCodes:
     """Columns as small codes, the same for originals and plausible tables.
 
     Attributes
@@ -83,7 +83,7 @@ class Comparison:
         return 1.0 - self.lost
 
     @cached_property
-    def coded(self) -> Coded:
+    def coded(self) -> ComparedCodes:
         """All columns as codes."""
         import pandas as pd
 
@@ -108,7 +108,7 @@ class Comparison:
             columns.append(parts[0])
             for own, part in zip(per_table, parts[1:], strict=True):
                 own.append(part)
-        return Coded(
+        return ComparedCodes(
             tuple(sizes),
             np.column_stack(columns),
             tuple(np.column_stack(own) for own in per_table),
@@ -154,8 +154,8 @@ def _edges(numbers: np.ndarray) -> np.ndarray:
     known = numbers[~np.isnan(numbers)]
     distinct = np.unique(known)
     if len(distinct) <= BINS:
-        return np.asarray((distinct[1:] + distinct[:-1]) / 2)
-    return np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1]))
+        return np.asarray(distinct[1:] / 2 + distinct[:-1] / 2)
+    return np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1], method="lower"))
 
 
 def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
@@ -229,7 +229,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     }
     shown = frame[list(original.columns)].iloc[kept].reset_index(drop=True)
     certificate = getattr(release, "certificate", None)
-    candidates = Candidates.of(Release(shown, certificate), table.schema, trees=trees)
+    candidates = CandidateTable.of(Release(shown, certificate), table.schema, trees=trees)
     tables = plausible_of(candidates, m, seed).tables
     truth = getattr(release, "truth", None)
     sources = None if truth is None else (np.asarray(truth)[kept],) * m
