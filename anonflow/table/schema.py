@@ -306,16 +306,11 @@ class Schema(Mapping[str, Column]):
         """
         import pandas as pd
 
-        from anonflow.table.infer import advise
+        from anonflow.table.infer import advise, rows_of
 
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
-        rows = [
-            (one.column, one.entry["role"], one.entry.get("kind", ""), one.distinct, "; ".join(one.reasons))
-            for one in advise(frame)
-        ]
-        rows.sort(key=lambda row: (row[1] != "quasi-identifier", -row[3]))
-        return pd.DataFrame(rows, columns=["column", "role", "kind", "distinct", "reasons"])
+        return pd.DataFrame(rows_of(advise(frame)), columns=["column", "role", "kind", "distinct", "reasons"])
 
     @classmethod
     def of(cls, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import copy
 import csv
 import gzip
@@ -36,6 +37,21 @@ __all__ = [
 
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
 DELIMITERS = (",", ";", "\t", "|")
+
+KINDS = (
+    (b"\x89PNG", "a picture (PNG)"),
+    (b"\xff\xd8\xff", "a picture (JPEG)"),
+    (b"GIF8", "a picture (GIF)"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "an Excel workbook or another archive (save its sheet as CSV)"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook or Word document (save it as CSV)"),
+    (b"PAR1", "a Parquet file (call it .parquet)"),
+    (b"\x1f\x8b", "a packed file (call it .csv.gz)"),
+)
+"""What files begin with that are no text, and what they are."""
+
+MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+"""What text files may begin with, and their encoding."""
 
 PACKED = 4
 """How many times its size a Parquet file may unpack to: values that repeat make four to one nothing unusual."""
@@ -130,8 +146,11 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
     """
     safe = safe_name(name)
     if not safe.lower().endswith(ENDINGS):
+        if safe.lower().endswith((".xlsx", ".xls", ".ods")):
+            raise DataError(f"{safe}: is a workbook; save its sheet as CSV there, and upload that")
         raise DataError(f"{safe}: a table is a .csv or .parquet file; rename or convert it")
     limits.check_upload(path.stat().st_size)
+    _check_kind(path, safe)
     if safe.lower().endswith(".gz"):
         _check_unpacked(path, safe, limits)
     elif safe.lower().endswith((".parquet", ".pq")):
@@ -141,6 +160,17 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
         shutil.move(path, target)
     os.chmod(target, 0o600)
     return target
+
+
+def _check_kind(path: Path, name: str) -> None:
+    """A file of another kind under a table's name gets a sentence of its own."""
+    with path.open("rb") as stream:
+        begins = stream.read(8)
+    if name.lower().endswith((".parquet", ".pq", ".gz")):
+        return
+    kind = next((kind for magic, kind in KINDS if begins.startswith(magic)), None)
+    if kind is not None:
+        raise DataError(f"{name}: is {kind}, whatever its name says; a table is a CSV or Parquet file")
 
 
 def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -170,12 +200,17 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             frame = read_frame(path)
         else:
             given = {key: value for key, value in options.items() if value}
-            given.setdefault("delimiter", _delimiter(path))
+            encoding = _marked_encoding(path)
+            if encoding is not None:
+                given.setdefault("encoding", encoding)
+            given.setdefault("delimiter", _delimiter(path, given.get("encoding", "utf-8")))
             source = {
                 "csv": path.name,
                 **{key: value for key, value in given.items() if (key, value) != ("delimiter", ",")},
             }
-            limits.check_columns(_columns(path, given["delimiter"]))  # reading very many takes minutes
+            limits.check_columns(
+                _columns(path, given["delimiter"], given.get("encoding", "utf-8"))
+            )  # reading very many takes minutes
             frame = read_frame(path, **given)
     except AnonflowError as error:
         # where the file lies on the server is nobody's business
@@ -189,29 +224,45 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     return frame, source
 
 
-def _beginning(path: Path, most: int) -> str:
-    """The first bytes of a CSV file as text, whatever its encoding: delimiters and quotes look alike in all."""
+def _first_bytes(path: Path, most: int) -> bytes:
     try:
         with path.open("rb") as stream:
             packed = path.name.lower().endswith(".gz")
-            return (gzip.GzipFile(fileobj=stream) if packed else stream).read(most).decode("utf-8", "replace")
+            return (gzip.GzipFile(fileobj=stream) if packed else stream).read(most)
     except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def _marked_encoding(path: Path) -> str | None:
+    """The encoding that a text file says it has in its first bytes."""
+    begins = _first_bytes(path, 4)
+    return next((encoding for mark, encoding in MARKS if begins.startswith(mark)), None)
+
+
+def _beginning(path: Path, most: int, encoding: str) -> str:
+    """The first bytes of a CSV file as text; where its encoding is wrong, delimiters and quotes are still there."""
+    try:
+        return _first_bytes(path, most).decode(encoding, "replace")
+    except LookupError:
         return ""
 
 
-def _columns(path: Path, delimiter: str) -> int:
+def _columns(path: Path, delimiter: str, encoding: str) -> int:
     """How many columns the header of a CSV file has; of a header of more than a megabyte, those in the first."""
     try:
         return len(
-            next(csv.reader(io.StringIO(_beginning(path, 1 << 20), newline=""), delimiter=delimiter), [])
+            next(
+                csv.reader(io.StringIO(_beginning(path, 1 << 20, encoding), newline=""), delimiter=delimiter),
+                [],
+            )
         )
     except (csv.Error, TypeError):
         return 0  # the reader says what is wrong
 
 
-def _delimiter(path: Path) -> str:
+def _delimiter(path: Path, encoding: str) -> str:
     """The delimiter that the header has most of; a comma if it has none."""
-    header = _beginning(path, 1 << 16).partition("\n")[0]
+    header = _beginning(path, 1 << 16, encoding).partition("\n")[0]
     return max(DELIMITERS, key=header.count) if any(mark in header for mark in DELIMITERS) else ","
 
 

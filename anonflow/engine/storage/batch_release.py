@@ -31,6 +31,7 @@ from anonflow.release.draw import deal as deal_positions
 from anonflow.release.rows import GeneralizedRows, permute_suppressed
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.linkage import Candidates
+from anonflow.table.read import exact_frame
 from anonflow.table.row_marks import joint_codes
 
 __all__ = [
@@ -431,7 +432,7 @@ class _DrawnBatch:
         return rows.candidates(np.arange(len(rows.suppressed)))
 
     def _cells(self, name: str) -> pd.Series:
-        cells: pd.Series = self.table[f"{OTHER}{name}"].to_pandas()
+        cells: pd.Series = exact_frame(self.table.select([f"{OTHER}{name}"])).iloc[:, 0]
         return cells
 
     def _hidden_values(self) -> dict[str, dict[str, int]]:

@@ -57,7 +57,7 @@ def _found(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
         return {_SPREAD: pa.array(chunk["spread"])}
     classes = chunk["keys"].shape[1]
     columns: dict[str, pa.Array] = {}
-    for a, part in enumerate(chunk["parts"]):
+    for a, part in enumerate(chunk["found"]):
         if isinstance(part, np.ndarray):
             columns |= {f"{_BITS}{a}:{w}": pa.array(word) for w, word in enumerate(part)}
         elif part[0].dtype.kind == "f":
@@ -136,4 +136,4 @@ def _chunk(name: str, rows: pa.RecordBatch) -> Any:
         else:
             words = [at for at in columns if at.startswith(f"{_BITS}{a}:")]
             chunk.append(np.stack([as_numpy(rows[at]) for at in words]))
-    return {"keys": cells, "parts": chunk}
+    return {"keys": cells, "found": chunk}

@@ -17,8 +17,10 @@ import numpy as np
 
 from anonflow.algorithms.anonymize import solve
 from anonflow.algorithms.diversity.diversify import (
+    ADVICE,
     blind_rows,
     check_blind,
+    compared,
     diversity_rng,
     promise_in_words,
     refuse_beyond,
@@ -49,6 +51,7 @@ from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
 from anonflow.partition import limited, unbounded
 from anonflow.table import Domain, Records, Schema
+from anonflow.table.read import exact_frame
 from anonflow.utility.violations import beyond_cells
 
 if TYPE_CHECKING:
@@ -183,7 +186,7 @@ class _Parts:
         self.context, self.settings, self.batch = context, settings, batch
         self.positions = table["position"].to_numpy()
         self.whole = Records(context.domains, codes_of(table))
-        cells = table[f"{OTHER}{context.column}"].to_pandas()
+        cells = exact_frame(table.select([f"{OTHER}{context.column}"])).iloc[:, 0]
         self.values = context.places[context.values.codes(cells)][:, None]
         self.records = [self.whole.take(at) for at in batch.parts]
 
@@ -604,23 +607,24 @@ def diversified(
             having.append(batch.number)
     nobody = Records(context.domains, np.empty((0, len(context.domains)), np.int32))
     refuse_beyond(beyond, [context.domains[a].column for a in limited(nobody)])
-    texts = []
+    weights = np.array([domain.weight for domain in context.domains])
+    first, own = (
+        float(each.measured.costs @ weights / weights.sum() / context.n) for each in (totals, again)
+    )
+    sentence = compared(first, own)
     if totals.kind == "matches":
         other = sum(each.k_member for each in done) / context.n
         other += (1 - other) * (suppressed - before) / max(context.n - before, 1)
-        weights = np.array([domain.weight for domain in context.domains])
-        own = float(again.measured.costs @ weights / weights.sum() / context.n)
-        advice = "; take classes: they lose less" if own > other * (1 + 1e-9) else ""
-        texts.append(f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}")
+        sentence += f", diverse k-member's {other:.4f}{ADVICE if own > other * (1 + 1e-9) else ''}"
     lost = sum(each.lost for each in done)
     if lost:
-        texts.append(
-            f"{lost:,} records of {sum(each.lost_in for each in done):,} partitions that have less diversity are "
+        sentence += (
+            f"; {lost:,} records of {sum(each.lost_in for each in done):,} partitions that have less diversity are "
             "suppressed; larger partitions have more"
         )
     moves = any(each.open for each in done)
     promise = promise_in_words(request, totals.kind == "matches", moves, bound)
-    return again, sorted(having), (*(["; ".join(texts)] if texts else []), promise)
+    return again, sorted(having), (sentence, promise)
 
 
 def context_of(

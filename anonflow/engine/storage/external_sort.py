@@ -19,6 +19,7 @@ from anonflow.engine.storage.scan import Coder
 from anonflow.engine.storage.spill import as_numpy, read_batch, write_batches
 from anonflow.partition import first_to_last, random_places
 from anonflow.table import Domain, Records, Schema
+from anonflow.table.read import exact_frame
 
 __all__ = [
     "OTHER",
@@ -101,9 +102,8 @@ def sort_piece(
     """
     table = read_piece(piece, columns, fingerprint.open, schema)
     qis = {coder.name for coder in coders}
-    frame = table.select(
-        [name for name in columns if schema[name].missing == "drop" or name in qis]
-    ).to_pandas()
+    needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
+    frame = exact_frame(table.select(needed))
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame, table = frame[kept], table.filter(pa.array(kept))

@@ -18,6 +18,7 @@ from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
+from anonflow.table.read import exact_frame, has_wide
 from anonflow.table.row_marks import Content, cell_text, unit_marks
 
 __all__ = [
@@ -208,6 +209,8 @@ class Found:
         Other columns.
     beyond : frozenset of str
         Other columns with whole numbers that 64 bits with a sign cannot hold.
+    wide : frozenset of str
+        Other columns with whole numbers that floats cannot hold.
     content : Content
         Of the rows that are kept, for the words of the draw.
     sensitive : dict of ValueCounts
@@ -220,6 +223,7 @@ class Found:
     missing: dict[str, int]
     sketches: dict[str, Sketch]
     beyond: frozenset[str] = frozenset()
+    wide: frozenset[str] = frozenset()
     content: Content = field(default_factory=lambda: Content(0, 0))
     sensitive: dict[str, ValueCounts] = field(default_factory=dict)
 
@@ -243,6 +247,7 @@ class Found:
             {name: count + other.missing[name] for name, count in self.missing.items()},
             {name: sketch.then(other.sketches[name]) for name, sketch in self.sketches.items()},
             self.beyond | other.beyond,
+            self.wide | other.wide,
             self.content.then(other.content),
             {name: counts.then(name, other.sensitive[name]) for name, counts in self.sensitive.items()},
         )
@@ -287,25 +292,29 @@ def scan(
     DataError
         If it cannot be read or has changed, or a quasi-identifier has too many distinct values.
     """
-    frame = read_piece(piece, columns, fingerprint.open, schema).to_pandas()
+    table = read_piece(piece, columns, fingerprint.open, schema)
+    frame = exact_frame(table)
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame = frame[kept]
     values, missing, sketches = {}, {}, {}
-    beyond = set()
+    beyond, wide = set(), set()
     for name in columns:
         cells = frame[name]
         missing[name] = int(missing_cells(cells).sum())
         if schema[name].role != "quasi-identifier":
             sketches[name] = Sketch.of(cells)
-            if cells.dtype == np.uint64 and len(cells) and int(cells.max()) >= 1 << 63:
+            if str(cells.dtype).lower() == "uint64" and len(cells) and int(cells.max()) >= 1 << 63:
                 beyond.add(name)
+            if pa.types.is_integer(table.column(name).type) and has_wide(table.column(name)):
+                wide.add(name)
             continue
         values[name] = cells.value_counts(sort=False, dropna=True)
         _check_distinct(name, len(values[name]))
     content = Content.of(frame, columns)
     counted = {name: ValueCounts.of(frame[name]) for name in sensitive}
-    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond), content, counted)
+    whole = frozenset(beyond), frozenset(wide)
+    return Found(len(kept), int(kept.sum()), values, missing, sketches, *whole, content, counted)
 
 
 def _check_distinct(name: str, count: int) -> None:
@@ -428,7 +437,7 @@ def codes_at(
     """
     qis = {coder.name for coder in coders}
     needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
-    frame = read_piece(piece, needed, fingerprint.open, schema).to_pandas()
+    frame = exact_frame(read_piece(piece, needed, fingerprint.open, schema))
     rows = frame.iloc[np.flatnonzero(kept_rows(frame, schema))[at]]
     return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in coders], axis=1))
 
@@ -461,7 +470,7 @@ def marks_of(
         If it cannot be read or has changed.
     """
     needed = [name for name in columns if schema[name].missing == "drop" or name in by]
-    frame = read_piece(piece, needed, fingerprint.open, schema).to_pandas()
+    frame = exact_frame(read_piece(piece, needed, fingerprint.open, schema))
     return unit_marks(frame[kept_rows(frame, schema)], by, key)
 
 
@@ -498,7 +507,7 @@ def published_kind(name: str, field: pa.DataType, scanned: Found, hidden: bool) 
         Whether some cells are published as ``*``.
     """
     missing = scanned.missing[name]
-    if hidden or missing == scanned.kept or name in scanned.beyond:
+    if hidden or missing == scanned.kept or name in scanned.beyond or (missing and name in scanned.wide):
         return "text"
     if pa.types.is_boolean(field) and not missing:
         return "bool"
