@@ -46,9 +46,9 @@ def test_they_are_measured_as_smaller_ones_are(method: str) -> None:
             af.measure(table, made, [{name: options.get(name, {})}])[name]
             for table, made in ((HUGE, huge), (PLAIN, plain))
         )
-        # texts of huge numbers and of small ones are ranked alike, but not drawn between alike
+        # a draw of its own stands for the release, and draws depend on the table: 60 records differ by chance
         exact = name not in measures_of_analyses()
-        assert big == pytest.approx(small, rel=1e-12 if exact else 0.2, abs=0 if exact else 0.02), name
+        assert big == pytest.approx(small, rel=1e-12 if exact else 0.2, abs=0 if exact else 0.1), name
 
 
 def test_they_are_verified_and_attacked_as_smaller_ones_are() -> None:
