@@ -1,14 +1,25 @@
-"""Which method loses least for real work: measures of analyses, freeform and classes, beside GCP and usefulness."""
+"""Which method loses least for real work: measures of analyses, freeform and classes, beside GCP and usefulness.
+
+``python -m tests.benchmarks.bench_analyses docs/images`` draws the pictures of the documentation.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import anonflow as af
+from anonflow.drawing import plots
+from anonflow.drawing.heat_map import heat_map
+from anonflow.utility.analyses import association
+from anonflow.utility.analyses.comparison import comparison_of
+from anonflow.utility.subject import part_of
 from tests.benchmarks.measuring import data_folder, row
 from tests.cases.recoding import heart_levels
 
@@ -90,3 +101,30 @@ def run(small: bool) -> list[dict[str, object]]:
         for key, label in SHOWN.items()
         if key in one and not pd.isna(one[key])
     ]
+
+
+def pictures(folder: str | Path, found: pd.DataFrame) -> None:
+    """Write the pictures of the documentation: marginals by method, and associations before and after."""
+    drawn = {}
+    for key, label in (
+        ("k-marginals", "Tables of two columns that agree"),
+        ("k-marginals-3", "of three columns"),
+    ):
+        labels = [f"{one['table']}, {one['method']}" for _, one in found.iterrows()]
+        drawn[key] = plots.bars(labels, [value / 1000 for value in found[key]], label)
+    table, _, _ = _tables(ROWS)["census-like"]
+    made = af.anonymize(table, "greedy", k=K, partition_size=250, seed=1 << 100)
+    part = replace(part_of(table, made), table=table, subject=made)
+    names, before, after = association.matrices(comparison_of(part, 5, 0))
+    drawn["association"] = heat_map(names, before, after, "Association of columns before and after")
+    for name, picture in drawn.items():
+        # a file of its own: it names its language, and lies on white
+        alone = str(picture).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+        alone = alone.replace("</title>", '</title><rect width="100%" height="100%" fill="white"/>', 1)
+        Path(folder, f"{name}.svg").write_text(f"{alone}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    figures = compared(ROWS)
+    print(figures.T.to_string())
+    pictures(sys.argv[1], figures)
