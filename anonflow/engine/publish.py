@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonflow.algorithms.anonymize import Anonymization
@@ -19,6 +20,7 @@ from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, SeedWarning, publish
+from anonflow.release.tables import write_described
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
@@ -152,20 +154,16 @@ def with_card(session: Session, report: RunReport, result: RunResult) -> RunRepo
     form = session.flow.spec.publish.report
     if form is None:
         return report
-    from anonflow.engine.report.card import card_of
-
-    made, few = result.anonymization, result.records <= MOST
-
-    def card() -> ReleaseCard:
-        return card_of(
-            made if few else None, report.release if few else None, result.findings, report.attacks, form.limit,
-            session.seed, k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed,
-            guarantee=result.guarantee,
-        )  # fmt: skip
+    from anonflow.engine.report.card import cards_of_result
 
     kept: list[ReleaseCard] = []
     session.events.check()
-    session.timed("card", lambda: kept.append(card()))
+    session.timed(
+        "card",
+        lambda: kept.extend(
+            cards_of_result(result, report.release, report.attacks, [form.limit], session.seed)
+        ),
+    )
     report = replace(report, card=kept[0])
     return with_answers(session, report, result) if form.template == "ema" else report
 
@@ -266,7 +264,8 @@ def write_all(
     Cancelled
         If the run was cancelled.
     """
-    flow, published = session.flow, []
+    flow = session.flow
+    published: list[Path] = []
     html, pdf = None, None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
@@ -277,8 +276,7 @@ def write_all(
             pdf = printed(html)
     keep = functools.partial(_keep_owners, session, release)
     if flow.table_path is not None and release is not None:
-        write_whole(flow.table_path, release.write_release, make_folders=True, ready=keep)
-        published.append(flow.table_path)
+        published += write_described(flow.table_path, release.write_release, keep)
     else:
         keep()
     if flow.report_path is not None and html is not None:

@@ -14,13 +14,14 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.release.cells import quoted_value
 from anonflow.table.domain import WHOLE, day_number, set_members
-from anonflow.table.metadata import ColumnMetadata, range_ends
+from anonflow.table.metadata import CODED, ColumnMetadata, range_ends
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["PublishedColumn"]
 
+_EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
 _NUMBERS = ("integer", "number")
 
@@ -106,6 +107,12 @@ class PublishedColumn:
         notation, tree = self.about.notation, self.about.tree
         if notation == "exact":
             return ~self.hidden
+        if notation == CODED:
+            plain = [text != WHOLE and not _is_set(str(text)) and "|" not in str(text) for text in self.texts]
+            runs = [
+                range_ends(str(text)) is not None and not self._ends_are_equal(text) for text in self.texts
+            ]
+            return self._each([one and not run for one, run in zip(plain, runs, strict=True)])
         if notation == "range":
             return self._each([text != WHOLE and self._ends_are_equal(text) for text in self.texts])
         if notation == "positions":
@@ -147,6 +154,7 @@ class PublishedColumn:
         DataError
             If cells are no ranges.
         """
+        self._refuse_codes()
         if not self.is_ordered:
             raise ParameterError(
                 f"column {self.name!r}: is neither of numbers nor of dates; ask for its members instead"
@@ -174,6 +182,32 @@ class PublishedColumn:
         return np.array(
             [(math.nan, math.nan) if pair is None else pair for pair in pairs], np.float64
         ).reshape(-1, 2)
+
+    def check(self) -> None:
+        """See that every cell can be read, and lies in the domain that is published.
+
+        Raises
+        ------
+        DataError
+            If one cannot, or does not.
+        """
+        about = self.about
+        if about.notation == "range" or (about.type in _NUMBERS and not about.is_generalized):
+            ends = self.ends
+            if about.bounds is not None:
+                pair = [self._point(end) for end in about.bounds]
+                self._refuse((ends[:, 0] < pair[0]) | (ends[:, 1] > pair[1]), "in the domain")
+        elif about.notation == "positions":
+            known = None if about.values is None else {WHOLE, *about.values}
+            lengths = {len(text or "") for text in self.texts if text != WHOLE}
+            wrong = [known is not None and not known.issuperset(text or "") for text in self.texts]
+            self._refuse(np.array(wrong, bool) | (len(lengths) > 1), "a code of one length")
+        elif about.type == "boolean":
+            self._refuse(
+                np.array([text not in (None, "True", "False") for text in self.texts], bool), "True or False"
+            )
+        elif about.is_generalized:
+            self._named  # noqa: B018
 
     @property
     def low(self) -> pd.Series:
@@ -225,6 +259,7 @@ class PublishedColumn:
     @cached_property
     def _named(self) -> tuple[tuple[str | None, ...] | None, ...]:
         """The values that each distinct text names; None of all of them, and where they cannot be told."""
+        self._refuse_codes()
         named = []
         wrong = np.zeros(len(self.texts), bool)
         for u, text in enumerate(self.texts):
@@ -461,6 +496,48 @@ class PublishedColumn:
 
     # ------------------------------------------------------------------------------------------ other views
 
+    def nullable(self) -> pd.Series:
+        """The cells that are one value, missing elsewhere: Int64, Float64, boolean, string, or datetime64[us].
+
+        Raises
+        ------
+        DataError
+            If cells cannot be read.
+        """
+        import pandas as pd
+
+        single = self.exact
+        if self.is_ordered:
+            points = self.low.where(single)
+            if self.has_dates:
+                return points
+            whole = self.about.type == "integer" and not (points.abs() >= _EXACT).any()
+            return points.astype("Int64" if whole else "Float64")
+        each = [some[0] if some is not None and len(some) == 1 else None for some in self._named]
+        if self.about.notation == "node" and self.about.tree is None:
+            each = [None] * len(each)
+        texts = self._series(np.fromiter(each, object, len(each))).where(single, None)
+        if self.about.type == "boolean":
+            return texts.map({"True": True, "False": False}).astype("boolean")
+        return texts.astype(pd.StringDtype())
+
+    def intervals(self) -> pd.Series:
+        """Ranges as closed intervals, other generalized cells as tuples of values; others as :meth:`nullable`.
+
+        Raises
+        ------
+        DataError
+            If cells cannot be read.
+        """
+        import pandas as pd
+
+        if not self.about.is_generalized:
+            return self.nullable()
+        if not self.is_ordered:
+            return self.members
+        pairs = pd.arrays.IntervalArray.from_arrays(self.low, self.high, closed="both")
+        return pd.Series(pairs, index=self.cells.index, name=self.cells.name)
+
     def with_domain(self, domain: Any) -> PublishedColumn:
         """The same column with what ``*`` stands for, where the release does not say it and you know it.
 
@@ -502,12 +579,18 @@ class PublishedColumn:
 
         return pd.Series(of_text[self.codes], index=self.cells.index, name=self.cells.name)
 
+    def _refuse_codes(self) -> None:
+        if self.about.notation == CODED:
+            raise ParameterError(
+                f"column {self.name!r}: has codes beside its numbers; read it with af.ranges(cells, codes=[...])"
+            )
+
     def _refuse(self, wrong: np.ndarray, what: str) -> None:
         if wrong.any():
             count = int(wrong[self.codes].sum())
             raise DataError(
-                f"column {self.name!r}: {count:,} cells are not {what}, as the notation {self.about.notation!r} has them; "
-                "give the file that belongs to the description, or correct the cells"
+                f"column {self.name!r}: {count:,} cells are not {what}, as its description says (notation "
+                f"{self.about.notation!r}); read the release with the description that belongs to it"
             )
 
 

@@ -17,7 +17,15 @@ from urllib.parse import quote, unquote
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import day_number
-from anonflow.table.metadata import EXACT, NOTATIONS, TYPES, ColumnMetadata, ReleaseMetadata, range_ends
+from anonflow.table.metadata import (
+    CODED,
+    EXACT,
+    NOTATIONS,
+    TYPES,
+    ColumnMetadata,
+    ReleaseMetadata,
+    range_ends,
+)
 from anonflow.table.schema import ROLES, UNPUBLISHED
 from anonflow.table.spreadsheets import guarded_text
 
@@ -175,13 +183,19 @@ def _csvw_column(column: ColumnMetadata) -> dict[str, Any]:
     if pattern is not None:
         datatype = {"base": "string", "format": pattern}
     return {
-        "name": quote(column.name, safe="").replace("-", "%2D").replace("~", "%7E").replace(".", "%2E"),
+        "name": _variable(column.name),
         "titles": guarded_text(column.name),
         "datatype": datatype,
         "null": "",
         "http://purl.org/dc/terms/description": column.sentences,
         **{_OWN + key: value for key, value in _own_column(column).items()},
     }
+
+
+def _variable(name: str) -> str:
+    """A column's name as the standard wants it: letters, digits, and all else percent-encoded."""
+    encoded = quote(name, safe="").replace("-", "%2D").replace("~", "%7E").replace(".", "%2E")
+    return f"%5F{encoded[1:]}" if encoded.startswith("_") else encoded
 
 
 def _resource(about: ReleaseMetadata, name: str, others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -325,7 +339,7 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
     if not isinstance(own, dict):
         raise _WrongError(f"column {name!r}: nothing is said of its cells")
     notation, role, kind = own.get("notation"), own.get("role"), own.get("type")
-    known = (*NOTATIONS.values(), EXACT)
+    known = (*NOTATIONS.values(), CODED, EXACT)
     if notation not in known:
         raise _WrongError(
             f"column {name!r}: unknown notation {_short(notation)}; this program knows {', '.join(known)}"

@@ -36,6 +36,7 @@ from anonflow.errors import (
 )
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
+from anonflow.table.metadata_file import metadata_path
 from tests.cases.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -121,6 +122,10 @@ def compared(
     frames = [read_release(path.parent / "out" / table, one.results[0].anonymization.table.schema).frame
               for path in (memory, pieces)]  # fmt: skip
     pd.testing.assert_frame_equal(*frames)
+    descriptions = [metadata_path(path.parent / "out" / table) for path in (memory, pieces)]
+    first, second = (place.read_bytes() for place in descriptions if place is not None)
+    assert first == second
+    assert read_release(pieces.parent / "out" / table).about == one.release.about
     owners = [path.parent / "owner" / "test" for path in (memory, pieces)]
     proofs = [Certificate.load(owner / "certificate.npz") for owner in owners]
     for name in ("row_list", "list_offsets", "list_originals", "row_marks"):
@@ -799,6 +804,20 @@ def test_bad_values_are_said_as_in_memory(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"column 'city': 200 values are not numbers"):
             engine.run(flow)
     assert not list((pieces.parent / "owner" / "test").glob("pieces-*"))
+
+
+def test_declared_domains_are_told_and_held_as_in_memory(tmp_path: Path) -> None:
+    zips = "zip: {role: quasi-identifier, kind: positions, domain: ['0', '1', '2', '3']}"
+    columns = COLUMNS.replace("zip: {role: quasi-identifier, kind: positions}", zips)
+    assert columns != COLUMNS
+    memory, pieces = written(tmp_path, n=200, columns=columns, publish=PARQUET)
+    compared(memory, pieces)
+    column = read_release(pieces.parent / "out" / "release.parquet").column("zip")
+    assert column.about.values == ("0", "1", "2", "3")
+    for flow in (memory, pieces):
+        flow.write_text(flow.read_text().replace(", '3'", ""))
+        with pytest.raises(DataError, match=r"column 'zip': 1 characters lie outside the domain"):
+            engine.run(flow)
 
 
 def test_a_table_too_large_for_memory_goes_to_pieces_by_itself(tmp_path: Path) -> None:

@@ -209,11 +209,14 @@ def _columns() -> dict[str, Any]:
             "weight": {"type": "number", "exclusiveMinimum": 0},
             "hierarchy": {"type": ["string", "object"]},
             "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
+            "codes": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            "code-weight": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
             "missing": {
                 "enum": list(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules))
             },
             "max-width": {"type": "number", "exclusiveMinimum": 0},
             "max-set": {"type": "integer", "minimum": 1},
+            "at-least": {"type": "integer", "minimum": 1},
             "notation": {
                 "anyOf": [
                     {"enum": list(RANGES)},

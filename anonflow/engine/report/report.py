@@ -15,6 +15,8 @@ import numpy as np
 from markupsafe import Markup
 
 from anonflow import __version__, utility
+from anonflow.algorithms.recoding.lattice_part import lattice_part
+from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.registry import CRITERIA, promise_of
 from anonflow.drawing import plots
@@ -325,7 +327,14 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
         "spread": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
         "patterns": _patterns(result),
         "association": _association(result),
+        "lattice": _lattice(result),
     }
+
+
+def _lattice(result: RunResult) -> Markup | None:
+    """Of a run with one level for each column, the levels beside it; without counts of small groups."""
+    part = None if result.anonymization is None else lattice_part(result.anonymization)
+    return None if part is None else lattice_view(part, counts=False)
 
 
 _NOT_PUBLISHED = ("question",)
