@@ -124,7 +124,7 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     """
     if part.owner is None or part.original is None:
         return {"keys": part.keys, "spread": _extent(attributes, part)}
-    degree = np.bincount(part.owner, minlength=part.records.n)
+    degree = np.bincount(part.owner, minlength=part.generalization.n)
     rows = np.argsort(part.labels, kind="stable")
     # owners ascend, so the matches of each row are a run of edges
     original = part.original[runs((np.cumsum(degree) - degree)[rows], degree[rows])]
