@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.errors import AnonflowWarning, DataError
+from anonflow.errors import AnonflowWarning, DataError, ParameterError
 from anonflow.release.certificate import Certificate
 from anonflow.release.tables import write_table
 from anonflow.release.view import release_view
 from anonflow.table import Schema
+from anonflow.table.arrow import table_of_frame
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning, read_published
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 __all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
 
@@ -70,6 +72,26 @@ class Release:
         told = formula_warning(self.frame, path)
         if told:
             warnings.warn(told, ReleaseWarning, stacklevel=2)
+
+    def to_arrow(self) -> pa.Table:
+        """The published rows as an Arrow table of plain columns, as a Parquet file has them."""
+        return table_of_frame(self.frame)
+
+    def to_polars(self) -> Any:
+        """The published rows as a polars frame.
+
+        Raises
+        ------
+        ParameterError
+            If polars is not installed.
+        """
+        try:
+            import polars
+        except ModuleNotFoundError:
+            raise ParameterError(
+                "to_polars needs the package polars; install it with: pip install polars"
+            ) from None
+        return polars.from_arrow(self.to_arrow())
 
     def __getstate__(self) -> dict[str, Any]:
         return {"frame": self.frame, "certificate": None, "truth": None}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from anonflow.errors import ParameterError
+from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import number_text
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.whole_file import streamed, write_whole
@@ -143,13 +144,6 @@ def _csv_cells(cells: pd.Series) -> pd.Series:
 
 
 def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    plain = [
-        field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field
-        for field in table.schema
-    ]
-    table = table.cast(pa.schema(plain)).replace_schema_metadata(None)
-    pq.write_table(table, stream, **_PLAINLY)
+    pq.write_table(table_of_frame(frame), stream, **_PLAINLY)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.errors import SHOWN, AnonflowError, DataError, SchemaError
+from anonflow.errors import SHOWN, AnonflowError, DataError, ParameterError, SchemaError
+from anonflow.table.arrow import pandas_frame
 from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.read import read_frame
@@ -32,8 +33,9 @@ class Table:
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        One row per person. It is not changed. Where the schema has steps before, they are taken first.
+    frame : pandas.DataFrame, or what speaks Arrow's PyCapsule interface
+        One row per person; a frame of polars, a DuckDB relation or a pyarrow table are read as a Parquet file of them
+        would be. It is not changed. Where the schema has steps before, they are taken first.
     schema : Schema, mapping or path
         What :meth:`Schema.of` takes.
 
@@ -71,7 +73,7 @@ class Table:
 
     def __init__(
         self,
-        frame: pd.DataFrame,
+        frame: Any,
         schema: Schema | Mapping[str, Any] | str | PathLike[str],
         *,
         _records: Records | None = None,
@@ -90,6 +92,7 @@ class Table:
             self.frame, self.records = frame, _records
             self.identifiers = frame.iloc[:, :0]
             return
+        frame = pandas_frame(frame)
         if self.preparation and isinstance(frame, pd.DataFrame):
             before = len(frame)
             frame = self.preparation.apply(frame)
@@ -115,6 +118,37 @@ class Table:
         identifying = [n for n in frame.columns if n in columns and columns[n].role in UNPUBLISHED]
         self.identifiers = frame.loc[kept, identifying] if self.dropped else frame[identifying]
         self.records = self._coded()
+
+    @classmethod
+    def of(
+        cls, table: Any, schema: Schema | Mapping[str, Any] | str | PathLike[str] | None, taker: str
+    ) -> Table:
+        """A table from what a public function was given: one, or a frame and its schema.
+
+        Parameters
+        ----------
+        table : Table, or frame as :class:`Table` takes it
+        schema : Schema, mapping, path or None
+            Of a frame.
+        taker : str
+            The function, for what is said.
+
+        Raises
+        ------
+        ParameterError
+            If it is a frame without a schema, or a table with one.
+        DataError, SchemaError, HierarchyError
+            As :class:`Table`.
+        """
+        if schema is None:
+            if not isinstance(table, cls):
+                raise ParameterError(
+                    f"{taker} takes an anonflow.Table; make one with af.Table(frame, schema), or say schema= of a frame"
+                )
+            return table
+        if isinstance(table, cls):
+            raise ParameterError(f"{taker}: the table has its schema already; leave schema out")
+        return cls(table, schema)
 
     @classmethod
     def read(
@@ -337,7 +371,10 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
-        raise DataError("a table is made of a pandas DataFrame; read files with Table.read")
+        raise DataError(
+            "a table is made of a pandas DataFrame, or of a frame that speaks Arrow's PyCapsule interface; read files "
+            "with Table.read"
+        )
     check_columns(list(frame.columns), schema)
     if not len(frame):
         raise DataError("the table has no rows")

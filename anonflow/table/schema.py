@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from anonflow.errors import SHOWN, Problem, SchemaError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
+from anonflow.table.arrow import pandas_frame
 from anonflow.table.notation import RANGES, Notation
 from anonflow.table.prepare import Preparation
 
@@ -247,10 +248,12 @@ class Schema(Mapping[str, Column]):
 
         Parameters
         ----------
-        frame : pandas.DataFrame
+        frame : pandas.DataFrame, or what speaks Arrow's PyCapsule interface
 
         Raises
         ------
+        DataError
+            If the frame cannot be read.
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
@@ -258,6 +261,7 @@ class Schema(Mapping[str, Column]):
 
         from anonflow.table.infer import infer_columns
 
+        frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
         return cls(infer_columns(frame))
@@ -278,6 +282,8 @@ class Schema(Mapping[str, Column]):
 
         Raises
         ------
+        DataError
+            If the frame cannot be read.
         SchemaError
             If it is no frame.
         """
@@ -285,6 +291,7 @@ class Schema(Mapping[str, Column]):
 
         from anonflow.table.infer import advise
 
+        frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
         rows = [
