@@ -26,8 +26,10 @@ app = typer.Typer(
     help="Anonymize tables of people with published methods, and prove the result from the data alone.",
 )
 
-Delimiter = Annotated[str, typer.Option(help="Between the cells of a CSV file.")]
-Encoding = Annotated[str, typer.Option(help="Of a CSV file.")]
+Delimiter = Annotated[
+    str, typer.Option(help="Between the cells of a CSV file; auto finds it out.", metavar="MARK")
+]
+Encoding = Annotated[str, typer.Option(help="Of a CSV file; auto finds it out.")]
 
 
 def _version(asked: bool) -> None:
@@ -206,8 +208,8 @@ def schema(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file, which must not exist.")
     ] = None,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
 ) -> int:
     """Guess the schema of a table, as a file to edit; or print the schema of flows."""
     if flow == (file is not None):
@@ -248,6 +250,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     from anonflow.table import Schema
     from anonflow.table.read import read_frame
 
+    delimiter, encoding = _found_form(file, delimiter, encoding)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
     guessed = Schema.infer(frame)
     reasons = [
@@ -258,6 +261,19 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
         + "".join(reasons)
         + strict_yaml.dumps({"columns": guessed.to_mapping()}, error=SchemaError)
     )
+
+
+def _found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
+    """The delimiter and the encoding of a CSV file; what is not as usual is said."""
+    from anonflow.table.csv_form import AUTO
+    from anonflow.table.read import csv_form, is_csv
+
+    if not is_csv(file) or AUTO not in (delimiter, encoding):
+        return delimiter, encoding
+    form = csv_form(file, delimiter=delimiter, encoding=encoding)
+    if form.unusual:
+        say(form.sentence(file), err=True)
+    return form.delimiter, form.encoding
 
 
 @app.command()
@@ -539,8 +555,8 @@ def compare(
         Path | None,
         typer.Option(help="Write a page with the risk-utility frontier to this HTML file.", metavar="FILE"),
     ] = None,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
 ) -> int:
     """Run several methods and show what each costs."""
     from anonflow import engine
@@ -570,7 +586,7 @@ def compare(
             check_budget(size, budget, algorithm_named(name).effort_under({}))
     targets = [target for target in (csv, html) if target is not None]
     check_targets(targets, {file: "the table", schema: "the schema"})
-    table = _table(file, schema, delimiter, encoding)
+    table = _table(file, schema, *_found_form(file, delimiter, encoding))
     report = engine.compared(
         table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds
     )

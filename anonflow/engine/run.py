@@ -29,6 +29,8 @@ from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
 from anonflow.kernels import jit
+from anonflow.table.csv_form import AUTO
+from anonflow.table.read import csv_form
 
 __all__ = ["run"]
 
@@ -137,6 +139,7 @@ class _Runner:
             )
         )
         self._check_targets()
+        self._say_form()
         jit.announce(self._announce)
         memory = flow.spec.run.memory_bytes
         with (
@@ -208,6 +211,20 @@ class _Runner:
         check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         if self.session.owner is not None:
             self.session.owner.check()
+
+    def _say_form(self) -> None:
+        """What a source says to find out is found, and said."""
+        flow, path = self.session.flow, self.session.flow.source_path
+        source = flow.spec.table.source
+        if source.csv is None or path is None or AUTO not in (source.delimiter, source.encoding):
+            return
+        form = csv_form(
+            path,
+            delimiter=source.delimiter,
+            encoding=source.encoding,
+            opener=self.session.fingerprint.open,
+        )
+        self.session.events.log(form.sentence(source.csv), "info" if form.columns > 1 else "warning")
 
     def _announce(self) -> None:
         self.compiles = True

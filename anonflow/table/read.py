@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError
+from anonflow.table.csv_form import AUTO, CsvForm, form_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Opener",
     "csv_batches",
+    "csv_form",
+    "is_csv",
     "not_parquet",
     "parquet_fields",
     "parquet_files",
@@ -30,8 +33,8 @@ __all__ = [
     "read_parquet",
 ]
 
-DELIMITER = r"^[\t !#-~]$"
-DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote"
+DELIMITER = r"^([\t !#-~]|auto)$"
+DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote; or auto"
 """What stands between the cells of a CSV file, as a regular expression and in words."""
 
 MOST_COLUMNS = 10_000
@@ -51,7 +54,7 @@ def read_frame(
     path : path
         ``.parquet`` or ``.pq``; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``).
     delimiter, encoding : str
-        Of a CSV file.
+        Of a CSV file; ``auto`` finds them out (:func:`csv_form`).
     missing : sequence of str
         Texts that stand for a missing value in a CSV file, besides the empty cell.
 
@@ -61,15 +64,19 @@ def read_frame(
         If the file does not exist or is not what its name says.
     """
     file = Path(path)
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    last = (
-        suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
-    )
-    if last in (".parquet", ".pq"):
+    if file.suffix.lower() in (".parquet", ".pq"):
         return read_parquet(file)
-    if last in (".csv", ".tsv", ".txt", ".data"):
+    if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
     raise DataError(f"{fspath(path)}: a table is a .csv or .parquet file; rename or convert it")
+
+
+def is_csv(path: str | PathLike[str]) -> bool:
+    """Whether a name ends like that of a CSV file, also of a packed one."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    return suffixes[-1:] in ([".csv"], [".tsv"], [".txt"], [".data"])
 
 
 def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> pd.DataFrame:
@@ -193,9 +200,9 @@ def read_csv(
     path : path
         May be gzipped (``.gz``).
     delimiter : str
-        One character.
+        One character; ``auto`` finds it out.
     encoding : str
-        A codec that Python knows.
+        A codec that Python knows; ``auto`` finds it out.
     missing : sequence of str
     opener : callable, optional
         Opens the file, each time that it is read: to be checked, and then to be parsed.
@@ -249,6 +256,9 @@ def csv_batches(
     _must_exist(Path(path))
     if re.fullmatch(DELIMITER, delimiter) is None:
         raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
+    if AUTO in (delimiter, encoding):
+        form = csv_form(path, delimiter=delimiter, encoding=encoding, opener=opener)
+        delimiter, encoding = form.delimiter, form.encoding
     if not _is_encoding(encoding):
         raise DataError(f"{name}: unknown encoding {encoding!r}; name one that Python knows, such as utf-8")
     encoding = codecs.lookup(encoding).name
@@ -324,6 +334,35 @@ def csv_batches(
         raise DataError(
             f"{name}: {len(ragged)} rows have more or fewer than {len(names)} cells; check the delimiter and quotes"
         )
+
+
+def csv_form(
+    path: str | PathLike[str], *, delimiter: str = AUTO, encoding: str = AUTO, opener: Opener | None = None
+) -> CsvForm:
+    """Find out how a CSV file is written (:func:`anonflow.table.csv_form.form_of`).
+
+    Parameters
+    ----------
+    path : path
+        May be gzipped (``.gz``).
+    delimiter, encoding : str
+        What is known already; ``auto`` is found out.
+    opener : callable, optional
+        Opens the file.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, or cannot be read.
+    """
+    import pyarrow as pa
+
+    _must_exist(Path(path))
+    try:
+        with _unpacked(path, opener) as stream:
+            return form_of(stream, delimiter, encoding)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{fspath(path)}: cannot be read ({type(error).__name__})") from None
 
 
 def _must_fit(name: str, sizes: Iterable[int]) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import csv
 import gzip
-import io
 import os
 import shutil
 import zlib
@@ -17,8 +15,9 @@ from anonflow import datasets
 from anonflow.dashboards.session.paths import paths_in, safe_name
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError
+from anonflow.table.csv_form import AUTO
 from anonflow.table.infer import infer_columns
-from anonflow.table.read import read_frame
+from anonflow.table.read import csv_form, read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +34,6 @@ __all__ = [
 ]
 
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
-DELIMITERS = (",", ";", "\t", "|")
 
 PACKED = 4
 """How many times its size a Parquet file may unpack to: values that repeat make four to one nothing unusual."""
@@ -151,7 +149,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     path : pathlib.Path
     limits : Limits
     **options
-        ``delimiter``, ``encoding``, ``missing`` of a CSV file; the delimiter is found in its first line without.
+        ``delimiter``, ``encoding``, ``missing`` of a CSV file; delimiter and encoding are found out without.
 
     Returns
     -------
@@ -170,12 +168,16 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             frame = read_frame(path)
         else:
             given = {key: value for key, value in options.items() if value}
-            given.setdefault("delimiter", _delimiter(path))
+            form = csv_form(
+                path, delimiter=given.get("delimiter", AUTO), encoding=given.get("encoding", AUTO)
+            )
+            given |= {"delimiter": form.delimiter, "encoding": form.encoding}
+            usual = {("delimiter", ","), ("encoding", "utf-8")}
             source = {
                 "csv": path.name,
-                **{key: value for key, value in given.items() if (key, value) != ("delimiter", ",")},
+                **{key: value for key, value in given.items() if (key, value) not in usual},
             }
-            limits.check_columns(_columns(path, given["delimiter"]))  # reading very many takes minutes
+            limits.check_columns(form.columns)  # reading very many takes minutes
             frame = read_frame(path, **given)
     except AnonflowError as error:
         # where the file lies on the server is nobody's business
@@ -187,32 +189,6 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     if not len(frame):
         raise DataError(f"{path.name}: has a header and no records; upload a table with records")
     return frame, source
-
-
-def _beginning(path: Path, most: int) -> str:
-    """The first bytes of a CSV file as text, whatever its encoding: delimiters and quotes look alike in all."""
-    try:
-        with path.open("rb") as stream:
-            packed = path.name.lower().endswith(".gz")
-            return (gzip.GzipFile(fileobj=stream) if packed else stream).read(most).decode("utf-8", "replace")
-    except (OSError, EOFError, zlib.error):
-        return ""
-
-
-def _columns(path: Path, delimiter: str) -> int:
-    """How many columns the header of a CSV file has; of a header of more than a megabyte, those in the first."""
-    try:
-        return len(
-            next(csv.reader(io.StringIO(_beginning(path, 1 << 20), newline=""), delimiter=delimiter), [])
-        )
-    except (csv.Error, TypeError):
-        return 0  # the reader says what is wrong
-
-
-def _delimiter(path: Path) -> str:
-    """The delimiter that the header has most of; a comma if it has none."""
-    header = _beginning(path, 1 << 16).partition("\n")[0]
-    return max(DELIMITERS, key=header.count) if any(mark in header for mark in DELIMITERS) else ","
 
 
 def _check_unpacked(path: Path, name: str, limits: Limits) -> None:

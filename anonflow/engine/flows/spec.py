@@ -80,10 +80,10 @@ class SourceSpec(_Spec):
     """The name of a built-in or fetched table (`anonflow datasets`)."""
 
     delimiter: Annotated[StrictStr, Field(pattern=DELIMITER)] = ","
-    """Of a CSV file: one character of ASCII: a space, a tab, or a visible one that is no quote."""
+    """Of a CSV file: one character of ASCII: a space, a tab, or a visible one that is no quote; `auto` finds it out."""
 
     encoding: StrictStr = "utf-8"
-    """Of a CSV file."""
+    """Of a CSV file; `auto` finds it out."""
 
     missing: tuple[StrictStr, ...] = ()
     """Texts that stand for a missing value in a CSV file, besides the empty cell."""
