@@ -167,9 +167,12 @@ def _floor(bound: float | None) -> str:
 _NAMED = ("anonymize.algorithm", "anonymize.k")
 
 
-def _near(path: Path) -> str:
-    """A path as seen from here."""
+def _near(path: Path | str) -> str:
+    """A path as seen from here; an address as it is."""
     import os
+
+    if isinstance(path, str):
+        return path
 
     try:
         near = os.path.relpath(path)

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonflow.algorithms.anonymize import Anonymization
@@ -14,6 +15,7 @@ from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.flows.addresses import is_address, shown_address, uploaded
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
@@ -266,7 +268,8 @@ def write_all(
     Cancelled
         If the run was cancelled.
     """
-    flow, published = session.flow, []
+    flow = session.flow
+    published: list[Path | str] = []
     html, pdf = None, None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
@@ -278,15 +281,15 @@ def write_all(
     keep = functools.partial(_keep_owners, session, release)
     if flow.table_path is not None and release is not None:
         write_whole(flow.table_path, release.write_release, make_folders=True, ready=keep)
-        published.append(flow.table_path)
+        published.append(_delivered(flow.table_path, flow.targets[0]))
     else:
         keep()
     if flow.report_path is not None and html is not None:
         write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"), make_folders=True)
-        published.append(flow.report_path)
+        published.append(_delivered(flow.report_path, flow.targets[1]))
     if flow.pdf_path is not None and pdf is not None:
         write_whole(flow.pdf_path, lambda path: path.write_bytes(pdf), make_folders=True)
-        published.append(flow.pdf_path)
+        published.append(_delivered(flow.pdf_path, flow.targets[2]))
     seconds = time.perf_counter() - session.clock
     if session.owner is not None:
         session.owner.write_record(
@@ -306,6 +309,14 @@ def write_all(
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)
+
+
+def _delivered(file: Path, named: str | None) -> Path | str:
+    """Where a file that was written is published: where it lies, or at the address that the flow names."""
+    if named is None or not is_address(named):
+        return file
+    uploaded(file, named)
+    return shown_address(named)
 
 
 def _keep_owners(session: Session, release: DrawnRelease | None) -> None:

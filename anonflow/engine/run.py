@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
+from typing import Any
 
 from anonflow.engine import publish
 from anonflow.engine.context import Session
@@ -25,6 +26,7 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report.report import Described
+from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
@@ -46,6 +48,7 @@ def run(
     keep: float = DAYS * 86400.0,
     on_event: Callable[[Event], None] | None = None,
     events: EventStream | None = None,
+    source: Any = None,
 ) -> RunReport:
     """Run a flow to its end, or pick up where an earlier run of it stopped.
 
@@ -70,6 +73,8 @@ def run(
         Called with every :class:`Event`.
     events : EventStream, optional
         Followed, or cancelled, from other threads.
+    source : Dask DataFrame, or frame that speaks Arrow's PyCapsule interface, optional
+        In place of the flow's source; worked on in pieces, part by part, unless the flow says ``pieces: false``.
 
     Returns
     -------
@@ -100,9 +105,10 @@ def run(
     begin = time.perf_counter()
     try:
         loaded = flow if isinstance(flow, Flow) else load_flow(flow)
-        with nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked():
+        owner = nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked()
+        with owner, staged(loaded, source) as here:
             session = Session(
-                loaded,
+                here,
                 events,
                 seed=seed,
                 scheduler=scheduler,

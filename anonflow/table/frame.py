@@ -159,15 +159,18 @@ class Table:
         delimiter: str = ",",
         encoding: str = "utf-8",
         missing: Sequence[str] = (),
+        sheet: str | None = None,
+        labels: bool = True,
+        user_missing: bool = False,
     ) -> Table:
-        """Read a table from a CSV or Parquet file.
+        """Read a table from a file: CSV, Parquet, SPSS, Stata, SAS, Excel.
 
         Parameters
         ----------
         path : path
         schema : Schema, mapping or path
-        delimiter, encoding, missing
-            Of a CSV file, as :func:`anonflow.table.read.read_frame` takes them.
+        delimiter, encoding, missing, sheet, labels, user_missing
+            As :func:`anonflow.table.read.read_frame` takes them.
 
         Raises
         ------
@@ -175,7 +178,16 @@ class Table:
             As :class:`Table`, and if the file cannot be read.
         """
         schema = Schema.of(schema)
-        return cls(read_frame(path, delimiter=delimiter, encoding=encoding, missing=missing), schema)
+        frame = read_frame(
+            path,
+            delimiter=delimiter,
+            encoding=encoding,
+            missing=missing,
+            sheet=sheet,
+            labels=labels,
+            user_missing=user_missing,
+        )
+        return cls(frame, schema)
 
     @classmethod
     def coded(
@@ -373,7 +385,7 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
     if not isinstance(frame, pd.DataFrame):
         raise DataError(
             "a table is made of a pandas DataFrame, or of a frame that speaks Arrow's PyCapsule interface; read files "
-            "with Table.read"
+            "with Table.read, and run a Dask DataFrame by af.run(flow, source=frame)"
         )
     check_columns(list(frame.columns), schema)
     if not len(frame):

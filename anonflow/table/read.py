@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError
 from anonflow.table.csv_form import AUTO, CsvForm, form_of
+from anonflow.table.statistics_files import READERS, read_statistics
+from anonflow.table.workbooks import ENDINGS, read_workbook
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +27,7 @@ __all__ = [
     "csv_batches",
     "csv_form",
     "is_csv",
+    "must_fit",
     "not_parquet",
     "parquet_fields",
     "parquet_files",
@@ -45,30 +48,49 @@ Opener = Callable[[Path], Any]
 
 
 def read_frame(
-    path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8", missing: Sequence[str] = ()
+    path: str | PathLike[str],
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
+    sheet: str | None = None,
+    labels: bool = True,
+    user_missing: bool = False,
 ) -> pd.DataFrame:
-    """Read a table from a CSV or Parquet file, told apart by the name's ending.
+    """Read a table from a file, told apart by the name's ending.
 
     Parameters
     ----------
     path : path
-        ``.parquet`` or ``.pq``; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``).
+        ``.parquet`` or ``.pq``; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``); files of SPSS
+        (``.sav``, ``.zsav``, ``.por``), Stata (``.dta``) and SAS (``.sas7bdat``, ``.xpt``); Excel (``.xlsx``).
     delimiter, encoding : str
         Of a CSV file; ``auto`` finds them out (:func:`csv_form`).
     missing : sequence of str
         Texts that stand for a missing value in a CSV file, besides the empty cell.
+    sheet : str, optional
+        Of an Excel workbook; the first one without it.
+    labels, user_missing : bool
+        Of a file of SPSS, Stata or SAS (:func:`anonflow.table.statistics_files.read_statistics`).
 
     Raises
     ------
     DataError
-        If the file does not exist or is not what its name says.
+        If the file does not exist or is not what its name says, or a package that reads it is not installed.
     """
     file = Path(path)
     if file.suffix.lower() in (".parquet", ".pq"):
         return read_parquet(file)
     if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
-    raise DataError(f"{fspath(path)}: a table is a .csv or .parquet file; rename or convert it")
+    if file.suffix.lower() in READERS:
+        return read_statistics(file, labels=labels, user_missing=user_missing)
+    if file.suffix.lower() in ENDINGS:
+        return read_workbook(file, sheet=sheet, fits=must_fit(file))
+    raise DataError(
+        f"{fspath(path)}: a table is a .csv or .parquet file, one of SPSS, Stata or SAS, or an Excel workbook; "
+        "rename or convert it"
+    )
 
 
 def is_csv(path: str | PathLike[str]) -> bool:
@@ -363,6 +385,17 @@ def csv_form(
             return form_of(stream, delimiter, encoding)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{fspath(path)}: cannot be read ({type(error).__name__})") from None
+
+
+def must_fit(path: str | PathLike[str]) -> Callable[[Iterable[int]], None]:
+    """What refuses a file whose parts, of so many bytes, this machine's memory does not hold.
+
+    Parameters
+    ----------
+    path : path
+        For what is said.
+    """
+    return lambda sizes: _must_fit(fspath(path), sizes)
 
 
 def _must_fit(name: str, sizes: Iterable[int]) -> None:

@@ -65,7 +65,12 @@ def pieces_of(flow: Flow) -> int | None:
         if problems:
             raise FlowError.collected(f"{flow.path or flow.name}: cannot be run in pieces", problems)
         return ROWS if source.pieces is True else source.pieces
-    if problems or flow.source_path is None or flow.table is not None:
+    if (
+        problems
+        or flow.source_path is None
+        or flow.table is not None
+        or source.form not in ("csv", "parquet")
+    ):
         return None
     allowed = flow.spec.run.memory_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
