@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_query"]
 
-_CLOSED = {
+_CLOSED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -42,6 +42,8 @@ def read_query(sql: str, database: str | PathLike[str]) -> pd.DataFrame:
         the kind of the problem, never with what the database says, which may hold a value.
     """
     name = fspath(database)
+    import pyarrow as pa
+
     try:
         import duckdb
     except ModuleNotFoundError:
@@ -63,7 +65,12 @@ def read_query(sql: str, database: str | PathLike[str]) -> pd.DataFrame:
         raise _failed(name, error) from None
     if len(set(table.column_names)) < table.num_columns:
         raise DataError(f"{name}: the query gives two columns the same name; name them with AS")
-    return plain_table(table).to_pandas()
+    # a sum of whole numbers and a number with a point are decimals there: for us they are numbers
+    decimals = [pa.types.is_decimal(kind) for kind in table.schema.types]
+    fields = [
+        field.with_type(pa.float64()) if decimal else field for field, decimal in zip(table.schema, decimals)
+    ]
+    return plain_table(table.cast(pa.schema(fields))).to_pandas()
 
 
 _WHY = {

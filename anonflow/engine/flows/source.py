@@ -41,17 +41,17 @@ def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
     if flow.table is not None:
         return flow.table
     frame = frame_of(flow, fingerprint)
-    source = flow.spec.table.source
-    if frame is None and source.csv is not None:
+    source, path = flow.spec.table.source, flow.source_path
+    if frame is None and path is not None and source.csv is not None:
         frame = read_csv(
-            flow.folder / source.csv,
+            path,
             delimiter=source.delimiter,
             encoding=source.encoding,
             missing=source.missing,
             opener=fingerprint.open,
         )
-    elif frame is None and source.parquet is not None:
-        frame = read_parquet(flow.folder / source.parquet, opener=fingerprint.open)
+    elif frame is None and path is not None:
+        frame = read_parquet(path, opener=fingerprint.open)
     elif frame is None:
         raise DataError("the flow names no source")
     frame = per_unit(flow, frame, seed)
