@@ -12,6 +12,7 @@ import numpy as np
 from anonflow.errors import DataError
 from anonflow.table.domain import WHOLE, Domain, number_text
 from anonflow.table.records import Records, equal_columns
+from anonflow.table.texts import text_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,7 +292,7 @@ class Generalization:
             text = parts[0] if len(parts) == 1 else _joined(parts)
             if suppressed is not None:
                 text = np.where(suppressed, WHOLE, text)
-            frame[name] = pd.array(text, dtype="str")
+            frame[name] = text_array(text)
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
 
     def _texts(self) -> list[np.ndarray]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from anonflow.errors import AnonflowError, DataError
+from anonflow.system import open_descriptor, set_mode
 
 __all__ = ["OWNER_ONLY", "missing_folders", "remove_empty", "streamed", "write_whole"]
 
@@ -59,15 +60,17 @@ def write_whole(
         with _failing_as(target, beside):
             if make_folders:
                 target.parent.mkdir(parents=True, exist_ok=True)
-            draft = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode)
+            draft = open_descriptor(
+                beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode
+            )
             # what the umask leaves, asked of the file: the umask itself can be read only by changing it, for all threads
             allowed = stat.S_IMODE(os.fstat(draft).st_mode)
-            os.fchmod(draft, 0o600)
+            set_mode(draft, beside, 0o600)
             os.close(draft)
             write(beside)
-            beside.chmod(allowed if mode is None else mode)
-            with beside.open("rb") as stream:
+            with beside.open("rb+") as stream:  # Windows forces nothing to disk that is open to be read only
                 os.fsync(stream.fileno())
+            beside.chmod(allowed if mode is None else mode)
         ready()
         with _failing_as(target, beside):
             os.replace(beside, target)

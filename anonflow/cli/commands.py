@@ -229,7 +229,7 @@ def schema(
         return 0
     begun = False
     try:
-        with output.open("x", encoding="utf-8") as stream:
+        with output.open("x", encoding="utf-8", newline="\n") as stream:
             begun = True
             stream.write(text)
     except FileExistsError:
@@ -600,7 +600,7 @@ def compare(
         write_whole(csv, lambda path: report.runs.to_csv(path, index=False))
     if html is not None:
         page = comparison(table, report)
-        write_whole(html, lambda path: path.write_text(page, encoding="utf-8"))
+        write_whole(html, lambda path: path.write_text(page, encoding="utf-8", newline="\n"))
     return 0 if report.ok else 1
 
 

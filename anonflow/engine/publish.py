@@ -285,7 +285,11 @@ def write_all(
     else:
         keep()
     if flow.report_path is not None and html is not None:
-        write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"), make_folders=True)
+        write_whole(
+            flow.report_path,
+            lambda path: path.write_text(html, encoding="utf-8", newline="\n"),
+            make_folders=True,
+        )
         published.append(_delivered(flow.report_path, flow.targets[1]))
     if flow.pdf_path is not None and pdf is not None:
         write_whole(flow.pdf_path, lambda path: path.write_bytes(pdf), make_folders=True)

@@ -18,6 +18,7 @@ from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning, read_published
+from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,5 +171,5 @@ def read_release(
         raise DataError(f"{fspath(path)}: the release has no rows")
     for name in schema.quasi_identifiers:
         if frame[name].isna().any():  # the empty cell of a CSV file, which stands for a missing value
-            frame[name] = frame[name].astype(object).fillna("").astype("str")
+            frame[name] = frame[name].astype(object).fillna("").astype(text_type())
     return Release(frame)

@@ -15,6 +15,7 @@ from anonflow.errors import ParameterError
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import number_text
 from anonflow.table.spreadsheets import changed_texts, guarded_text
+from anonflow.table.texts import text_type
 from anonflow.whole_file import streamed, write_whole
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _csv_cells(cells: pd.Series) -> pd.Series:
         return changed_texts(cells, guarded_text)
     at, distinct = pd.factorize(cells)
     texts = np.array([*(number_text(value) for value in distinct.tolist()), None], object)
-    return pd.Series(texts[at], dtype="str")
+    return pd.Series(texts[at], dtype=text_type())
 
 
 def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from csv import Error as CSVError
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError
+from anonflow.system import total_memory
 from anonflow.table.csv_form import AUTO, CsvForm, form_of
 from anonflow.table.statistics_files import READERS, read_statistics
 from anonflow.table.workbooks import ENDINGS, read_workbook
@@ -412,7 +412,7 @@ def _must_fit(name: str, sizes: Iterable[int]) -> None:
 
 def _memory() -> int:
     """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return total_memory()
 
 
 def _unpacked_sizes(file: Path) -> Iterator[int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import DataError
+from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,15 +111,15 @@ def _cells(cells: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
         texts = [str(labels[value]) for value in present]
         labelled = np.full(len(cells), None, object)
         labelled[cells.notna().to_numpy()] = texts
-        return pd.Series(labelled, dtype="str")
+        return pd.Series(labelled, dtype=text_type())
     if pd.api.types.is_float_dtype(cells.dtype) and (present == np.floor(present)).all():
         inside = len(present) and present.abs().max() < 2**53
         return cells.astype("Int64" if cells.hasnans else "int64") if inside else cells
     if pd.api.types.is_object_dtype(cells.dtype) or pd.api.types.is_string_dtype(cells.dtype):
         if all(isinstance(value, str) for value in present):
-            return pd.Series(cells.mask(cells == "", None).to_numpy(object), dtype="str")
+            return pd.Series(cells.mask(cells == "", None).to_numpy(object), dtype=text_type())
         if any(isinstance(value, str) for value in present):  # a letter of a missing code among numbers
-            return pd.Series([None if pd.isna(v) else _text(v) for v in cells], dtype="str")
+            return pd.Series([None if pd.isna(v) else _text(v) for v in cells], dtype=text_type())
     return cells
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError
+from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +111,7 @@ def _column(cells: list[Any]) -> pd.Series:
         return pd.Series(cells, dtype="bool")
     if kinds == {datetime.datetime}:
         return pd.Series(pd.to_datetime(pd.Series(cells, dtype="object")))
-    return pd.Series([None if cell is None else _text(cell) for cell in cells], dtype="str")
+    return pd.Series([None if cell is None else _text(cell) for cell in cells], dtype=text_type())
 
 
 def _text(cell: Any) -> str:

@@ -16,12 +16,12 @@ from anonflow import __version__
 from anonflow.algorithms.budget_choice import Choice
 from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.result import RunReport
-from anonflow.engine.execution.tasks import peak_memory
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import FlowError
 from anonflow.release.randomness import seed_can_be_guessed
+from anonflow.system import peak_memory
 
 __all__ = ["of_run", "replayed_choices", "replayed_seed", "versions"]
 

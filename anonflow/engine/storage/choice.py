@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from anonflow.engine.storage.disk import OnDisk
 from anonflow.engine.storage.memory import InMemory
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import DataError, FlowError
+from anonflow.system import total_memory
 from anonflow.table.read import parquet_files
 
 __all__ = ["ROWS", "pieces_of", "storage_of"]
@@ -72,7 +72,7 @@ def pieces_of(flow: Flow) -> int | None:
         or source.form not in ("csv", "parquet")
     ):
         return None
-    allowed = flow.spec.run.memory_bytes or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    allowed = flow.spec.run.memory_bytes or total_memory() // 2
     return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
 
 

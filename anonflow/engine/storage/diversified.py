@@ -48,6 +48,7 @@ from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
 from anonflow.partition import limited, unbounded
+from anonflow.system import peak_memory
 from anonflow.table import Domain, Records, Schema
 from anonflow.utility.violations import beyond_cells
 
@@ -268,7 +269,7 @@ def diverse_batch(
         sum(one.lost for one in each),
         sum(one.lost > 0 for one in each),
         sum(one.k_member for one in each) + len(batch.left),
-        tasks.peak_memory(),
+        peak_memory(),
     )
 
 
