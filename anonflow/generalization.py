@@ -295,16 +295,52 @@ class Generalization:
             frame[name] = text_array(text)
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
 
-    def _texts(self) -> list[np.ndarray]:
+    def decode_categories(self, suppressed: np.ndarray | None = None) -> pd.DataFrame:
+        """What is published, as :meth:`decode` has it, with each text of a column once: categories and their codes.
+
+        Parameters
+        ----------
+        suppressed : numpy.ndarray, shape (n,), bool, optional
+            As for :meth:`decode`.
+
+        Returns
+        -------
+        pandas.DataFrame, shape (n, QI columns), categorical
+            O(n) a column, and its texts only as often as they differ.
+        """
         import pandas as pd
 
-        cells: list[np.ndarray] = [np.empty(0, object)] * len(self.domains)
+        columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for domain, coded in zip(self.domains, self._coded_texts(), strict=True):
+            columns.setdefault(domain.column, []).append(coded)
+        frame = {}
+        for name, parts in columns.items():
+            at, texts = parts[0]
+            for code, more in parts[1:]:
+                at, pairs = pd.factorize(at * len(more) + code)
+                texts = _joined([texts[pairs // len(more)], more[pairs % len(more)]])
+            if suppressed is not None:
+                at, texts = np.where(suppressed, len(texts), at), np.append(texts, WHOLE)
+            to, distinct = pd.factorize(texts)
+            frame[name] = pd.Categorical.from_codes(to[at], pd.Index(distinct))
+        return pd.DataFrame(frame)
+
+    def _texts(self) -> list[np.ndarray]:
+        return [texts[at] for at, texts in self._coded_texts()]
+
+    def _coded_texts(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each domain the code of every record, and the text of each code."""
+        import pandas as pd
+
+        cells: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0, np.int64), np.empty(0, object))] * len(
+            self.domains
+        )
         layout = self.layout
         for t, a in enumerate(layout.ranges):
             domain = self.domains[a]
             at, distinct = pd.factorize(self.lo[t].astype(np.int64) * domain.size + self.hi[t])
             lo, hi = distinct // domain.size, distinct % domain.size
-            cells[a] = np.array(domain.run_texts(lo, hi), object)[at]
+            cells[a] = at, np.array(domain.run_texts(lo, hi), object)
         for t, a in enumerate(layout.sets):
             words = self.bits[layout.offset[t] : layout.offset[t + 1]]
             at, values = pd.factorize(words[0])
@@ -313,7 +349,7 @@ class Generalization:
                 at = pd.factorize(at * len(values) + code)[0]
             first = np.empty(int(at.max(initial=-1)) + 1, np.int64)
             first[at[::-1]] = np.arange(self.n)[::-1]
-            cells[a] = np.array(self.domains[a].set_texts(words[:, first]), object)[at]
+            cells[a] = at, np.array(self.domains[a].set_texts(words[:, first]), object)
         return cells
 
     @classmethod

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import errno
 import getpass
+import hashlib
 import os
 import signal
 import stat
 import sys
+import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +49,7 @@ __all__ = [
     "take_lock",
     "total_memory",
     "user_tag",
+    "wait_for_folder",
 ]
 
 NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
@@ -100,6 +104,37 @@ def take_lock(descriptor: int) -> None:
         raise BlockingIOError(errno.EWOULDBLOCK, "somebody else holds it") from error
     finally:
         os.lseek(descriptor, place, os.SEEK_SET)
+
+
+def wait_for_folder(folder: str | os.PathLike[str]) -> int:
+    """Wait until nobody else holds a folder, and hold it until what is handed back is closed.
+
+    Returns
+    -------
+    int
+        A descriptor: of the folder, or, where folders cannot be opened, of a file of the user's that is named after it.
+
+    Raises
+    ------
+    OSError
+        If there is no such folder.
+    """
+    if fcntl is not None:
+        descriptor = os.open(folder, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return descriptor
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    name = hashlib.sha256(os.path.realpath(folder).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    place = Path(tempfile.gettempdir(), f"anonflow-{user_tag()}-{name}.lock")
+    descriptor = open_descriptor(place, os.O_RDWR | os.O_CREAT)
+    while True:
+        try:
+            take_lock(descriptor)
+        except BlockingIOError:
+            time.sleep(0.01)
+        else:
+            return descriptor
 
 
 def set_mode(descriptor: int, path: str | os.PathLike[str], mode: int) -> None:

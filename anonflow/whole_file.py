@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from anonflow.errors import AnonflowError, DataError
-from anonflow.system import open_descriptor, set_mode
+from anonflow.system import open_descriptor, set_mode, wait_for_folder
 
-__all__ = ["OWNER_ONLY", "missing_folders", "remove_empty", "streamed", "write_whole"]
+__all__ = ["OWNER_ONLY", "drafted", "locked", "missing_folders", "remove_empty", "streamed", "write_whole"]
 
 OWNER_ONLY = 0o600
 """Permissions of what is the owner's."""
@@ -53,9 +53,39 @@ def write_whole(
     AnonflowError
         If the disk is full, or fails; or what `write` raises, with the target's name.
     """
+    with drafted(path, write, mode, make_folders=make_folders) as place:
+        ready()
+        place()
+
+
+@contextmanager
+def drafted(
+    path: str | PathLike[str],
+    write: Callable[[Path], Any],
+    mode: int | None = None,
+    *,
+    make_folders: bool = False,
+) -> Iterator[Callable[[], None]]:
+    """Around what is done while a file is written whole and has no name yet; yields what gives it its name.
+
+    Parameters
+    ----------
+    path, write, mode, make_folders
+        As for :func:`write_whole`. A draft that gets no name is removed.
+
+    Raises
+    ------
+    DataError, AnonflowError
+        As :func:`write_whole`.
+    """
     target = Path(path)
     beside = target.with_name(f".{secrets.token_hex(8)}{target.suffix}")
     missing = missing_folders(target.parent) if make_folders else []
+
+    def place() -> None:
+        with _failing_as(target, beside):
+            os.replace(beside, target)
+
     try:
         with _failing_as(target, beside):
             if make_folders:
@@ -71,14 +101,31 @@ def write_whole(
             with beside.open("rb+") as stream:  # Windows forces nothing to disk that is open to be read only
                 os.fsync(stream.fileno())
             beside.chmod(allowed if mode is None else mode)
-        ready()
-        with _failing_as(target, beside):
-            os.replace(beside, target)
+        yield place
     finally:
         if beside.parent.is_dir():
             beside.unlink(missing_ok=True)
         for folder in missing:
             remove_empty(folder)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Around what only one process at a time may do in a folder; leaves nothing there.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be opened.
+    """
+    try:
+        opened = wait_for_folder(folder)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be opened ({error.strerror}); name another folder") from None
+    try:
+        yield
+    finally:
+        os.close(opened)
 
 
 @contextmanager

@@ -157,8 +157,8 @@ class Anonymization:
             with a budget what was picked for it.
         """
         own = measure_named(str(self.parameters.get("loss", "ncp")))
-        told = [self.facts[name] for name in ("compared", "promise", "picked") if name in self.facts]
-        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own)), *told])
+        sentences = [self.facts[name] for name in ("compared", "promise", "picked") if name in self.facts]
+        return ". ".join([_sentence(own, self.loss(own), self.lower_bound(own)), *sentences])
 
     def assignments(self) -> np.ndarray:
         """The matches as disjoint assignments, every match in exactly one: see :func:`anonflow.release.assignments`.

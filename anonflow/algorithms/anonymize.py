@@ -177,10 +177,10 @@ def anonymize(
         parameters["boundaries"] = False
     if choice is not None:
         parameters["budget"] = choice.budget
-    made = assemble(table, method, k, index, outcomes, parameters, left)
+    anonymization = assemble(table, method, k, index, outcomes, parameters, left)
     if choice is not None:
-        made.facts.update(choice.facts())
-    return made
+        anonymization.facts.update(choice.facts())
+    return anonymization
 
 
 def solve(

@@ -38,9 +38,11 @@ def gathered(
     suppressed = np.zeros(n, bool)
     for at, outcome in zip(index, outcomes, strict=True):
         suppressed[at] = outcome.suppressed
-    made = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
+    generalization = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
     return Outcome(
-        Generalization(tuple(domains), made.lo, made.hi, made.bits).with_suppressed(suppressed),
+        Generalization(
+            tuple(domains), generalization.lo, generalization.hi, generalization.bits
+        ).with_suppressed(suppressed),
         matches=gathered_matches(index, outcomes, n),
         classes=gathered_classes(index, outcomes, suppressed),
         suppressed=suppressed,

@@ -379,7 +379,10 @@ def fitting_effort(
     def timed(part: Records, value: int) -> float:
         settings = {**options, **alone, **(takes if value else {}), option: value}
         start = time.perf_counter()
-        _all(lambda one: method.run(Partition(one, loss, np.random.default_rng(0)), k, **settings), [part])
+        _all(
+            lambda records: method.run(Partition(records, loss, np.random.default_rng(0)), k, **settings),
+            [part],
+        )
         return max(time.perf_counter() - start, 1e-9)
 
     part = stretch(min(whole, 4 * SMALLEST))

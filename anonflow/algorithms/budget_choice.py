@@ -255,13 +255,13 @@ def choose(
     spent = 0.0
     if both or size != AUTO:
         whole = None if isinstance(size, str) else size
-        found = fitting_effort(method, records, k, budget, workers, size=whole, loss=loss, options=options)
-        if found.fits or not both:
-            chosen = {**options, **found.options}
+        fit = fitting_effort(method, records, k, budget, workers, size=whole, loss=loss, options=options)
+        if fit.fits or not both:
+            chosen = {**options, **fit.options}
             whole = records.n if both else whole
-            return Choice(method.name, whole, chosen, budget, found.expected, found.pilots)
-        spent = sum(pilot[-1] for pilot in found.pilots)
-        options = {**options, found.option: 0}
+            return Choice(method.name, whole, chosen, budget, fit.expected, fit.pilots)
+        spent = sum(pilot[-1] for pilot in fit.pilots)
+        options = {**options, fit.option: 0}
     fitted = fitting_size(
         method, records, k, max(budget - spent, 1e-9), workers, order=order, loss=loss, options=options
     )

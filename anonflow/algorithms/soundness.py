@@ -63,28 +63,28 @@ def check_outcome(
 def _problem(
     method: Algorithm, records: Records, k: int, loss: str, options: Mapping[str, Any], outcome: Outcome
 ) -> str:
-    n, made = records.n, outcome.generalization
+    n, generalization = records.n, outcome.generalization
     suppressed = outcome.suppressed
-    if made.n != n or suppressed.shape != (n,) or suppressed.dtype != bool:
+    if generalization.n != n or suppressed.shape != (n,) or suppressed.dtype != bool:
         return f"there are not {n} records"
     kept = np.flatnonzero(~suppressed)
-    last = np.array([records.domains[a].size - 1 for a in made.layout.ranges], np.int32)[:, None]
-    if ((made.lo < 0) | (made.hi > last)).any():
+    last = np.array([records.domains[a].size - 1 for a in generalization.layout.ranges], np.int32)[:, None]
+    if ((generalization.lo < 0) | (generalization.hi > last)).any():
         return "a generalized record goes beyond its domain"
-    if not made.covers(Generalization.of(records))[kept].all():
+    if not generalization.covers(Generalization.of(records))[kept].all():
         return "a record is not covered by its own generalized record"
     problem = ""
     if outcome.matches is not None:
         problem = _matches_problem(outcome.matches, suppressed, k, options.get("reciprocal") is True)
     if not problem and outcome.classes is not None:
-        problem = _classes_problem(outcome.classes, made, kept, k)
+        problem = _classes_problem(outcome.classes, generalization, kept, k)
     if not problem and outcome.matches is None and outcome.classes is None:
         guarantee = str(outcome.facts.get("guarantee") or method.guarantee)
-        problem = _guarantee_problem(guarantee, records, made, kept, k)
+        problem = _guarantee_problem(guarantee, records, generalization, kept, k)
     if not problem and len(kept):
         problem = _generalization_problem(method.hides, method.fixed_cells, records, outcome, kept)
     if not problem and outcome.matches is not None and {"cost", "lower_bound"} <= outcome.facts.keys():
-        cost, true = outcome.facts["cost"], float(record_costs(made, loss).sum())
+        cost, true = outcome.facts["cost"], float(record_costs(generalization, loss).sum())
         if not abs(cost - true) <= NEAR * max(1.0, n, true):
             problem = "the loss is not what the method says"
     return problem
@@ -111,8 +111,8 @@ def _matches_problem(matches: np.ndarray, suppressed: np.ndarray, k: int, recipr
     return ""
 
 
-def _classes_problem(classes: np.ndarray, made: Generalization, kept: np.ndarray, k: int) -> str:
-    if classes.shape != (made.n,) or classes.dtype.kind != "i":
+def _classes_problem(classes: np.ndarray, generalization: Generalization, kept: np.ndarray, k: int) -> str:
+    if classes.shape != (generalization.n,) or classes.dtype.kind != "i":
         return "the classes are no labels"
     if not len(kept):
         return ""
@@ -122,26 +122,29 @@ def _classes_problem(classes: np.ndarray, made: Generalization, kept: np.ndarray
     if size.min() < k:
         return f"a class has fewer than {k} records"
     like = kept[first[label]]
-    if any((part[:, kept] != part[:, like]).any() for part in (made.lo, made.hi, made.bits)):
+    if any(
+        (part[:, kept] != part[:, like]).any()
+        for part in (generalization.lo, generalization.hi, generalization.bits)
+    ):
         return "a class has several generalized records"
     return ""
 
 
 def _guarantee_problem(
-    guarantee: str, records: Records, made: Generalization, kept: np.ndarray, k: int
+    guarantee: str, records: Records, generalization: Generalization, kept: np.ndarray, k: int
 ) -> str:
     """Of methods that name neither matches nor classes: their guarantee, as far as it is cheap."""
     if not len(kept):
         return ""
     if guarantee == "k-anonymity":
-        _, size = np.unique(made.classes()[kept], return_counts=True)
+        _, size = np.unique(generalization.classes()[kept], return_counts=True)
         return f"a class has fewer than {k} records" if size.min() < k else ""
     own = Generalization.of(records)
     for at in _sample(kept, COUNTED):
-        everywhere = np.full(made.n, at)
-        if guarantee != "(1,k)" and made.take(everywhere).covers(own).sum() < k:
+        everywhere = np.full(generalization.n, at)
+        if guarantee != "(1,k)" and generalization.take(everywhere).covers(own).sum() < k:
             return f"a generalized record covers fewer than {k} records"
-        if guarantee != "(k,1)" and made.covers(own.take(everywhere)).sum() < k:
+        if guarantee != "(k,1)" and generalization.covers(own.take(everywhere)).sum() < k:
             return f"a record is covered by fewer than {k} generalized records"
     return ""
 
@@ -163,14 +166,14 @@ def _generalization_problem(
         anew = joined.take(np.searchsorted(members, rows))
     else:
         return ""
-    made = outcome.generalization.take(rows)
+    generalization = outcome.generalization.take(rows)
     if fixed_cells:
-        return "" if made.covers(anew).all() else "a generalized record does not cover its class"
+        return "" if generalization.covers(anew).all() else "a generalized record does not cover its class"
     if hides:
-        hidden = made.whole()
+        hidden = generalization.whole()
         anew = _hidden(anew, hidden)
-        made = _hidden(made, hidden)
-    if any((getattr(made, name) != getattr(anew, name)).any() for name in ("lo", "hi", "bits")):
+        generalization = _hidden(generalization, hidden)
+    if any((getattr(generalization, name) != getattr(anew, name)).any() for name in ("lo", "hi", "bits")):
         return "a generalized record is not that of its matches or class"
     return ""
 

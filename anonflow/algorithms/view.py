@@ -31,15 +31,15 @@ class MatchesOrClasses(Protocol):
         """Shape (n,), int64."""
 
 
-def sizes_of(made: MatchesOrClasses) -> tuple[tuple[int, int], ...]:
+def sizes_of(anonymization: MatchesOrClasses) -> tuple[tuple[int, int], ...]:
     """How many generalized records (second) match, or share a class with, how many originals (first).
 
     Empty for methods that have neither matches nor classes.
     """
-    if made.matches is not None:
-        sizes = (made.matches >= 0).sum(axis=1)
-    elif made.classes is not None:
-        sizes = np.bincount(made.classes)[made.classes]
+    if anonymization.matches is not None:
+        sizes = (anonymization.matches >= 0).sum(axis=1)
+    elif anonymization.classes is not None:
+        sizes = np.bincount(anonymization.classes)[anonymization.classes]
     else:
         return ()
     values, counts = np.unique(sizes, return_counts=True)
@@ -52,7 +52,7 @@ def anonymization_view(
     table: Table,
     generalization: Generalization,
     suppressed: np.ndarray,
-    made: MatchesOrClasses,
+    anonymization: MatchesOrClasses,
 ) -> str:
     """An anonymization as HTML: what it cost, column by column, and a few records before and after.
 
@@ -65,7 +65,7 @@ def anonymization_view(
         n records.
     generalization : Generalization
     suppressed : numpy.ndarray, shape (n,), bool
-    made : MatchesOrClasses
+    anonymization : MatchesOrClasses
 
     Notes
     -----
@@ -81,25 +81,27 @@ def anonymization_view(
         facts(numbers),
         heading("Information loss by column"),
         plots.bars(names, losses, "Information loss by column"),
-        *_sizes(made, table.n),
+        *_sizes(anonymization, table.n),
         heading("Records and what they become"),
         _changes(table, generalization, suppressed),
     ]
     return view(f"Anonymization by {method}", *parts, owner=True)
 
 
-def _sizes(made: MatchesOrClasses, n: int) -> list[Markup]:
-    sizes = sizes_of(made)
+def _sizes(anonymization: MatchesOrClasses, n: int) -> list[Markup]:
+    sizes = sizes_of(anonymization)
     if not sizes:
         return [
             note("This method has neither matches nor classes: af.verify says among how many each record is.")
         ]
-    kind = "Matches of each generalized record" if made.matches is not None else "Class sizes"
+    kind = "Matches of each generalized record" if anonymization.matches is not None else "Class sizes"
     if len(sizes) == 1:
         return [heading(kind), note(f"Each of the {n:,} records has {sizes[0][0]:,}.")]
     return [
         heading(kind),
-        plots.columns(sizes, kind, "matches" if made.matches is not None else "records in the class"),
+        plots.columns(
+            sizes, kind, "matches" if anonymization.matches is not None else "records in the class"
+        ),
     ]
 
 

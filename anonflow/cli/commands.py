@@ -251,14 +251,14 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     from anonflow import strict_yaml
     from anonflow.errors import SchemaError
     from anonflow.table import Schema
+    from anonflow.table.infer import advise, entries_of, rows_of
     from anonflow.table.read import read_frame
 
     delimiter, encoding = _found_form(file, delimiter, encoding)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
-    guessed = Schema.infer(frame)
-    reasons = [
-        f"# {printable(row['column'])}: {row['reasons']}\n" for row in Schema.advise(frame).to_dict("records")
-    ]
+    advice = advise(frame)
+    guessed = Schema(entries_of(advice))
+    reasons = [f"# {printable(column)}: {why}\n" for column, *_, why in rows_of(advice)]
     return (
         "# A first guess: check every role and kind. Identifiers are not published.\n"
         + "".join(reasons)
@@ -335,12 +335,23 @@ def verify(
     certificate: Annotated[
         Path | None, typer.Option(help="The owner's certificate: checks faster.", metavar="FILE")
     ] = None,
+    algorithm: Annotated[
+        str | None,
+        typer.Option(
+            help="Run this method again, and look whether rows were drawn: with its usual options and --partition-size."
+        ),
+    ] = None,
+    partition_size: Annotated[
+        int, typer.Option(help="Of --algorithm: records in a partition; 0 is the whole table.", min=0)
+    ] = 0,
     another_tool: AnotherTool = False,
     as_json: AsJson = False,
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
     """Check a release, against its original or alone: covered, k-anonymous, k-regular, ..."""
+    from dataclasses import replace
+
     from anonflow import criteria as verifier
     from anonflow.cli.show import table as shown
 
@@ -351,9 +362,14 @@ def verify(
         if original is None:
             raise ParameterError("--certificate is checked against the original: give --original, too")
         given = Certificate.load(certificate)
+    if algorithm is not None and (original is None or another_tool):
+        raise ParameterError("--algorithm runs on the original that anonflow released: give --original, too")
     table = _table_or_schema(original, schema, delimiter, encoding)
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
+    if algorithm is not None:
+        remarks = _replayed(table, release, algorithm, answer.k, partition_size)
+        answer = replace(answer, remarks=answer.remarks + remarks)
     if as_json:
         say_json(json.dumps(answer.to_mapping(), indent=2))
     else:
@@ -368,6 +384,23 @@ def verify(
     for remark in answer.remarks:
         say(f"anonflow: {remark}", err=True)
     return 0 if answer else 1
+
+
+def _replayed(
+    table: Any, release: Path, algorithm: str, k: int | None, partition_size: int
+) -> tuple[str, ...]:
+    """What running a method again says of a release's rows."""
+    from anonflow.algorithms import anonymize
+    from anonflow.risk import own_rows_test
+    from anonflow.table.spreadsheets import read_published
+
+    if k is None:
+        raise ParameterError("--algorithm needs --k: what the release promises")
+    frame = read_published(release)
+    if len(frame) != table.n:  # it fails anyhow
+        return ()
+    made = anonymize(table, algorithm, k, partition_size=partition_size or None)
+    return own_rows_test(table, frame, made).remarks()
 
 
 @app.command()

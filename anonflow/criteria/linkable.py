@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from anonflow.criteria.claim import Listing
 from anonflow.criteria.concealment import match_edges
 from anonflow.criteria.criterion import Criterion
 from anonflow.criteria.evidence import Evidence
@@ -134,11 +135,7 @@ def candidates(evidence: Evidence) -> Candidates:
         If there are too many pairs to list.
     """
     if evidence.listing is not None:
-        listing = evidence.listing
-        inside = (listing.end >= 0) & (listing.end < evidence.n)
-        sizes = np.bincount(listing.row[inside], minlength=listing.rows)
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        found = Candidates(np.arange(listing.rows), offsets, listing.end[inside].astype(np.int64))
+        found = _claimed(evidence.listing, evidence.n)
     else:
         graph = evidence.graph
         matches = match_edges(evidence)
@@ -159,6 +156,16 @@ def candidates(evidence: Evidence) -> Candidates:
         found = Candidates(boxes.label, offsets, originals)
     # the other columns of exempt rows are "*": there is nothing to link with
     return found.without(evidence.exempt)
+
+
+def _claimed(listing: Listing, n: int) -> Candidates:
+    """What rows list, as far as it is in the table, and once: a claim may hold anything."""
+    row, end = listing.row, listing.end
+    if listing.strangers(n).any():
+        inside = (end >= 0) & (end < n)
+        row, end = np.unique(np.stack([row[inside], end[inside]]), axis=1)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=listing.rows))]).astype(np.int64)
+    return Candidates(np.arange(listing.rows), offsets, end.astype(np.int64))
 
 
 LINKABLE_COLUMNS = Criterion(

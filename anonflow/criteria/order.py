@@ -38,12 +38,13 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
 
     Notes
     -----
-    Two counts, each against 999 random ones, p = (1 + #{T_r >= T}) / 1000:
+    Counts, each against 999 random ones, p = (1 + #{T_r >= T}) / 1000:
 
-    - rows that cover the original at their own position, against rows in random order. Where none of 999 reaches T, the
-      chance is said by Chernoff's bound for a sum of independent events of the same mean.
+    - rows that cover the original at their own position, or at that position from the end, against rows in random
+      order. Where none of 999 reaches T, the chance is said by Chernoff's bound (:func:`chance`).
     - where the order is kept: rows that show that original's own other values, against draws of one covered original
-      for each row. Rows are drawn independently here, not along one assignment.
+      for each row. Rows are drawn independently here, not along one assignment. Of rows in another order, only who
+      runs the method again knows which record each was made from (:func:`anonflow.risk.own_rows_test`).
 
     A remark, never a reason to draw again: that would bias the draw. O(999 r q) time for r of at most 500 rows.
     """
@@ -58,14 +59,18 @@ def order_remarks(evidence: Evidence) -> tuple[str, ...]:
         return tuple(remarks)
     others = rng.integers(evidence.n, size=DRAWS * len(rows))
     drawn = _covers(evidence, np.tile(rows, DRAWS), others).reshape(DRAWS, len(rows)).sum(axis=1)
-    p = chance(int(_covers(evidence, rows, rows).sum()), drawn.tolist())
+    looks = [
+        (2 * chance(int(_covers(evidence, rows, records).sum()), drawn.tolist()), how, records)
+        for records, how in ((rows, "in"), (evidence.n - 1 - rows, "against"))
+    ]
+    p, how, records = min(looks, key=lambda look: look[0])
     if p >= SUSPICIOUS:
         return tuple(remarks)
     remarks.append(
-        f"the rows stand in the original table's order (by chance: p = {p:.1g}); shuffle them, or every row names its "
+        f"the rows stand {how} the original table's order (by chance: p = {p:.1g}); shuffle them, or every row names its "
         "person by its place"
     )
-    own = _own_values(evidence, rows, rng)
+    own = _own_values(evidence, rows, records, rng)
     if own is not None and own < SUSPICIOUS:
         remarks.append(
             f"rows show their own records' values more often than a draw would (p = {own:.1g}); release() draws them"
@@ -78,14 +83,16 @@ def chance(count: int, drawn: list[int]) -> float:
 
     Notes
     -----
-    ``(1 + #{drawn >= count}) / (1 + draws)``; below the least that this can be, at most Chernoff's bound
-    ``exp(T - m - T log(T / m))`` for a sum of independent events with mean m, here that of the random ones.
+    ``(1 + #{drawn >= count}) / (1 + draws)``; below the least that this can be, Chernoff's bound
+    ``exp((T - m - T log(T / m)) / d)`` for a sum of independent events with mean m, here that of the random ones. Along an
+    assignment events come together: d is how many times their variance exceeds that of independent ones, at least 1.
     """
     p = (1 + sum(one >= count for one in drawn)) / (1 + len(drawn))
     mean = max(float(np.mean(drawn)), 1 / len(drawn))
     if p > 1 / (1 + len(drawn)) or count <= mean:
         return p
-    return min(p, math.exp(count - mean - count * math.log(count / mean)))
+    together = max(1.0, float(np.var(drawn)) / mean)
+    return min(p, math.exp((count - mean - count * math.log(count / mean)) / together))
 
 
 def _covers(evidence: Evidence, rows: np.ndarray, originals: np.ndarray) -> np.ndarray:
@@ -103,8 +110,10 @@ def _covers(evidence: Evidence, rows: np.ndarray, originals: np.ndarray) -> np.n
     return inside
 
 
-def _own_values(evidence: Evidence, rows: np.ndarray, rng: np.random.Generator) -> float | None:
-    """The chance that so many rows show their own record's values; None where values are not to be had."""
+def _own_values(
+    evidence: Evidence, rows: np.ndarray, records: np.ndarray, rng: np.random.Generator
+) -> float | None:
+    """The chance that so many rows show the values of these records; None where values are not to be had."""
     try:
         rest, graph = evidence.rest, evidence.graph
     except AnonflowError:
@@ -114,16 +123,16 @@ def _own_values(evidence: Evidence, rows: np.ndarray, rng: np.random.Generator) 
     original, shown = rest
     boxes, people = graph.published, graph.originals
     mass = np.bincount(people.label, minlength=people.size).astype(float)
-    own = original[rows] == shown[rows]
+    own = original[records] == shown[rows]
     share = np.empty(len(rows))
     by_person = np.argsort(people.label, kind="stable")
     first = np.concatenate([[0], np.cumsum(people.count)])
-    for at, row in enumerate(rows.tolist()):
+    for at, (row, record) in enumerate(zip(rows.tolist(), records.tolist(), strict=True)):
         box = int(boxes.label[row])
         ends = graph.end[graph.start[box] : graph.start[box + 1]]
         members = np.concatenate(
             [by_person[first[u] : first[u + 1]] for u in ends.tolist()] or [np.empty(0, int)]
         )
-        share[at] = (original[members] == original[row]).sum() / max(mass[ends].sum(), 1.0)
+        share[at] = (original[members] == original[record]).sum() / max(mass[ends].sum(), 1.0)
     draws = (rng.random((DRAWS, len(rows))) < share).sum(axis=1)
     return chance(int(own.sum()), draws.tolist())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import panel as pn
 import param
 
 from anonflow.dashboards.compare.screen import CompareScreen
+from anonflow.dashboards.components.html import empty
 from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
@@ -25,11 +26,13 @@ from anonflow.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["App", "application", "captions", "dashboard", "extension", "scheduler"]
+__all__ = ["App", "application", "captions", "dashboard", "extension", "scheduler", "step_of"]
 
 LOG = logging.getLogger("anonflow.dashboards")
 
 SCREENS = (DataScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
+
+OVER = "This session is over: run the cell again."
 
 STEPS = tuple(screen.title for screen in SCREENS)
 
@@ -84,6 +87,12 @@ def scheduler() -> Callable[[Callable[[], None]], None]:
     return schedule
 
 
+def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
+    """The number of the screen that an address names; the first if it names none."""
+    name = ((arguments or {}).get("screen") or [b""])[0].decode("ascii", "replace")
+    return next((at for at, step in enumerate(STEPS) if step.lower() == name), 0)
+
+
 def captions(workspace: Workspace) -> list[str]:
     """A few words on each screen, for the bar."""
     one = workspace
@@ -112,6 +121,8 @@ class App(pn.viewable.Viewer):
         Whether the app is the whole page, not a notebook's cell.
     user : str
         Who signed in.
+    kept : float
+        Seconds for which the server keeps the session after its page was closed; 0 where it keeps none.
 
     Notes
     -----
@@ -122,28 +133,18 @@ class App(pn.viewable.Viewer):
     step = param.Integer(default=0, bounds=(0, len(STEPS) - 1))
     page = param.Boolean(default=True)
     user = param.String(default="")
+    kept = param.Number(default=0.0)
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         one = self.workspace
-        self.bar = Bar(
-            steps=list(STEPS),
-            captions=captions(one),
-            step=self.step,
-            dark=one.dark,
-            page=self.page,
-            user=self.user,
-            sizing_mode="stretch_width",
-            margin=0,
-        )
-        self.bar.listen(self._act)
-        self.bar.param.watch(lambda event: self.param.update(step=event.new), "step")
-        self.bar.param.watch(lambda event: one.param.update(dark=event.new), "dark")
+        self.bar = self._made_bar()
         self.back = pn.widgets.Button(css_classes=["af-back"])
         self.next = pn.widgets.Button(color="primary", css_classes=["af-next"])
         self.back.on_click(lambda event: self.param.update(step=max(0, self.step - 1)))
         self.next.on_click(lambda event: self.param.update(step=min(len(STEPS) - 1, self.step + 1)))
         self._screens: list[Any] = [None] * len(STEPS)
+        self._watchers: list[tuple[param.Parameterized, Any]] = []
         self._main = pn.Column(css_classes=["af-main"], sizing_mode="stretch_width", margin=0)
         self._ways = pn.Row(
             self.back, self.next, css_classes=["af-ways"], sizing_mode="stretch_width", margin=0
@@ -163,12 +164,46 @@ class App(pn.viewable.Viewer):
         )
         one.draft.param.watch(self._refresh, "document")
         one.param.watch(self._darken, "dark")
+        if not self.page:
+            one.param.watch(lambda event: self.give_up(OVER), "closed")
         self.param.watch(self._show, "step")
         self._refresh()
         self._show()
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._root
+
+    def _made_bar(self) -> Bar:
+        bar = Bar(
+            steps=list(STEPS),
+            captions=captions(self.workspace),
+            step=self.step,
+            dark=self.workspace.dark,
+            page=self.page,
+            user=self.user,
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        bar.listen(self._act)
+        bar.param.watch(lambda event: self.param.update(step=event.new), "step")
+        bar.param.watch(self._take_theme, "dark")
+        return bar
+
+    def _draw_again(self) -> None:
+        """Draw everything anew, where a browser has drawn less than there is."""
+        for owner, watcher in self._watchers:
+            owner.param.unwatch(watcher)
+        self._watchers = []
+        self._screens = [None] * len(STEPS)
+        self._main.objects = []
+        self.bar = self._made_bar()
+        # whole before it is put in place: a browser that draws it has then drawn all there is
+        if self.workspace.closed:
+            self.give_up(OVER)
+        else:
+            self._refresh()
+            self._show()
+        self._root[0] = self.bar
 
     def _classes(self) -> list[str]:
         return ["af-app", *(["af-dark"] if self.workspace.dark else [])]
@@ -177,16 +212,33 @@ class App(pn.viewable.Viewer):
         self.bar.dark = self.workspace.dark
         self._root.css_classes = self._classes()
 
+    def _take_theme(self, event: Any) -> None:
+        self.workspace.dark = event.new
+
     def _act(self, action: str) -> None:
         if action == "undo":
             self.workspace.draft.undo()
-        else:
+        elif action == "redo":
             self.workspace.draft.redo()
+        elif action == "here" and not self.page and self.bar.drawn != self.bar.version:
+            self._draw_again()
+
+    def give_up(
+        self, why: str = "This session goes on in another tab. Reload this page to have it here."
+    ) -> None:
+        """This page shows its workspace no longer, and nothing that would be stale."""
+        self._main.objects = [empty(why)]
+        self._ways.visible = False
+        self.bar.param.update(
+            version=self.bar.version + 1, status=why, running=False, unsaved=False, table="",
+            captions=["" for _ in STEPS], can_undo=False, can_redo=False, troubles=0,
+        )  # fmt: skip
 
     def _refresh(self, *events: Any) -> None:
         one = self.workspace
         shares = list(one.progress.values())
         self.bar.param.update(
+            version=self.bar.version + 1,
             captions=captions(one),
             can_undo=one.draft.can_undo,
             can_redo=one.draft.can_redo,
@@ -194,14 +246,19 @@ class App(pn.viewable.Viewer):
             running=one.running,
             share=sum(shares) / len(shares) if shares else 0.0,
             troubles=len(one.problems) if one.frame is not None else 0,
+            table=one.table_name,
+            unsaved=one.frame is not None and not self.kept,
         )
 
     def _show(self, *events: Any) -> None:
         """Show the screen of the step; make it first, if nobody has seen it yet."""
         at = self.step
         if self._screens[at] is None:
+            before = _watchers_of(self.workspace)
             with pn.config.set(design=Theme):
                 self._screens[at] = pn.panel(SCREENS[at](workspace=self.workspace))
+            known = {id(watcher) for _, watcher in before}
+            self._watchers += [one for one in _watchers_of(self.workspace) if id(one[1]) not in known]
             self._main.append(self._screens[at])
         for number, screen in enumerate(self._screens):
             if screen is not None:
@@ -211,6 +268,16 @@ class App(pn.viewable.Viewer):
         self.next.visible = at < len(STEPS) - 1
         self.back.label = f"← {STEPS[at - 1]}" if at else ""
         self.next.label = f"{STEPS[at + 1]} →" if at < len(STEPS) - 1 else ""
+
+
+def _watchers_of(workspace: Workspace) -> list[tuple[param.Parameterized, Any]]:
+    """Everything that watches a workspace or its draft."""
+    found: dict[int, tuple[param.Parameterized, Any]] = {}
+    for owner in (workspace, workspace.draft):
+        for of_param in owner.param.watchers.values():
+            for watchers in of_param.values():
+                found |= {id(watcher): (owner, watcher) for watcher in watchers}
+    return list(found.values())
 
 
 def application(workspace: Workspace | None = None) -> App:
@@ -259,7 +326,13 @@ def dashboard(
 
     extension(inline=True)
     with pn.config.set(design=Theme):
-        workspace = Workspace(owner=None if owner is None else Path(owner))
+        lock = threading.RLock()
+
+        def one_by_one(change: Callable[[], None]) -> None:
+            with lock:  # several runs end at once, each in its thread
+                change()
+
+        workspace = Workspace(owner=None if owner is None else Path(owner), schedule=one_by_one)
         if isinstance(table, Table):
             workspace.open_table(table, name)
         elif isinstance(table, pd.DataFrame):

@@ -146,7 +146,7 @@ def options(name: str) -> dict[str, Any]:
     ParameterError
         If the name is unknown.
     """
-    return {option: one.default for option, one in declared(name).items()}
+    return {option: parameter.default for option, parameter in declared(name).items()}
 
 
 def declared(name: str) -> Mapping[str, Option]:

@@ -291,9 +291,9 @@ def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> 
     below /= below[:, -1:]
     # one search for all contexts: row c's cumulated shares lie in (c, c + 1]
     shelves = np.arange(contexts)[:, None] + below
-    found = np.searchsorted(shelves.ravel(), context + rng.random(len(context)), side="right")
+    slots = np.searchsorted(shelves.ravel(), context + rng.random(len(context)), side="right")
     # rounding of a large context plus a share may step over the shelf's end
-    return np.minimum(found - np.asarray(context) * size, size - 1)
+    return np.minimum(slots - np.asarray(context) * size, size - 1)
 
 
 def text_column(labels: list[str], codes: np.ndarray) -> Any:

@@ -332,18 +332,18 @@ def concealment_examples(k: int) -> dict[str, pd.DataFrame]:
         raise ParameterError(
             "k must be a whole number of at least 3 for the examples of Tassa 2012's appendix"
         )
-    one = [str(value) for value in range(1, k + 2)]
-    every = set(one)
-    first, last = {one[0]}, {one[-1]}
+    values = [str(value) for value in range(1, k + 2)]
+    every = set(values)
+    first, last = {values[0]}, {values[-1]}
     a = [f"a{value}" for value in range(1, k + 2)]
     b = [f"b{value}" for value in range(1, k + 1)]
     fourth = [{a[0], *b[:-1]}, *(k - 1) * [set(a)], set(a[1:]), *k * [set(b)]]
     return {
-        "anonymous": _sets(one, [every] * (k + 1)),
-        "(1,k)": _sets(one, [first, *[every] * (k - 1), every - first]),
-        "(k,1)": _sets(one, [every - last, *[every - first] * k]),
-        "(k,k)": _sets(one, [every - {one[(row + 1) % (k + 1)]} for row in range(k + 1)]),
-        "concealed": _sets(one, [set(one[: k - 1]), *[every] * k]),
+        "anonymous": _sets(values, [every] * (k + 1)),
+        "(1,k)": _sets(values, [first, *[every] * (k - 1), every - first]),
+        "(k,1)": _sets(values, [every - last, *[every - first] * k]),
+        "(k,k)": _sets(values, [every - {values[(row + 1) % (k + 1)]} for row in range(k + 1)]),
+        "concealed": _sets(values, [set(values[: k - 1]), *[every] * k]),
         "(k,k)-only": _sets([*a, *b], fourth),
     }
 

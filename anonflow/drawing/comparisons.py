@@ -24,7 +24,9 @@ def heat(columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[
     values : sequence of sequences, a row each
         None is empty.
     """
-    head = Markup("").join(Markup('<th scope="col">{}</th>').format(shortened(one, 24)) for one in columns)
+    head = Markup("").join(
+        Markup('<th scope="col">{}</th>').format(shortened(column, 24)) for column in columns
+    )
     body = []
     for name, line in zip(rows, values, strict=True):
         cells = Markup("").join(_shaded(value) for value in line)

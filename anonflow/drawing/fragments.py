@@ -115,7 +115,7 @@ def grid(header: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Iterable
     right = set(numbers)
 
     def row(tag: str, cells: Sequence[Any]) -> Markup:
-        made = [
+        drawn = [
             Markup("<{}{}>{}</{}>").format(
                 Markup(tag),
                 Markup(' class="n"') if at in right else "",
@@ -124,7 +124,7 @@ def grid(header: Sequence[Any], rows: Iterable[Sequence[Any]], numbers: Iterable
             )
             for at, cell in enumerate(cells)
         ]
-        return Markup("<tr>{}</tr>").format(Markup("").join(made))
+        return Markup("<tr>{}</tr>").format(Markup("").join(drawn))
 
     body = Markup("").join(row("td", cells) for cells in rows)
     return Markup('<div class="scroll"><table><thead>{}</thead><tbody>{}</tbody></table></div>').format(

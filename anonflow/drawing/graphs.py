@@ -107,9 +107,9 @@ def generalization_graph(
         For each generalized record the original that it is drawn for: thick.
     """
     row, top = 30, 34
-    left = 24 + _LETTER * max((len(shortened(one)) for one in originals), default=1)
+    left = 24 + _LETTER * max((len(shortened(text)) for text in originals), default=1)
     right = left + 260
-    width = right + 24 + _LETTER * max((len(shortened(one)) for one in published), default=1)
+    width = right + 24 + _LETTER * max((len(shortened(text)) for text in published), default=1)
     listed = [[int(i) for i in line if i >= 0] for line in matches]
     solid = {(i, j) for j, line in enumerate(listed) for i in line}
 

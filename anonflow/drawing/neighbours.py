@@ -39,10 +39,10 @@ def around_one(
     solid : bool
         Whether edges are matches; dotted if they only cover.
     """
-    names = [shortened(one, _LONGEST) for one in originals], [shortened(one, _LONGEST) for one in rows]
-    x = 24 + _LETTER * max((len(one) for one in names[0]), default=1)
+    names = [shortened(text, _LONGEST) for text in originals], [shortened(text, _LONGEST) for text in rows]
+    x = 24 + _LETTER * max((len(text) for text in names[0]), default=1)
     y = x + 220
-    width = y + 24 + _LETTER * max((len(one) for one in names[1]), default=1)
+    width = y + 24 + _LETTER * max((len(text) for text in names[1]), default=1)
     tops = [40.0, 40.0]
     most = max(len(originals), len(rows), 1)
     for side in (0, 1):

@@ -111,12 +111,10 @@ def _binned(counts: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
         return [(str(value), count) for value, count in counts]
     low, high = counts[0][0], counts[-1][0]
     width = -(-(high - low + 1) // _MOST)
-    found: dict[int, int] = {}
+    bins: dict[int, int] = {}
     for value, count in counts:
-        found[(value - low) // width] = found.get((value - low) // width, 0) + count
-    return [
-        (f"{low + at * width}–{low + (at + 1) * width - 1}", count) for at, count in sorted(found.items())
-    ]
+        bins[(value - low) // width] = bins.get((value - low) // width, 0) + count
+    return [(f"{low + at * width}–{low + (at + 1) * width - 1}", count) for at, count in sorted(bins.items())]
 
 
 Place = Callable[[float, float], tuple[float, float]]
@@ -181,7 +179,7 @@ def frame_of(
 def _ticks(low: float, high: float) -> list[float]:
     """Round numbers between two, four to eight of them."""
     step = 10.0 ** math.floor(math.log10((high - low) / 4)) if high > low else 1.0
-    step *= next(one for one in (1, 2, 5, 10) if (high - low) / (step * one) <= 8)
+    step *= next(factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 8)
     return [round(step * at, 12) + 0.0 for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
@@ -195,17 +193,17 @@ def lines(series: Mapping[str, Sequence[tuple[float, float]]], title: str, acros
     title, across, up : str
     """
     height, right = 340, 170
-    points = [point for one in series.values() for point in one]
+    points = [point for line in series.values() for point in line]
     place, inside = frame_of(
         [x for x, _ in points], [y for _, y in points], height, across, up, right, zero=True
     )
     ends = []
-    for at, (name, one) in enumerate(series.items()):
+    for at, (name, line) in enumerate(series.items()):
         colour = COLOURS[at % len(COLOURS)]
-        placed = [place(x, y) for x, y in one]
+        placed = [place(x, y) for x, y in line]
         path = "L".join(f"{px:.1f} {py:.1f}" for px, py in placed)
         inside.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>' if placed else "")
-        for (px, py), (x, y) in zip(placed, one, strict=True):
+        for (px, py), (x, y) in zip(placed, line, strict=True):
             inside.append(_mark(at, px, py, colour, f"{name}: {x:g}, {y:.4g}"))
         if placed:
             ends.append((placed[-1][1], at, name, colour))

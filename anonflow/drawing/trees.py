@@ -83,39 +83,39 @@ def arranged(hierarchy: DrawnTree, rows: int = ROWS, children: int = CHILDREN) -
     root = DrawnNode(0, hierarchy.labels[0], 0)
     used, waiting = 1, deque([root])
     while waiting:
-        one = waiting.popleft()
-        assert one.node is not None
-        below = hierarchy.children(one.node)
+        parent = waiting.popleft()
+        assert parent.node is not None
+        below = hierarchy.children(parent.node)
         if not len(below):
             continue
         shown = len(below) if len(below) <= children else children - 1
         more = 1 if shown < len(below) else 0
-        if used + shown + more - 1 > rows and one is not root:
-            leaves = int(hierarchy.last[one.node]) - int(hierarchy.first[one.node]) + 1
-            one.text = f"{shortened(one.text, _LONGEST)} ({leaves:,} values)"
+        if used + shown + more - 1 > rows and parent is not root:
+            leaves = int(hierarchy.last[parent.node]) - int(hierarchy.first[parent.node]) + 1
+            parent.text = f"{shortened(parent.text, _LONGEST)} ({leaves:,} values)"
             continue
         used += shown + more - 1
-        one.below = [
-            DrawnNode(int(node), hierarchy.labels[int(node)], one.depth + 1) for node in below[:shown]
+        parent.below = [
+            DrawnNode(int(node), hierarchy.labels[int(node)], parent.depth + 1) for node in below[:shown]
         ]
-        waiting.extend(one.below)
+        waiting.extend(parent.below)
         if more:
             rest = below[shown:]
             leaves = int(hierarchy.last[int(rest[-1])]) - int(hierarchy.first[int(rest[0])]) + 1
             text = f"… {len(rest):,} more" + (f" ({leaves:,} values)" if leaves > len(rest) else "")
-            one.below.append(DrawnNode(None, text, one.depth + 1))
+            parent.below.append(DrawnNode(None, text, parent.depth + 1))
     _place(root, 0)
     return root
 
 
-def _place(one: DrawnNode, row: int) -> int:
+def _place(node: DrawnNode, row: int) -> int:
     """Rows from `row` on; the next free one. As deep as the picture, which is at most ``ROWS``."""
-    if not one.below:
-        one.row = float(row)
+    if not node.below:
+        node.row = float(row)
         return row + 1
-    for child in one.below:
+    for child in node.below:
         row = _place(child, row)
-    one.row = (one.below[0].row + one.below[-1].row) / 2
+    node.row = (node.below[0].row + node.below[-1].row) / 2
     return row
 
 
@@ -132,32 +132,32 @@ def tree(hierarchy: DrawnTree, title: str = "hierarchy", marked: Sequence[str] =
     """
     root = arranged(hierarchy)
     every = list(_walk(root))
-    wide = [0.0] * (1 + max(one.depth for one in every))
-    for one in every:
-        wide[one.depth] = max(wide[one.depth], 16 + _LETTER * len(shortened(one.text, _LONGEST + 18)))
+    wide = [0.0] * (1 + max(node.depth for node in every))
+    for node in every:
+        wide[node.depth] = max(wide[node.depth], 16 + _LETTER * len(shortened(node.text, _LONGEST + 18)))
     left = [8.0]
     for width in wide:
         left.append(left[-1] + width + _GAP)
     wanted = set(marked)
     edges, nodes = [], []
-    for one in every:
-        x, y = left[one.depth], _ROW * (one.row + 0.5)
-        text = shortened(one.text, _LONGEST + 18)
+    for node in every:
+        x, y = left[node.depth], _ROW * (node.row + 0.5)
+        text = shortened(node.text, _LONGEST + 18)
         start = x + 14 + _LETTER * len(text)
-        for child in one.below:
+        for child in node.below:
             cx, cy = left[child.depth] - 6, _ROW * (child.row + 0.5)
             bend = (left[child.depth] - _GAP + cx) / 2
             edges.append(
                 f'<path d="M{start:.0f} {y:.1f}H{left[child.depth] - _GAP:.0f}C{bend:.0f} {y:.1f} {bend:.0f} {cy:.1f} {cx:.0f} {cy:.1f}" '
                 'fill="none" stroke="currentColor" stroke-opacity=".35"/>'
             )
-        filled = one.node is not None and hierarchy.labels[one.node] in wanted
+        filled = node.node is not None and hierarchy.labels[node.node] in wanted
         dot = BLUE if filled else "none"
-        if one.node is not None:
+        if node.node is not None:
             nodes.append(
                 f'<circle cx="{x:.0f}" cy="{y:.1f}" r="4" fill="{dot}" stroke="{BLUE}" stroke-width="1.5"/>'
             )
-        soft = ' fill-opacity=".65"' if one.node is None else ""
+        soft = ' fill-opacity=".65"' if node.node is None else ""
         nodes.append(
             str(
                 Markup('<text x="{}" y="{}"{}>{}</text>').format(
@@ -165,14 +165,14 @@ def tree(hierarchy: DrawnTree, title: str = "hierarchy", marked: Sequence[str] =
                 )
             )
         )
-    height = _ROW * (1 + max(one.row for one in every))
+    height = _ROW * (1 + max(node.row for node in every))
     return svg(left[-1] - _GAP + 8, height, title, [*edges, *nodes])
 
 
-def _walk(one: DrawnNode) -> list[DrawnNode]:
-    found, waiting = [], [one]
+def _walk(top: DrawnNode) -> list[DrawnNode]:
+    nodes, waiting = [], [top]
     while waiting:
         at = waiting.pop()
-        found.append(at)
+        nodes.append(at)
         waiting.extend(reversed(at.below))
-    return found
+    return nodes

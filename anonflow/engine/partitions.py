@@ -67,9 +67,12 @@ class Partitions:
             k: utility.asked(
                 sample, [name for name in names if name in known], k, n=table.n, take=storage.take
             )
-            for k in dict.fromkeys(one.run.anonymize.k for one in plan.runs)
+            for k in dict.fromkeys(run_plan.run.anonymize.k for run_plan in plan.runs)
         }
-        self.totals = {one.run.number: Totals(one.run, ready[one.run.anonymize.k]) for one in plan.runs}
+        self.totals = {
+            run_plan.run.number: Totals(run_plan.run, ready[run_plan.run.anonymize.k])
+            for run_plan in plan.runs
+        }
         self._shared = Shared(table.domains, {number: totals.ready for number, totals in self.totals.items()})
         self._by_class = [name for name in names if name in utility.measures_by_class()]
         self._results: dict[int, RunResult] = {}
@@ -94,7 +97,7 @@ class Partitions:
             If a partition broke, or the cluster was lost.
         """
         session, plan = self._session, self._plan
-        plans = {one.run.number: one for one in plan.runs}
+        plans = {run_plan.run.number: run_plan for run_plan in plan.runs}
         for run in session.flow.runs:
             if run.number in plan.problems:
                 self._tell(infeasible(run, plan.problems[run.number], plan.n))
@@ -106,11 +109,11 @@ class Partitions:
         session.events.emit(StepStarted(step="anonymize", tasks=plan.partitions))
         combining = 0.0
         for call, done in self._executor.stream(self._calls(), self._shared):
-            one, batch = call.key
-            self._take(one, batch, done)
-            if self.totals[one.run.number].rows == plan.n:
+            run_plan, batch = call.key
+            self._take(run_plan, batch, done)
+            if self.totals[run_plan.run.number].rows == plan.n:
                 start = time.perf_counter()
-                self._finish(one, at_once=True)
+                self._finish(run_plan, at_once=True)
                 combining += time.perf_counter() - start
         if self._broken:
             raise self._broken[0]
@@ -118,9 +121,9 @@ class Partitions:
         seconds = time.perf_counter() - begin
         session.events.emit(StepDone(step="anonymize", seconds=seconds))
         start = time.perf_counter()
-        for one in plan.runs:
-            if one.run.number not in self._results:
-                self._finish(one, at_once=False)
+        for run_plan in plan.runs:
+            if run_plan.run.number not in self._results:
+                self._finish(run_plan, at_once=False)
         combining += time.perf_counter() - start
         session.seconds["anonymize"], session.seconds["combine"] = seconds, combining
         for step in STEPS:
@@ -130,14 +133,20 @@ class Partitions:
     def _calls(self) -> Iterator[Call]:
         session = self._session
         settings = {
-            one.run.number: settings_of(session.flow, one.run, session.seed) for one in self._plan.runs
+            run_plan.run.number: settings_of(session.flow, run_plan.run, session.seed)
+            for run_plan in self._plan.runs
         }
         if session.scheduler == "threads":
-            settings = {number: replace(told, watch=self._watch) for number, told in settings.items()}
-        for one, batch in self._plan.batches():
-            rows = one.order.rows(batch.start, batch.stop)
-            given = (settings[one.run.number], batch, rows, self._storage.place(one, batch))
-            yield Call(solve_batch, given, f"{'-'.join(STEPS)}-{one.run.number}-{batch.number}", (one, batch))
+            settings = {number: replace(own, watch=self._watch) for number, own in settings.items()}
+        for run_plan, batch in self._plan.batches():
+            rows = run_plan.order.rows(batch.start, batch.stop)
+            given = (settings[run_plan.run.number], batch, rows, self._storage.place(run_plan, batch))
+            yield Call(
+                solve_batch,
+                given,
+                f"{'-'.join(STEPS)}-{run_plan.run.number}-{batch.number}",
+                (run_plan, batch),
+            )
 
     def _watch(self, run: int, partition: int, records: int, progress: Progress) -> None:
         """Between two rounds of a method: the place to stop it, and to say how far it is, once a second."""
@@ -151,27 +160,27 @@ class Partitions:
                 RoundDone(run=run, partition=partition, done=progress.done, of=progress.of, loss=loss)
             )
 
-    def _take(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed | Failed) -> None:
+    def _take(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed | Failed) -> None:
         if isinstance(done, Failed):
-            self._broke(one, str(batch), batch.first, done)
+            self._broke(run_plan, str(batch), batch.first, done)
             return
         self._session.used(done.memory)
-        self._storage.arrived(one, batch, done)
+        self._storage.arrived(run_plan, batch, done)
         if isinstance(done, BatchFailed):
             for number, failed in done.failed:
-                self._broke(one, f"partition {number}", number, failed)
+                self._broke(run_plan, f"partition {number}", number, failed)
             return
-        self.totals[one.run.number].add(batch, done)
-        of = len(one.cuts)
-        told = zip(done.records.tolist(), done.seconds.tolist(), done.losses.tolist(), strict=True)
-        for number, (records, seconds, loss) in enumerate(told, batch.first):
-            self._done[one.run.number] += 1
-            self._told.pop((one.run.number, number), None)
+        self.totals[run_plan.run.number].add(batch, done)
+        of = len(run_plan.cuts)
+        rows = zip(done.records.tolist(), done.seconds.tolist(), done.losses.tolist(), strict=True)
+        for number, (records, seconds, loss) in enumerate(rows, batch.first):
+            self._done[run_plan.run.number] += 1
+            self._told.pop((run_plan.run.number, number), None)
             self._session.events.emit(
                 PartitionDone(
-                    run=one.run.number,
+                    run=run_plan.run.number,
                     partition=number,
-                    done=self._done[one.run.number],
+                    done=self._done[run_plan.run.number],
                     of=of,
                     records=records,
                     seconds=seconds,
@@ -179,51 +188,51 @@ class Partitions:
                 )
             )
 
-    def _broke(self, one: RunPlan, where: str, partition: int, failed: Failed) -> None:
+    def _broke(self, run_plan: RunPlan, where: str, partition: int, failed: Failed) -> None:
         """A partition broke, by a bug or for want of memory: the others go on, to be kept.
 
         Wrong parameters, and the infeasible where there is one run, end the flow at once.
         """
         if isinstance(failed.error, InfeasibleError) and len(self._session.flow.runs) > 1:
-            known = self._without.get(one.run.number, (partition, failed.message))
-            self._without[one.run.number] = min(known, (partition, failed.message))
+            known = self._without.get(run_plan.run.number, (partition, failed.message))
+            self._without[run_plan.run.number] = min(known, (partition, failed.message))
             return
-        error = raised(failed, f"{where} of run {one.run.name!r}")
+        error = raised(failed, f"{where} of run {run_plan.run.name!r}")
         if error is failed.error:
             raise error
         self._broken.append(error)
-        text = f"{where} of run {one.run.name!r}: {failed.message}; the other partitions go on"
+        text = f"{where} of run {run_plan.run.name!r}: {failed.message}; the other partitions go on"
         self._session.events.log(text, "error")
 
     def _tell_found(self) -> None:
-        found = sum(totals.found for totals in self.totals.values())
-        if found:
+        resumed = sum(totals.resumed for totals in self.totals.values())
+        if resumed:
             of = self._plan.partitions
-            self._session.events.log(f"{found} of {of} partitions are there from an earlier run")
+            self._session.events.log(f"{resumed} of {of} partitions are there from an earlier run")
 
-    def _finish(self, one: RunPlan, *, at_once: bool) -> None:
+    def _finish(self, run_plan: RunPlan, *, at_once: bool) -> None:
         """Put a run together; what takes tasks waits until the workers have no other ones."""
-        number = one.run.number
+        number = run_plan.run.number
         if number in self._without:
-            self._tell(infeasible(one.run, self._without[number][1], self._plan.n))
+            self._tell(infeasible(run_plan.run, self._without[number][1], self._plan.n))
             return
-        if at_once and self._storage.needs_workers(one):
+        if at_once and self._storage.needs_workers(run_plan):
             return
         try:
             self.totals[number] = self._storage.diversified(
-                self._executor, one, self.totals[number], self._shared
+                self._executor, run_plan, self.totals[number], self._shared
             )
         except InfeasibleError as error:
-            self._tell(infeasible(one.run, error.message, self._plan.n))
+            self._tell(infeasible(run_plan.run, error.message, self._plan.n))
             return
         totals = self.totals[number]
-        calls = self._storage.class_calls(one, self._by_class, totals.ready)
+        calls = self._storage.class_calls(run_plan, self._by_class, totals.ready)
         if len(calls) == 1:
             sums = [calls[0].done(totals.ready)]  # here and now, where no worker must be waited for
         else:
             sums = self._executor.all(calls, totals.ready)
         result = result_of(totals, self._table.domains, self._plan.n, sums)
-        self._tell(self._storage.completed(one, totals, result))
+        self._tell(self._storage.completed(run_plan, totals, result))
 
     def _tell(self, result: RunResult) -> None:
         self._results[result.number] = result

@@ -238,8 +238,8 @@ class Hierarchy(Tree):
         HierarchyError
             If one of the values is no leaf.
         """
-        found = self.leaf_indexes(values)
-        missing = np.flatnonzero(found < 0).tolist()
+        indexes = self.leaf_indexes(values)
+        missing = np.flatnonzero(indexes < 0).tolist()
         if not missing:
             return
         cells = len(missing) if counts is None else int(np.asarray(counts)[missing].sum())

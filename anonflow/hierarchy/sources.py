@@ -385,16 +385,16 @@ def from_intervals(
     names: dict[tuple[int, int], str] = {}
 
     def name(level: int, slot: int) -> str:
-        found = names.get((level, slot))
-        if found is None:
+        label = names.get((level, slot))
+        if label is None:
             size = width * fanout**level
             low, high = start + slot * size, start + (slot + 1) * size
             if whole:
-                found = str(low) if size == 1 else f"{low}-{high - 1}"
+                label = str(low) if size == 1 else f"{low}-{high - 1}"
             else:
-                found = f"[{_decimal(low)}, {_decimal(high)})"
-            names[level, slot] = found
-        return found
+                label = f"[{_decimal(low)}, {_decimal(high)})"
+            names[level, slot] = label
+        return label
 
     def rows() -> Iterator[tuple[int, list[str]]]:
         for line, (number, text) in enumerate(numbers, start=1):

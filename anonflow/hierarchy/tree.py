@@ -135,10 +135,10 @@ class Tree:
         HierarchyError
             If no node has this label.
         """
-        found = self._nodes.get(label)
-        if found is None:
+        node = self._nodes.get(label)
+        if node is None:
             raise HierarchyError("a label is no node of the hierarchy; use one of its labels")
-        return found
+        return node
 
     def leaf_index(self, label: str) -> int:
         """Position of the leaf `label` in depth-first order, in O(1).
@@ -148,10 +148,10 @@ class Tree:
         HierarchyError
             If no leaf has this label.
         """
-        found = self._leaf_indexes().get(label)
-        if found is None:
+        index = self._leaf_indexes().get(label)
+        if index is None:
             raise HierarchyError("a value is no leaf of the hierarchy; add it, or correct the value")
-        return found
+        return index
 
     def leaf_indexes(self, values: Iterable[Any]) -> Ints:
         """Position of the leaf of each value; -1 for a value that is no leaf.
@@ -239,10 +239,10 @@ class Tree:
         if lo.size and (lo.min() < 0 or hi.max() >= self.n_leaves or bool(np.any(lo > hi))):
             raise ParameterError("a run of leaves is empty or reaches beyond the hierarchy")
         table = self._range_minima()
-        found = self.leaf_node[lo]
+        node = self.leaf_node[lo]
         wide = lo < hi
         if not wide.any():
-            return found
+            return node
         start, stop = lo[wide].astype(np.int64), hi[wide].astype(np.int64)
         # The exponent of a double is the exact floor of log2 for every integer below 2**53.
         level = np.frexp((stop - start).astype(np.float64))[1] - 1
@@ -251,10 +251,10 @@ class Tree:
             here = level == step
             row = table[step]
             answer[here] = np.minimum(row[start[here]], row[stop[here] - (1 << int(step))])
-        if found.ndim == 0:
+        if node.ndim == 0:
             return answer.reshape(())
-        found[wide] = answer
-        return found
+        node[wide] = answer
+        return node
 
     def closure(self, lo: npt.ArrayLike, hi: npt.ArrayLike) -> tuple[Ints, Ints]:
         """Widen each run of leaves to the run of the lowest node that covers it, in O(1) a run.

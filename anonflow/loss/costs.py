@@ -156,15 +156,15 @@ def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
         domain, share = domains[a], float(shares[a])
         sets.append(loss.set_form(domain, share, pools) if domain.size > 1 else (SLOPE, 0, 0.0, 0))
     return Plan(
-        range_form=np.array([one[0] for one in ranges], np.int64),
-        range_at=np.array([one[1] for one in ranges], np.int64),
-        range_unit=np.array([one[2] for one in ranges], np.float64),
+        range_form=np.array([entry[0] for entry in ranges], np.int64),
+        range_at=np.array([entry[1] for entry in ranges], np.int64),
+        range_unit=np.array([entry[2] for entry in ranges], np.float64),
         range_last=np.array([domains[a].size - 1 for a in layout.ranges], np.float64),
         point_at=np.cumsum([0, *(domains[a].size for a in layout.ranges)], dtype=np.int64),
-        set_form=np.array([one[0] for one in sets], np.int64),
-        set_at=np.array([one[1] for one in sets], np.int64),
-        set_unit=np.array([one[2] for one in sets], np.float64),
-        set_least=np.array([one[3] for one in sets], np.int64),
+        set_form=np.array([entry[0] for entry in sets], np.int64),
+        set_at=np.array([entry[1] for entry in sets], np.int64),
+        set_unit=np.array([entry[2] for entry in sets], np.float64),
+        set_least=np.array([entry[3] for entry in sets], np.int64),
         word_at=layout.offset.astype(np.int64),
         **pools.named(),
     )

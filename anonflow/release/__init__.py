@@ -2,7 +2,14 @@
 
 from anonflow.release.cells import ranges, shares
 from anonflow.release.certificate import Certificate
-from anonflow.release.draw import assignments, decompose, draw_assignment, draw_permutation, permute_classes
+from anonflow.release.draw import (
+    assignments,
+    decompose,
+    draw_assignment,
+    draw_permutation,
+    draws_of_graph,
+    permute_classes,
+)
 from anonflow.release.earlier import Earlier
 from anonflow.release.publish import publish, publish_once
 from anonflow.release.published import Release, ReleaseWarning, read_release, write_release
@@ -19,6 +26,7 @@ __all__ = [
     "decompose",
     "draw_assignment",
     "draw_permutation",
+    "draws_of_graph",
     "permute_classes",
     "publish",
     "publish_once",

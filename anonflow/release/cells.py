@@ -16,7 +16,7 @@ from anonflow.table.domain import NUMBER, WHOLE, set_members
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ranges", "shares"]
+__all__ = ["quoted_value", "ranges", "shares"]
 
 _RANGE = re.compile(rf"(?P<low>{NUMBER})(?:-(?P<high>{NUMBER}))?")
 _DATES = re.compile(r"(?P<low>\d{4}-\d\d-\d\d[^/]*)(?:/(?P<high>\d{4}-\d\d-\d\d[^/]*))?")
@@ -197,10 +197,10 @@ def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
         node = hierarchy.node(text)
         return list(hierarchy.leaves[int(hierarchy.first[node]) : int(hierarchy.last[node]) + 1])
     inside = text[1:-1] if len(text) > 1 and text[0] == "{" and text[-1] == "}" else None
-    return [_value(one) for one in ([text] if inside is None else set_members(inside))]
+    return [quoted_value(one) for one in ([text] if inside is None else set_members(inside))]
 
 
-def _value(text: str) -> str:
+def quoted_value(text: str) -> str:
     """A category out of its quotes, where it has some."""
     if text[:1] != '"':
         return text

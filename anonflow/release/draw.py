@@ -19,6 +19,7 @@ __all__ = [
     "decompose",
     "draw_assignment",
     "draw_permutation",
+    "draws_of_graph",
     "permute_buckets",
     "permute_classes",
 ]
@@ -100,6 +101,37 @@ def draw_assignment(
     drawn = np.empty(n, np.int64)
     drawn[order] = order[assignment]
     return drawn
+
+
+def draws_of_graph(matches: np.ndarray, draws: int, secret: bytes, block: int) -> Iterator[np.ndarray]:
+    """Draw many times from one graph, independently, for what is never published.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, w), integer
+        As :func:`draw_assignment` takes them.
+    draws : int
+    secret : bytes
+        At least 16; of these draws alone, never of one that is published.
+    block : int
+        How many are drawn at a time, which the draws depend on.
+
+    Yields
+    ------
+    numpy.ndarray, shape (some draws, n), int64
+        Assignments.
+
+    Notes
+    -----
+    Many copies of the graph are drawn from at once; they are components apart, so their draws are independent.
+    """
+    n, width = matches.shape
+    for start in range(0, draws, block):
+        copies = min(block, draws - start)
+        shift = np.arange(copies)[:, None, None] * n
+        stacked = np.where(matches >= 0, matches + shift, -1).reshape(copies * n, width)
+        drawn = draw_assignment(stacked, RandomWords(secret, step=start))
+        yield drawn.reshape(copies, n) - shift[:, :, 0]
 
 
 def permute_classes(

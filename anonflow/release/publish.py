@@ -24,6 +24,7 @@ from anonflow.release.randomness import (
 )
 from anonflow.release.rows import GeneralizedRows, permute_suppressed
 from anonflow.table.linkage import Candidates
+from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.row_marks import KEY_LENGTH, Content, row_marks
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ def publish(
         row_marks=row_marks(frame, names, key),
         key=key,
     )
-    return Release(frame, certificate, origin[order])
+    about = ReleaseMetadata.declared(table.schema, names, certificate.criterion, certificate.k)
+    return Release(frame, certificate, origin[order], about.seeing(SeenCells.of(frame, about.ranges)))
 
 
 def publish_once(

@@ -5,17 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
 from anonflow.release.certificate import Certificate
-from anonflow.release.tables import write_table
+from anonflow.release.published_column import PublishedColumn
+from anonflow.release.tables import write_described, write_table
 from anonflow.release.view import release_view
 from anonflow.table import Schema
 from anonflow.table.arrow import table_of_frame
+from anonflow.table.domain import WHOLE
+from anonflow.table.metadata import ReleaseMetadata
+from anonflow.table.metadata_file import metadata_path, read_metadata
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning, read_published
 from anonflow.table.texts import text_type
@@ -44,18 +50,55 @@ class Release:
     truth : numpy.ndarray, shape (n,), int64, or None
         For each published row the original whose other columns it carries: the owner's, in memory only, so that
         attacks can be judged. It is in no file.
+    about : ReleaseMetadata or None
+        What is told of its columns, in a file beside the published one: made of the frame and of what the schema declares.
 
     Notes
     -----
-    A pickle has the frame only: whoever gets it gets neither the certificate nor the truth.
+    A pickle has what is published only: whoever gets it gets neither the certificate nor the truth.
     """
 
     frame: pd.DataFrame
     certificate: Certificate | None = None
     truth: np.ndarray | None = field(default=None, repr=False)
+    about: ReleaseMetadata | None = field(default=None, repr=False)
+
+    def column(self, name: str) -> PublishedColumn:
+        """A column to compute with: low, high, middle, width, members, ``contains``, ``share_of``.
+
+        Parameters
+        ----------
+        name : str
+
+        Raises
+        ------
+        DataError
+            If there is no such column, or nothing is told of the release's columns.
+        """
+        if self.about is None:
+            raise DataError("nothing is told of what the cells mean; read the release with read_release")
+        about = self.about[name]
+        return PublishedColumn(self.frame[name], about, not about.is_generalized and self._withholds)
+
+    @cached_property
+    def _withholds(self) -> bool:
+        """Whether suppressed rows have ``*`` in the other columns."""
+        assert self.about is not None
+        columns = {
+            flag: [c.name for c in self.about.columns if c.is_generalized is flag] for flag in (True, False)
+        }
+        hidden = np.ones(len(self.frame), bool)
+        for name in columns[True]:
+            hidden &= (self.frame[name] == WHOLE).to_numpy(bool)
+        if not hidden.any() or not columns[True]:
+            return False
+        return all((self.frame.loc[hidden, name] == WHOLE).all() for name in columns[False])
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the published table (not the certificate) as CSV or Parquet, by the name's ending.
+        """Write the published table as CSV or Parquet, by the name's ending, and beside it what its cells mean.
+
+        The certificate is not written. The other file is ``NAME.csv-metadata.json`` (W3C CSVW), or ``datapackage.json``
+        (Frictionless) for Parquet.
 
         Raises
         ------
@@ -69,7 +112,7 @@ class Release:
         ReleaseWarning
             If cells of a CSV file begin like a formula, and have an apostrophe before them now.
         """
-        write_table(self.frame, path)
+        write_release(self, path)
         told = formula_warning(self.frame, path)
         if told:
             warnings.warn(told, ReleaseWarning, stacklevel=2)
@@ -95,7 +138,7 @@ class Release:
         return polars.from_arrow(self.to_arrow())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"frame": self.frame, "certificate": None, "truth": None}
+        return {"frame": self.frame, "certificate": None, "truth": None, "about": self.about}
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -112,7 +155,7 @@ class Release:
 
 
 def write_release(release: Release, path: str | PathLike[str]) -> None:
-    """Write a published table as CSV or Parquet, by the name's ending; the file appears whole.
+    """Write a published table as CSV or Parquet, by the name's ending, with its description; files appear whole.
 
     Parameters
     ----------
@@ -126,13 +169,18 @@ def write_release(release: Release, path: str | PathLike[str]) -> None:
     ParameterError
         If the name ends otherwise.
     DataError, AnonflowError
-        If the file cannot be written.
+        If the files cannot be written.
     """
-    write_table(release.frame, path)
+
+    def write(draft: Path) -> ReleaseMetadata | None:
+        write_table(release.frame, draft)
+        return release.about
+
+    write_described(path, write)
 
 
 def read_release(
-    path: str | PathLike[str], schema: Schema | Mapping[str, Any] | str | PathLike[str]
+    path: str | PathLike[str], schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None
 ) -> Release:
     """Read a published table back; every cell of a CSV file stays text, as it was before it was made safe.
 
@@ -140,23 +188,60 @@ def read_release(
     ----------
     path : path
         CSV (UTF-8, commas) or Parquet.
-    schema : Schema, mapping or path
-        The schema that the release was made with.
+    schema : Schema, mapping or path, optional
+        The schema that the release was made with. Without it, what the file beside the release says of its columns; where
+        both are there they must agree, and what the schema has of domains and hierarchies is added.
 
     Returns
     -------
     Release
-        Without a certificate: load that from the owner's folder with :meth:`Certificate.load`.
+        With ``about``, so that :meth:`Release.column` can be asked; without a certificate: load that from the owner's
+        folder with :meth:`Certificate.load`.
 
     Raises
     ------
     DataError
-        If the file cannot be read, has no rows, or its columns are not those that the schema publishes.
-    SchemaError
-        If the schema has problems.
+        If a file cannot be read, the release has no rows, its columns are not those that the schema publishes, or cells are
+        not what the description says; or if there is neither a description nor a schema.
+    SchemaError, HierarchyError
+        If the schema, or a hierarchy of it, has problems.
     """
-    schema = Schema.of(schema)
+    if schema is not None:
+        schema = Schema.of(schema)
     frame = read_published(path)
+    about = read_metadata(path)
+    if about is None and schema is None:
+        beside = metadata_path(path)
+        raise DataError(
+            f"{fspath(path)}: nothing says what its cells mean; give the schema"
+            + ("" if beside is None else f", or put {beside.name} beside it")
+        )
+    if schema is not None:
+        _check_columns(frame, schema, path)
+    if not len(frame):
+        raise DataError(f"{fspath(path)}: the release has no rows")
+    if about is not None:
+        _check_described(frame, about, path)
+    if schema is not None:
+        declared = ReleaseMetadata.of_schema(schema, frame)
+        about = declared if about is None else about.agreeing(declared, fspath(path))
+    assert about is not None
+    for column in about.columns:
+        if column.is_generalized and frame[column.name].isna().any():
+            # the empty cell of a CSV file, which stands for a missing value
+            frame[column.name] = frame[column.name].astype(object).fillna("").astype(text_type())
+    release = Release(frame, about=about)
+    return release
+
+
+def _check_columns(frame: pd.DataFrame, schema: Schema, path: str | PathLike[str]) -> None:
+    """See that the columns are those that a schema publishes.
+
+    Raises
+    ------
+    DataError
+        If they are not.
+    """
     published = [name for name, column in schema.columns.items() if column.role not in UNPUBLISHED]
     names = [str(name) for name in frame.columns]
     problems = [f"column {name!r}: missing from the release" for name in published if name not in names]
@@ -167,9 +252,27 @@ def read_release(
             problems.append(f"column {name!r}: is in the release, but the schema says {schema[name].role}")
     if problems:
         raise DataError.collected(f"{fspath(path)}: does not go with the schema", problems)
-    if not len(frame):
-        raise DataError(f"{fspath(path)}: the release has no rows")
-    for name in schema.quasi_identifiers:
-        if frame[name].isna().any():  # the empty cell of a CSV file, which stands for a missing value
-            frame[name] = frame[name].astype(object).fillna("").astype(text_type())
-    return Release(frame)
+
+
+def _check_described(frame: pd.DataFrame, about: ReleaseMetadata, path: str | PathLike[str]) -> None:
+    """See that a description is of these rows and columns.
+
+    Raises
+    ------
+    DataError
+        If it is not.
+    """
+    place = fspath(metadata_path(path) or path)
+    names, described = [str(name) for name in frame.columns], [column.name for column in about.columns]
+    problems = [
+        f"column {name!r}: is described, but not in the release" for name in described if name not in names
+    ]
+    problems += [
+        f"column {name!r}: is in the release, but not described" for name in names if name not in described
+    ]
+    if about.rows is not None and about.rows != len(frame):
+        problems.append(f"describes {about.rows:,} rows, and the release has {len(frame):,}")
+    if problems:
+        raise DataError.collected(
+            f"{place}: does not go with the release", [f"{place}: {each}" for each in problems]
+        )

@@ -4,31 +4,120 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from anonflow.errors import ParameterError
+from anonflow.errors import DataError, ParameterError
 from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import number_text
+from anonflow.table.metadata import ReleaseMetadata, SeenCells
+from anonflow.table.metadata_file import PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.spreadsheets import changed_texts, guarded_text
 from anonflow.table.texts import text_type
-from anonflow.whole_file import streamed, write_whole
+from anonflow.whole_file import drafted, locked, streamed, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["has_returns", "write_parts", "write_table"]
+__all__ = ["has_returns", "write_described", "write_parts", "write_table"]
 
 _CSV = ".csv"
 _PARQUET = (".parquet", ".pq")
 
 # statistics and the stored Arrow schema would say more than the rows do
 _PLAINLY: dict[str, Any] = {"compression": "zstd", "write_statistics": False, "store_schema": False}
+
+
+def write_described(
+    path: str | PathLike[str],
+    write: Callable[[Path], ReleaseMetadata | None],
+    ready: Callable[[], Any] = lambda: None,
+) -> tuple[Path, ...]:
+    """Write a published table, and beside it what its cells mean; both are whole before one has its name.
+
+    Parameters
+    ----------
+    path : path
+        Of the table.
+    write : callable
+        Writes the table to the path it is given, and returns what is told of it; None if nothing is.
+    ready : callable, optional
+        Called when all is written, before anything gets its name: what it raises leaves everything as it was.
+
+    Returns
+    -------
+    tuple of pathlib.Path
+        The files that were written, the table first.
+
+    Raises
+    ------
+    DataError
+        If a folder may not be written to, or its data package is not of anonflow.
+    ParameterError, AnonflowError
+        As :func:`write_table`.
+
+    Notes
+    -----
+    Two files cannot get their names at once. The old description goes first and the new one comes last, so that whatever
+    interrupts this leaves a table without a description, never one with another's.
+    """
+    target, kept = Path(path), []
+    place = metadata_path(target)
+    with drafted(target, lambda draft: kept.append(write(draft)), make_folders=True) as name_table:
+        about = kept[0]
+        if place is None:
+            ready()
+            name_table()
+            return (target,)
+        with locked(target.parent) if place.name == PACKAGE else nullcontext():
+            if about is None:
+                ready()
+                _withdraw(place, target)
+                name_table()
+                return (target,)
+            text = metadata_text(about, target, _held(place) if place.name == PACKAGE else None)
+            with drafted(
+                place, lambda draft: draft.write_text(text, encoding="utf-8", newline="\n")
+            ) as name_description:
+                ready()
+                _withdraw(place, target)
+                name_table()
+                name_description()
+    return target, place
+
+
+def _held(place: Path) -> str | None:
+    """What a file says; None if there is none.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    try:
+        return place.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"{place}: cannot be read; publish to another folder, or move it away") from None
+
+
+def _withdraw(place: Path, table: Path) -> None:
+    """Take back what is told of an earlier table of this name."""
+    others = None
+    if place.name == PACKAGE:
+        held = _held(place)
+        others = None if held is None else without_table(held, table)
+    if others is None:
+        place.unlink(missing_ok=True)
+    else:
+        write_whole(place, lambda draft: draft.write_text(others, encoding="utf-8", newline="\n"))
 
 
 def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
@@ -65,7 +154,12 @@ def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
         )
 
 
-def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table], quoted: bool = False) -> None:
+def write_parts(
+    path: str | PathLike[str],
+    parts: Iterable[pa.Table],
+    quoted: bool = False,
+    about: ReleaseMetadata | None = None,
+) -> ReleaseMetadata | None:
     """Write a published table that is not in memory: its rows come part by part, as :func:`write_table` writes them.
 
     Parameters
@@ -75,6 +169,13 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table], quoted: bo
         All with the same columns of plain values; at least one.
     quoted : bool, optional
         Whether :func:`has_returns` says so of one of them: then every cell of a CSV file is quoted.
+    about : ReleaseMetadata, optional
+        What the owner declares of the columns.
+
+    Returns
+    -------
+    ReleaseMetadata or None
+        The same with what the cells of all parts show.
 
     Raises
     ------
@@ -84,14 +185,23 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table], quoted: bo
     import pyarrow.parquet as pq
 
     suffix = Path(path).suffix.lower()
+    seen: list[SeenCells] = []
+
+    def look(part: pd.DataFrame) -> pd.DataFrame:
+        if about is not None:
+            now = SeenCells.of(part, about.ranges)
+            seen[:] = [seen[0].then(now) if seen else now]
+        return part
 
     def write_csv(stream: BinaryIO) -> None:
         for number, part in enumerate(parts):
-            _write_csv(part.to_pandas(), stream, header=not number, quoted=quoted)
+            _write_csv(look(part.to_pandas()), stream, header=not number, quoted=quoted)
 
     def write_parquet(stream: BinaryIO) -> None:
         writer = None
         for part in parts:
+            if about is not None:
+                look(part.to_pandas())
             writer = writer or pq.ParquetWriter(stream, part.schema, **_PLAINLY)
             writer.write_table(part)
         if writer is not None:
@@ -105,6 +215,7 @@ def write_parts(path: str | PathLike[str], parts: Iterable[pa.Table], quoted: bo
         raise ParameterError(
             f"{fspath(path)}: a release is written as .csv or .parquet; use one of these names"
         )
+    return about.seeing(seen[0]) if about is not None and seen else None
 
 
 def _write_csv(frame: pd.DataFrame, stream: BinaryIO, *, quoted: bool, header: bool = True) -> None:

@@ -10,6 +10,7 @@ from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.own_rows import OwnRows, OwnRowsTest, own_rows_test
 from anonflow.risk.people import Unit
 from anonflow.risk.population import Population, PopulationRisk, population_risk
 from anonflow.risk.simulator import Simulator
@@ -37,6 +38,8 @@ __all__ = [
     "LinkableColumns",
     "Linker",
     "Marketer",
+    "OwnRows",
+    "OwnRowsTest",
     "Population",
     "PopulationRisk",
     "Presence",
@@ -51,6 +54,7 @@ __all__ = [
     "describe",
     "key_sets",
     "match_probabilities",
+    "own_rows_test",
     "population_risk",
     "three_questions",
     "usual",

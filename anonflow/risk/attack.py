@@ -14,6 +14,7 @@ from anonflow.risk.insiders import Clerk, Insider, Replayer
 from anonflow.risk.intersection import Intersection
 from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
+from anonflow.risk.own_rows import OwnRows
 from anonflow.risk.people import Unit
 from anonflow.risk.population import Population, is_of_classes
 from anonflow.risk.simulator import Simulator
@@ -47,6 +48,7 @@ ATTACKERS: dict[str, Any] = {
         LinkableColumns,
         Insider,
         Replayer,
+        OwnRows,
         Simulator,
         Clerk,
         Intersection,
@@ -238,6 +240,7 @@ _NEEDS = {
     "homogeneity": "has the parameter column",
     "linkable-columns": "has the parameters column, declared and threshold",
     "order": "has the parameter names",
+    "own-rows": "has the parameter anonymization",
     "population": "has the parameters fraction and threshold",
     "simulator": "has the parameters replays, anonymization and seed",
     "replay": "has the parameters guesses and anonymization",

@@ -117,6 +117,8 @@ class AttackContext:
             rng = np.random.default_rng(seed)
             return cls(alone.table, alone.frame, int(k), path=path, rng=rng, schema=table, another_tool=True)
         fewer = another_tool and 0 < given.rows < table.n and given.frame is not None
+        if certificate is not None and not hasattr(certificate, "complete"):
+            raise ParameterError("certificate is an anonflow Certificate: load it from the owner's folder")
         if given.rows != table.n and not fewer:
             raise ParameterError(f"the release has {given.rows} rows and the table {table.n} records")
         frame, truth = given.frame, None
@@ -143,7 +145,16 @@ class AttackContext:
         if self.schema is not None:
             return collect_alone(self.frame, self.schema, self.k)
         subject = replace(subject_of(self.frame), guarantee=self.guarantee)
-        return collect(self.table, subject, self.k, self.certificate, another_tool=self.another_tool)
+        evidence = collect(self.table, subject, self.k, self.certificate, another_tool=self.another_tool)
+        claim = evidence.listing
+        if claim is not None:
+            wrong = claim.strangers(self.n)
+            if wrong.any() or claim.uncovered(evidence.records, evidence.published).any():
+                raise DataError(
+                    "the certificate is not that of these rows: it lists people whom they do not cover; use the one that "
+                    "was made with the release"
+                )
+        return evidence
 
     @property
     def deleted(self) -> int:

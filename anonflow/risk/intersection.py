@@ -11,12 +11,9 @@ from scipy.sparse import csr_array
 
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
-from anonflow.table import equal_columns
-from anonflow.table.row_marks import coded_texts
+from anonflow.table.row_marks import row_labels
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from anonflow.risk.attack_context import AttackContext
 
 __all__ = ["Intersection"]
@@ -76,14 +73,14 @@ class Intersection:
         ]
         if column not in names:
             raise ParameterError(f"intersection: column {column!r} is not in every release")
-        codes = _codes([each.frame[names] for each in contexts] + [context.table.frame[names]])
+        codes = row_labels([*(each.frame for each in contexts), context.table.frame], names)
         values = int(max(code.max() for code in codes)) + 1
         prior = np.bincount(codes[0], minlength=values) / context.n
         counts = [
             _counts(each, code, values, context.table)
             for each, code in zip(contexts, codes[:-1], strict=True)
         ]
-        of_value = _codes([context.frame[[column]], context.table.frame[[column]]])
+        of_value = row_labels([context.frame, context.table.frame], [column])
         kind = np.full(values, -1)
         kind[codes[0]] = of_value[0]
         truth = of_value[1]
@@ -186,16 +183,3 @@ def _product(logs: csr_array, other: csr_array, absent: np.ndarray, prior: np.nd
     with np.errstate(divide="ignore"):
         more = np.where(silent, 0.0, np.log(np.where(both, count, 1.0)) - np.log(prior[logs.indices]))
     return csr_array((logs.data[keep] + more[keep], (row[keep], logs.indices[keep])), shape=(n, values))
-
-
-def _codes(frames: Sequence[pd.DataFrame]) -> list[np.ndarray]:
-    """Labels of rows, equal where all cells read the same, in several frames with the same columns."""
-    import pandas as pd
-
-    columns = []
-    for name in frames[0].columns:
-        texts: dict[str, int] = {}
-        numeric = any(pd.api.types.is_numeric_dtype(frame[name].dtype) for frame in frames)
-        columns.append(np.concatenate([coded_texts(frame[name], texts, numeric) for frame in frames]))
-    joint = equal_columns(columns, sum(map(len, frames)))
-    return np.split(joint, np.cumsum([len(frame) for frame in frames])[:-1])

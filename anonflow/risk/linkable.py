@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -16,7 +17,23 @@ from anonflow.table.linkage import TOGETHER
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["LinkableColumns"]
+__all__ = ["LinkableColumns", "published"]
+
+STEP = 0.05
+"""What figures are rounded up to where they are published."""
+
+
+def published(probability: float, promised: float) -> float:
+    """A figure as a report has it: rounded up to a twentieth, but for what is promised anyhow.
+
+    Notes
+    -----
+    The model is fitted to the originals: two tables with the same release have different figures. Who knows all values
+    but those of two people, and sees a figure to the last digit, knows whose is whose.
+    """
+    if probability <= promised + 1e-9:
+        return probability
+    return min(1.0, round(math.ceil(probability / STEP - 1e-9) * STEP, 2))
 
 
 @dataclass(frozen=True)
@@ -66,7 +83,8 @@ class LinkableColumns:
 
         Notes
         -----
-        :func:`anonflow.table.linkage.linkage` is its model; the criterion of the same name calls it, too.
+        :func:`anonflow.table.linkage.linkage` is its model; the criterion of the same name calls it, too. The sentence has
+        rounded figures: it may be published (:func:`published`).
         """
         links = linked_columns(context.evidence, self.column, list(self.declared))
         threshold = (1 + 1 / context.k) / 2 if self.threshold is None else float(self.threshold)
@@ -81,10 +99,16 @@ class LinkableColumns:
         at_risk = int((probability > threshold + 1e-9).sum())
         single = [one for one in links if one.column != TOGETHER]
         worst = max(single, key=lambda one: one.mean)
-        what = "all other columns" if link.column == TOGETHER else f"column {link.column}"
-        alone = f"; {worst.column} alone gives {percent(worst.mean)}" if len(single) > 1 else ""
+        what = "all other columns say" if link.column == TOGETHER else f"column {link.column} says"
+        promised = 1 / context.k
+
+        def most(rate: float, promised: float = promised) -> str:
+            return f"{'at most ' if rate > promised + 1e-9 else ''}{percent(published(rate, promised))}"
+
+        alone = f"; {worst.column} alone gives {most(worst.mean)}" if len(single) > 1 else ""
+        sure = most(at_risk / max(len(probability), 1), 0.0) if at_risk else "none"
         return Success(
             len(probability), link.mean, link.largest, at_risk, 1 / context.k,
-            f"Who uses what {what} say about the quasi-identifiers is right for {percent(link.mean)} of the rows, and "
-            f"more than {percent(threshold)} sure about {at_risk:,} of them{alone}.",
+            f"Who uses what {what} about the quasi-identifiers is right for {most(link.mean)} of the rows, and "
+            f"more than {percent(threshold)} sure about {sure} of them{alone}.",
         )  # fmt: skip

@@ -11,8 +11,8 @@ import numpy as np
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Z, percent
-from anonflow.table import Table, equal_columns
-from anonflow.table.row_marks import coded_texts
+from anonflow.table import Table
+from anonflow.table.row_marks import row_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,7 +143,7 @@ def three_questions(
     sides = tuple(each.take(np.sort(rng.choice(each.n, size, replace=False))) for each in (table, controls))
     rows = Generalization.parse(frame, table.domains)
     others = [name for name in table.other_columns if name in frame.columns]
-    labels = _labels([frame, *(side.frame for side in sides)], others)
+    labels = row_labels([frame, *(side.frame for side in sides)], others)
     covers = [_covers(rows, side) for side in sides]
     answers = [_singling_out(rows, labels, sides, rng)]
     if others:
@@ -175,17 +175,6 @@ def _covers(rows: Generalization, people: Table) -> np.ndarray:
     for i in range(people.n):
         possible[:, i] = rows.covers(own.take(np.full(rows.n, i)))
     return possible
-
-
-def _labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.ndarray]:
-    """A label for each row of each frame, equal where all the cells are; int64."""
-    ends = np.cumsum([len(frame) for frame in frames])[:-1]
-    columns = []
-    for name in names:
-        texts: dict[str, int] = {}
-        numeric = any(frame[name].dtype.kind in "iuf" for frame in frames)
-        columns.append(np.concatenate([coded_texts(frame[name], texts, numeric) for frame in frames]))
-    return np.split(equal_columns(columns, int(sum(map(len, frames)))), ends)
 
 
 def _singling_out(
@@ -255,7 +244,7 @@ def _linkability(covers: Sequence[np.ndarray], fits: Sequence[np.ndarray], secon
 def _inference(
     frame: pd.DataFrame, sides: Sequence[Table], covers: Sequence[np.ndarray], name: str
 ) -> Answer:
-    code, *own = _labels([frame, *(side.frame for side in sides)], [name])
+    code, *own = row_labels([frame, *(side.frame for side in sides)], [name])
     kinds, value = np.unique(code, return_inverse=True)
     shown = np.zeros((len(code), len(kinds)))
     shown[np.arange(len(code)), value] = 1.0

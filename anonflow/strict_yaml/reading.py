@@ -134,8 +134,8 @@ class Problems:
             Of the document's class, if there are problems.
         """
         if self._found:
-            found = [problem for _, problem in self._in_order()]
-            raise self._document.error.collected(self._document.name, _capped(list(self)), found)
+            problems = [problem for _, problem in self._in_order()]
+            raise self._document.error.collected(self._document.name, _capped(list(self)), problems)
 
 
 def read(path: str | PathLike[str], error: type[AnonflowError] = FlowError) -> Document:
@@ -215,29 +215,29 @@ def loads(text: str, name: str = "<text>", error: type[AnonflowError] = FlowErro
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
-    found: list[tuple[Place, str]] = []
+    problems: list[tuple[Place, str]] = []
     if len(text) > MAX_BYTES:
         raise error(f"{name}: larger than {MAX_BYTES // 2**20} MiB; keep large hierarchies in CSV files")
     bad = _BAD_CHARACTER.search(text)
     if bad:
         says = f"the character U+{ord(bad[0]):04X} is not allowed; write an escape in double quotes"
-        found.append((_place_in(text, bad.start()), says))
+        problems.append((_place_in(text, bad.start()), says))
     tab = _TAB.search(text)
     if tab:
-        found.append((_place_in(text, tab.end() - 1), "a tab in the indentation; use spaces"))
-    builder = _Builder(found)
-    if not found:
+        problems.append((_place_in(text, tab.end() - 1), "a tab in the indentation; use spaces"))
+    builder = _Builder(problems)
+    if not problems:
         try:
             for event in YAML(typ="safe", pure=True).parse(text):
                 builder.take(event)
         except YAMLError as problem:
             mark = getattr(problem, "problem_mark", None) or getattr(problem, "context_mark", None)
             where = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
-            found.append((where, _reworded(problem)))
+            problems.append((where, _reworded(problem)))
         except _Stop:
             pass
-    if found:
-        lines = [f"{name}:{line}:{column}: {problem}" for (line, column), problem in sorted(found)]
+    if problems:
+        lines = [f"{name}:{line}:{column}: {problem}" for (line, column), problem in sorted(problems)]
         raise error.collected(name, _capped(lines))
     return Document(builder.data, name, error, builder.places)
 
@@ -249,10 +249,10 @@ class _Stop(Exception):
 class _Builder:
     """Makes plain data from parser events; notes problems and places."""
 
-    def __init__(self, found: list[tuple[Place, str]]) -> None:
+    def __init__(self, problems: list[tuple[Place, str]]) -> None:
         self.data: Any = None
         self.places: dict[KeyPath, tuple[Place, Place]] = {}
-        self._found = found
+        self._found = problems
         self._documents = 0
         # Open collections: container, path, key waiting for its value, place of that key.
         self._open: list[_Level] = []
@@ -366,17 +366,17 @@ def _capped(lines: list[str]) -> list[str]:
 
 
 def _reworded(problem: Any) -> str:
-    said = str(getattr(problem, "problem", None) or getattr(problem, "context", None) or "no valid YAML")
-    said = " ".join(said.split())
+    words = str(getattr(problem, "problem", None) or getattr(problem, "context", None) or "no valid YAML")
+    words = " ".join(words.split())
     context = " ".join(str(getattr(problem, "context", None) or "").split())
-    if "mapping values are not allowed" in said:
+    if "mapping values are not allowed" in words:
         return "a second ':' in one line, or a wrong indentation; put text with ': ' in quotes"
-    if "cannot start any token" in said:
+    if "cannot start any token" in words:
         return "a character that cannot begin a value (such as @, `, % or a tab); put the text in quotes"
-    if "undefined alias" in said or "alias" in context:
+    if "undefined alias" in words or "alias" in context:
         return "an alias (*); text that begins with * must be in quotes"
-    if "expected ':'" in said:
+    if "expected ':'" in words:
         return "a key without ':', or a quote that is not closed"
-    if "but found" in said or "did not find expected" in said:
-        return f"no valid YAML {context}: {said}; check indentation and brackets".replace("  ", " ")
-    return f"no valid YAML: {said}"
+    if "but found" in words or "did not find expected" in words:
+        return f"no valid YAML {context}: {words}; check indentation and brackets".replace("  ", " ")
+    return f"no valid YAML: {words}"

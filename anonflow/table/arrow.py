@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError
+from anonflow.table.read import exact_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,7 @@ def pandas_frame(data: Any) -> Any:
     import pyarrow as pa
 
     try:
-        return plain_table(pa.table(data)).to_pandas()
+        return exact_frame(plain_table(pa.table(data)))
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise DataError(
             f"the {type(data).__name__} cannot be read as a table ({type(error).__name__}); give a frame with named columns"

@@ -11,7 +11,7 @@ import numpy as np
 
 from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import WHOLE, Domain, category_text, missing_cells, number_text
+from anonflow.table.domain import WHOLE, Domain, category_text, day_number, missing_cells, number_text
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import Column
 
@@ -105,7 +105,37 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
         "hierarchy": _hierarchy,
         "positions": _positions,
     }
-    return coders[column.kind](cells, missing, column, folder)
+    coded = coders[column.kind](cells, missing, column, folder)
+    outside = sum(_outside(domain, column) for domain in coded.domains)
+    if outside:
+        raise DataError(
+            f"column {column.name!r}: {outside:,} {'characters' if column.kind == 'positions' else 'values'} lie outside "
+            "the domain that the schema declares; widen it, or correct them"
+        )
+    return coded
+
+
+def _outside(domain: Domain, column: Column) -> int:
+    """How many of a column's values are not in the domain that its schema declares public."""
+    declared = column.domain
+    if not isinstance(declared, tuple):
+        return 0  # a hierarchy has been compared with its leaves
+    if column.kind != "numeric":
+        known = {category_text(value) for value in declared}
+        if column.kind == "positions":
+            known = {str(value) for value in declared}
+        return sum(label not in known for label in domain.labels)
+    ends = [day_number(str(end)) if domain.dates else _float(str(end)) for end in declared]
+    if ends[0] is None or ends[1] is None:
+        return domain.size  # dates for numbers, or numbers for dates
+    return int(((domain.points < ends[0]) | (domain.points > ends[1])).sum())
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from anonflow.table.numbers import numbers_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Advice", "advise", "infer_columns"]
+__all__ = ["Advice", "advise", "entries_of", "infer_columns", "rows_of"]
 
 MANY = 0.9
 """Share of distinct values from which text is taken to name a person."""
@@ -82,7 +83,21 @@ def infer_columns(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     dict
         Column name -> entry, in the frame's order; see :func:`advise`.
     """
-    return {advice.column: advice.entry for advice in advise(frame)}
+    return entries_of(advise(frame))
+
+
+def entries_of(advice: Sequence[Advice]) -> dict[str, dict[str, Any]]:
+    """Column name -> entry of a schema, in the frame's order."""
+    return {one.column: one.entry for one in advice}
+
+
+def rows_of(advice: Sequence[Advice]) -> list[tuple[str, str, str, int, str]]:
+    """Column, role, kind, distinct values and reasons: quasi-identifiers first, the most distinct on top."""
+    rows = [
+        (one.column, one.entry["role"], one.entry.get("kind", ""), one.distinct, "; ".join(one.reasons))
+        for one in advice
+    ]
+    return sorted(rows, key=lambda row: (row[1] != "quasi-identifier", -row[3]))
 
 
 def advise(frame: pd.DataFrame) -> list[Advice]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anonflow.errors import DataError
 from anonflow.table.arrow import plain_table
+from anonflow.table.read import exact_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +71,7 @@ def read_query(sql: str, database: str | PathLike[str]) -> pd.DataFrame:
     fields = [
         field.with_type(pa.float64()) if decimal else field for field, decimal in zip(table.schema, decimals)
     ]
-    return plain_table(table.cast(pa.schema(fields))).to_pandas()
+    return exact_frame(plain_table(table.cast(pa.schema(fields))))
 
 
 _WHY = {

@@ -26,6 +26,8 @@ __all__ = [
     "Opener",
     "csv_batches",
     "csv_form",
+    "exact_frame",
+    "has_wide",
     "is_csv",
     "must_fit",
     "not_parquet",
@@ -130,7 +132,38 @@ def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> 
         table.validate(full=True)  # texts that are none would only be found by whoever looks at them
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise not_parquet(fspath(path), error) from None
-    return table.to_pandas()
+    return exact_frame(table)
+
+
+_WIDE = {"int64": "Int64", "uint64": "UInt64"}
+_EXACT = 1 << 53
+"""Larger whole numbers are not all floats."""
+
+
+def exact_frame(table: pa.Table) -> pd.DataFrame:
+    """A frame of an Arrow table; whole numbers that floats cannot hold stay what they are beside missing values.
+
+    Notes
+    -----
+    Whole numbers beside missing ones become floats otherwise, and 2^53 + 1 would be published as 2^53.
+    """
+    import pandas as pd
+
+    frame = table.to_pandas()
+    for at, field in enumerate(table.schema):
+        dtype = _WIDE.get(str(field.type))
+        if dtype is not None and frame.iloc[:, at].dtype.kind == "f" and has_wide(table.column(at)):
+            frame.isetitem(at, pd.array(table.column(at).to_pylist(), dtype=dtype))
+    return frame
+
+
+def has_wide(column: pa.ChunkedArray) -> bool:
+    """Whether a column of whole numbers has some that floats cannot be trusted with."""
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(column)
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    return least is not None and (least < -_EXACT or most > _EXACT)
 
 
 def not_parquet(name: object, error: Exception) -> DataError:

@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.hierarchy import number_text
+from anonflow.table.records import equal_columns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KEY_LENGTH", "Content", "cell_text", "coded_texts", "joint_codes", "row_marks", "unit_marks"]
+__all__ = [
+    "KEY_LENGTH",
+    "Content",
+    "cell_text",
+    "coded_texts",
+    "joint_codes",
+    "row_labels",
+    "row_marks",
+    "unit_marks",
+]
 
 KEY_LENGTH = 16
 """Characters of a key."""
@@ -122,6 +132,29 @@ def joint_codes(original: pd.Series, shown: pd.Series) -> tuple[dict[str, int], 
     texts: dict[str, int] = {}
     sides = [coded_texts(cells, texts, numeric) for cells in (original, shown)]
     return texts, sides[0], sides[1]
+
+
+def row_labels(frames: Sequence[pd.DataFrame], names: Sequence[str]) -> list[np.ndarray]:
+    """A label for each row of each frame, equal where the cells of all these columns read the same.
+
+    Returns
+    -------
+    list of numpy.ndarray, int64
+        One for each frame. Numbers are compared as numbers also where a frame has them as text.
+    """
+    import pandas as pd
+
+    columns = []
+    for name in names:
+        texts: dict[str, int] = {}
+        numeric = any(
+            pd.api.types.is_numeric_dtype(frame[name].dtype)
+            and not pd.api.types.is_bool_dtype(frame[name].dtype)
+            for frame in frames
+        )
+        columns.append(np.concatenate([coded_texts(frame[name], texts, numeric) for frame in frames]))
+    ends = np.cumsum([len(frame) for frame in frames])
+    return np.split(equal_columns(columns, int(ends[-1])), ends[:-1])
 
 
 def coded_texts(cells: pd.Series, texts: dict[str, int], numeric: bool) -> np.ndarray:

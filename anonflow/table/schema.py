@@ -13,6 +13,7 @@ from anonflow.errors import SHOWN, Problem, SchemaError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
+from anonflow.table.domain import day_number
 from anonflow.table.notation import RANGES, Notation
 from anonflow.table.prepare import Preparation
 
@@ -37,7 +38,20 @@ MISSING_RULES = {
 }
 """What may be done with records without a value, by kind; the first is done where nothing is said."""
 
-_QI_KEYS = ("kind", "weight", "hierarchy", "boundary", "missing", "max-width", "max-set", "notation")
+_QI_KEYS = (
+    "kind",
+    "weight",
+    "hierarchy",
+    "boundary",
+    "missing",
+    "max-width",
+    "max-set",
+    "notation",
+    "domain",
+)
+
+PUBLIC_HIERARCHY = "hierarchy"
+"""What a schema writes under ``domain`` where the hierarchy is public."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +79,10 @@ class Column:
         ``max-width`` (numeric, in the column's unit) or ``max-set`` (categorical, values).
     notation : Notation or None
         How another tool wrote the column in a release that is to be checked; what is not said is guessed.
+    domain : tuple, "hierarchy" or None
+        What anybody may know of the values there are, and nothing else is told of: (lowest, highest) as texts (numeric);
+        the values, None for a missing one (categorical, suppression); the characters that may stand in each position
+        (positions); ``hierarchy`` where its file is public. None: what ``*`` stands for is not published.
     """
 
     name: str
@@ -76,6 +94,7 @@ class Column:
     missing: str | None = None
     limit: float | None = None
     notation: Notation | None = None
+    domain: tuple[str | None, ...] | str | None = None
 
     @property
     def empty_is_missing(self) -> bool:
@@ -142,6 +161,10 @@ class Column:
             entry["max-width" if self.kind == "numeric" else "max-set"] = self.limit
         if self.notation is not None:
             entry["notation"] = self.notation.to_mapping()
+        if isinstance(self.domain, tuple) and self.kind == "numeric":
+            entry["domain"] = dict(zip(("low", "high"), map(_as_written, self.domain), strict=True))
+        elif self.domain is not None:
+            entry["domain"] = list(self.domain) if isinstance(self.domain, tuple) else self.domain
         return entry
 
 
@@ -151,7 +174,7 @@ class Schema(Mapping[str, Column]):
     Parameters
     ----------
     columns : mapping
-        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, notation}``, as under
+        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, notation, domain}``, as under
         ``columns`` in a flow; or column name -> :class:`Column`.
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
@@ -289,17 +312,12 @@ class Schema(Mapping[str, Column]):
         """
         import pandas as pd
 
-        from anonflow.table.infer import advise
+        from anonflow.table.infer import advise, rows_of
 
         frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
-        rows = [
-            (one.column, one.entry["role"], one.entry.get("kind", ""), one.distinct, "; ".join(one.reasons))
-            for one in advise(frame)
-        ]
-        rows.sort(key=lambda row: (row[1] != "quasi-identifier", -row[3]))
-        return pd.DataFrame(rows, columns=["column", "role", "kind", "distinct", "reasons"])
+        return pd.DataFrame(rows_of(advise(frame)), columns=["column", "role", "kind", "distinct", "reasons"])
 
     @classmethod
     def of(cls, schema: Schema | Mapping[str, Any] | str | PathLike[str]) -> Schema:
@@ -443,6 +461,7 @@ def _column(told: _Told, entry: Any) -> Column | None:
         missing=_missing(told, kind, entry),
         limit=_limit(told, kind, entry),
         notation=_notation(told, entry),
+        domain=_domain(told, kind, entry),
     )
     return None if told.problems else column
 
@@ -522,6 +541,60 @@ def _notation(told: _Told, entry: Mapping[str, Any]) -> Notation | None:
     if given is not None and notation is None:
         told.add(f"a notation is one of {', '.join(RANGES)}, or {{ranges: ..., hidden: [texts]}}", "notation")
     return notation
+
+
+def _domain(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str | None, ...] | str | None:
+    given = entry.get("domain")
+    if given is None:
+        return None
+    if kind == "numeric":
+        return _bounds(told, given)
+    if kind == "hierarchy":
+        source = entry.get("hierarchy")
+        if isinstance(source, Mapping) and not {"csv", "nested"} & set(source):
+            told.add(
+                "its hierarchy is made from the values of the table; write one to a file to make it public",
+                "domain",
+            )
+        elif given != PUBLIC_HIERARCHY:
+            told.add("the domain of kind hierarchy is the word hierarchy, where its file is public", "domain")
+        return PUBLIC_HIERARCHY
+    values = tuple(given) if isinstance(given, list | tuple) else ()
+    characters = kind == "positions"
+    texts = [value for value in values if isinstance(value, str)]
+    good = len(texts) == len(values) or (not characters and [*values].count(None) + len(texts) == len(values))
+    if not values or not good or len(set(values)) < len(values):
+        told.add("a domain is a list of the values, each once, as texts; null is a missing one", "domain")
+        return None
+    if characters and any(len(text) != 1 for text in texts):
+        told.add("the domain of kind positions is a list of characters that may stand in each", "domain")
+        return None
+    return tuple(sorted(values, key=lambda value: (value is not None, value or "")))
+
+
+def _bounds(told: _Told, given: Any) -> tuple[str, str] | None:
+    """The lowest and the highest value of a declared domain, as texts."""
+    ends: list[Any] = [given.get(key) for key in ("low", "high")] if isinstance(given, Mapping) else []
+    if len(ends) == 2 and set(given) == {"low", "high"}:
+        if all(_is_number(end) and math.isfinite(end) for end in ends) and ends[0] <= ends[1]:
+            return number_text(ends[0]), number_text(ends[1])
+        if all(isinstance(end, str) for end in ends):
+            first, last = (day_number(end) for end in ends)
+            if first is not None and last is not None and first <= last:
+                return ends[0], ends[1]
+    told.add(
+        "the domain of kind numeric is {low: LOWEST, high: HIGHEST}, two numbers or two ISO dates", "domain"
+    )
+    return None
+
+
+def _as_written(end: str | None) -> Any:
+    """An end of a declared domain as a schema writes it: a number, or the text of a date."""
+    try:
+        number = float(str(end))
+    except ValueError:
+        return end
+    return int(str(end)) if str(end).lstrip("-").isdigit() else number
 
 
 def _is_number(value: object) -> TypeGuard[float]:

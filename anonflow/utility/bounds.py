@@ -104,10 +104,10 @@ def least_total(records: Records, k: int, measure: str, effort: float) -> float:
         As there.
     """
     if effort or float(records.n) ** 2 * max(records.q, 1) > PAIRS:
-        found = record_bounds(records, k, measure, effort)
+        bounds = record_bounds(records, k, measure, effort)
     else:
-        found = pair_costs(records, k, measure)
-    return max(0.0, float(found.sum()) - records.n * records.q * GRID)
+        bounds = pair_costs(records, k, measure)
+    return max(0.0, float(bounds.sum()) - records.n * records.q * GRID)
 
 
 def covers_at_least(records: Records, generalization: Generalization, k: int) -> bool:
@@ -153,13 +153,13 @@ def record_bounds(records: Records, k: int, measure: str = "ncp", effort: float 
     """
     if not 0 <= effort < float("inf"):
         raise ParameterError("effort is a number of at least 0, 1 being the usual")
-    one = _WeightedRecords.of(records, k, measure)
-    found, exact = _relaxed(one)
-    if not exact and float(len(one.weight)) ** 2 * max(records.q, 1) <= PAIRS:
-        found = np.maximum(found, _pairs(one))
+    weighted = _WeightedRecords.of(records, k, measure)
+    bounds, exact = _relaxed(weighted)
+    if not exact and float(len(weighted.weight)) ** 2 * max(records.q, 1) <= PAIRS:
+        bounds = np.maximum(bounds, _pairs(weighted))
         if effort:
-            found = np.maximum(found, _covers(one, int(effort * SEARCH / len(one.weight)))[0])
-    return found[one.label]
+            bounds = np.maximum(bounds, _covers(weighted, int(effort * SEARCH / len(weighted.weight)))[0])
+    return bounds[weighted.label]
 
 
 def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
@@ -193,8 +193,8 @@ def relaxed_costs(records: Records, k: int, measure: str = "ncp", compiled: bool
     treated likewise, then QIs are left out, those of fewest values first.
     O(c n) for c combinations of levels.
     """
-    one = _WeightedRecords.of(records, k, measure)
-    return _relaxed(one, compiled)[0][one.label]
+    weighted = _WeightedRecords.of(records, k, measure)
+    return _relaxed(weighted, compiled)[0][weighted.label]
 
 
 def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = True) -> np.ndarray:
@@ -223,8 +223,8 @@ def pair_costs(records: Records, k: int, measure: str = "ncp", compiled: bool = 
     -----
     O(n^2 q) time in blocks on all processors, O(n) memory for each.
     """
-    one = _WeightedRecords.of(records, k, measure)
-    return _pairs(one, compiled)[one.label]
+    weighted = _WeightedRecords.of(records, k, measure)
+    return _pairs(weighted, compiled)[weighted.label]
 
 
 def cover_costs(
@@ -253,9 +253,9 @@ def cover_costs(
     InfeasibleError
         If there are fewer than k records.
     """
-    one = _WeightedRecords.of(records, k, measure)
-    found, exact = _covers(one, joins, compiled)
-    return found[one.label], exact[one.label]
+    weighted = _WeightedRecords.of(records, k, measure)
+    bounds, exact = _covers(weighted, joins, compiled)
+    return bounds[weighted.label], exact[weighted.label]
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,24 +287,26 @@ class _WeightedRecords:
         return load(self.plan, own.lo, own.hi, own.bits, compiled)
 
 
-def _pairs(one: _WeightedRecords, compiled: bool = True) -> np.ndarray:
-    origin = one.origin(compiled)
-    out = np.empty(len(one.weight))
+def _pairs(weighted: _WeightedRecords, compiled: bool = True) -> np.ndarray:
+    origin = weighted.origin(compiled)
+    out = np.empty(len(weighted.weight))
 
     def work(start: int, stop: int) -> None:
-        (kth_costs_jit if compiled else kth_costs)(one.plan, origin, one.weight, one.k, start, stop, out)
+        (kth_costs_jit if compiled else kth_costs)(
+            weighted.plan, origin, weighted.weight, weighted.k, start, stop, out
+        )
 
     _in_blocks(work, len(out))
     return out
 
 
-def _covers(one: _WeightedRecords, joins: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    origin = one.origin(compiled)
-    out, exact = np.empty(len(one.weight)), np.empty(len(one.weight), bool)
+def _covers(weighted: _WeightedRecords, joins: int, compiled: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    origin = weighted.origin(compiled)
+    out, exact = np.empty(len(weighted.weight)), np.empty(len(weighted.weight), bool)
 
     def work(start: int, stop: int) -> None:
         (cover_bounds_jit if compiled else cover_bounds)(
-            one.plan, origin, one.weight, one.k, joins, start, stop, out, exact
+            weighted.plan, origin, weighted.weight, weighted.k, joins, start, stop, out, exact
         )
 
     _in_blocks(work, len(out))
@@ -330,14 +332,14 @@ class _Levels:
     exact: bool
 
 
-def _relaxed(one: _WeightedRecords, compiled: bool = True) -> tuple[np.ndarray, bool]:
-    n, q = one.records.n, one.records.q
-    found = [_levels(one, a) for a in range(q)]
-    order = [a for a in range(q) if found[a] is not None]
-    levels = [level for level in found if level is not None]
+def _relaxed(weighted: _WeightedRecords, compiled: bool = True) -> tuple[np.ndarray, bool]:
+    n, q = weighted.records.n, weighted.records.q
+    levels_of = [_levels(weighted, a) for a in range(q)]
+    order = [a for a in range(q) if levels_of[a] is not None]
+    levels = [level for level in levels_of if level is not None]
     exact = all(
-        level.exact if level is not None else one.records.domains[a].size <= 1
-        for a, level in enumerate(found)
+        level.exact if level is not None else weighted.records.domains[a].size <= 1
+        for a, level in enumerate(levels_of)
     )
 
     def combinations() -> float:
@@ -354,39 +356,39 @@ def _relaxed(one: _WeightedRecords, compiled: bool = True) -> tuple[np.ndarray, 
     key = np.empty((int(level_at[-1]), n), np.uint64)
     cost = np.empty(key.shape)
     for a, level, start in zip(order, levels, level_at, strict=False):
-        codes = one.records.codes[:, a]
+        codes = weighted.records.codes[:, a]
         for row in range(len(level.look)):
             key[start + row] = _numbers(level.look[row], int(start) + row)[codes]
             cost[start + row] = level.cost[row][codes]
     # everything hidden is what everybody can have
     best = np.full(n, np.inf)
-    (group_bounds_jit if compiled else group_bounds)(key, cost, level_at, one.weight, one.k, best)
+    (group_bounds_jit if compiled else group_bounds)(key, cost, level_at, weighted.weight, weighted.k, best)
     return best, exact
 
 
-def _levels(one: _WeightedRecords, a: int) -> _Levels | None:
+def _levels(weighted: _WeightedRecords, a: int) -> _Levels | None:
     """The levels of QI a, None if it is sure to cost nothing at any."""
-    domain = one.records.domains[a]
+    domain = weighted.records.domains[a]
     if domain.size <= 1:
         return None
     codes = np.arange(domain.size + 1)
     codes[-1] = -1
-    layout = Layout.of(one.records.domains)
+    layout = Layout.of(weighted.records.domains)
     if domain.shape == "set":
         t = int(np.flatnonzero(layout.sets == a)[0])
-        due = one.plan.set_form[t] == SLOPE or one.plan.set_least[t] == 2
-        unit = float(one.plan.set_unit[t])
-        exact = domain.size == 2 or (due and one.plan.set_form[t] != SLOPE)
+        due = weighted.plan.set_form[t] == SLOPE or weighted.plan.set_least[t] == 2
+        unit = float(weighted.plan.set_unit[t])
+        exact = domain.size == 2 or (due and weighted.plan.set_form[t] != SLOPE)
         return _second(codes, np.full(len(codes), unit), 0.0, exact) if due else None
     t = int(np.flatnonzero(layout.ranges == a)[0])
-    if one.plan.range_form[t] == NODES:
-        return _nodes(one.plan, t, domain.size)
-    if one.plan.range_form[t] == LINEAR:
-        points = one.plan.points[one.plan.point_at[t] : one.plan.point_at[t + 1]]
+    if weighted.plan.range_form[t] == NODES:
+        return _nodes(weighted.plan, t, domain.size)
+    if weighted.plan.range_form[t] == LINEAR:
+        points = weighted.plan.points[weighted.plan.point_at[t] : weighted.plan.point_at[t + 1]]
         gap = np.diff(points, prepend=-np.inf, append=np.inf)
         nearest = np.minimum(gap[:-1], gap[1:])
         return _second(codes, np.append(nearest, points[-1]), float(points[-1]), domain.size == 2)
-    whole = float(one.plan.range_unit[t])
+    whole = float(weighted.plan.range_unit[t])
     if domain.size == 2:
         return _second(codes, np.full(len(codes), whole), whole, True)
     return None

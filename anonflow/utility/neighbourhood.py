@@ -58,8 +58,10 @@ class Neighbourhood:
             A row for each of :attr:`originals` and :attr:`rows`, text.
         """
         own = Generalization.of(anonymization.table.records.take(self.originals))
-        made = anonymization.generalization.take(self.rows)
-        return own.decode(), made.decode(suppressed=np.asarray(anonymization.suppressed, bool)[self.rows])
+        generalization = anonymization.generalization.take(self.rows)
+        return own.decode(), generalization.decode(
+            suppressed=np.asarray(anonymization.suppressed, bool)[self.rows]
+        )
 
 
 def neighbourhood(anonymization: Any, record: int, most: int = MOST) -> Neighbourhood:
@@ -110,14 +112,16 @@ def _of_matches(matches: np.ndarray, i: int, most: int) -> Neighbourhood:
 
 
 def _of_covers(anonymization: Any, i: int, most: int) -> Neighbourhood:
-    made, records = anonymization.generalization, anonymization.table.records
-    others = np.flatnonzero(made.covers(Generalization.of(records.take(np.full(made.n, i)))))
+    generalization, records = anonymization.generalization, anonymization.table.records
+    others = np.flatnonzero(
+        generalization.covers(Generalization.of(records.take(np.full(generalization.n, i))))
+    )
     # the other way round: whom does the generalized record of i cover
     originals = Generalization.of(records)
-    own = np.flatnonzero(made.take(np.full(made.n, i)).covers(originals))
+    own = np.flatnonzero(generalization.take(np.full(generalization.n, i)).covers(originals))
     left, right = _first(i, own, most), _first(i, others, most)
     pairs = np.argwhere(np.ones((len(left), len(right)), bool))
-    holds = made.take(right[pairs[:, 1]]).covers(originals.take(left[pairs[:, 0]]))
+    holds = generalization.take(right[pairs[:, 1]]).covers(originals.take(left[pairs[:, 0]]))
     return Neighbourhood(i, "covers", left, right, pairs[holds], len(own), len(others))
 
 

@@ -128,10 +128,10 @@ def _draw_query(
 ) -> tuple[int, Query]:
     """The position of a random original, and a query around it, if it has these codes."""
     q = len(domains)
-    asked = rng.choice(q, size=int(rng.integers(1, min(3, q) + 1)), replace=False)
+    columns = rng.choice(q, size=int(rng.integers(1, min(3, q) + 1)), replace=False)
     position = int(rng.integers(n))
     conditions = []
-    for qi in sorted(asked.tolist()):
+    for qi in sorted(columns.tolist()):
         domain = domains[qi]
         code = max(int(anchor[qi]), 0)
         inside = np.zeros(domain.size, bool)
@@ -158,30 +158,30 @@ def exact(queries: Sequence[Query], records: Records) -> np.ndarray:
     return counts
 
 
-def estimates(queries: Sequence[Query], made: Generalization) -> np.ndarray:
+def estimates(queries: Sequence[Query], generalization: Generalization) -> np.ndarray:
     """How many records are to be expected to meet each query, shape (queries,), float64.
 
     A generalized record counts with the product over the conditions of the share of its run's or set's
     values that meet them: each value of the domain in it is taken to be as likely as the others, and QIs
     independent of each other. O(queries n).
     """
-    layout = made.layout
+    layout = generalization.layout
     range_row = {int(a): t for t, a in enumerate(layout.ranges)}
     set_row = {int(a): t for t, a in enumerate(layout.sets)}
-    lengths = np.maximum(made.hi - made.lo + 1, 1).astype(np.float64)
-    members = np.maximum(made.counts(), 1).astype(np.float64)
+    lengths = np.maximum(generalization.hi - generalization.lo + 1, 1).astype(np.float64)
+    members = np.maximum(generalization.counts(), 1).astype(np.float64)
     totals = np.empty(len(queries))
     for number, query in enumerate(queries):
-        share = np.ones(made.n)
+        share = np.ones(generalization.n)
         for condition in query:
             t = range_row.get(condition.qi)
             if t is not None:
                 first, last = condition.run
-                both = np.minimum(made.hi[t], last) - np.maximum(made.lo[t], first) + 1
+                both = np.minimum(generalization.hi[t], last) - np.maximum(generalization.lo[t], first) + 1
                 share *= np.maximum(both, 0) / lengths[t]
             else:
                 t = set_row[condition.qi]
-                words = made.bits[layout.offset[t] : layout.offset[t + 1]]
+                words = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
                 both = np.bitwise_count(words & condition.words[:, None]).sum(axis=0, dtype=np.int64)
                 share *= both / members[t]
         totals[number] = share.sum()
@@ -195,6 +195,6 @@ def chunk(queries: Sequence[Query], part: Part) -> tuple[np.ndarray, np.ndarray]
 
 def finalize(chunks: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
     """The median over the queries of ``|expected - exact| / max(exact, 1)``."""
-    true = np.sum([one[0] for one in chunks], axis=0)
-    guess = np.sum([one[1] for one in chunks], axis=0)
+    true = np.sum([chunk[0] for chunk in chunks], axis=0)
+    guess = np.sum([chunk[1] for chunk in chunks], axis=0)
     return float(np.median(np.abs(guess - true) / np.maximum(true, 1)))

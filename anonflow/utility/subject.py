@@ -65,8 +65,12 @@ class Part:
     def keys(self) -> np.ndarray:
         """What tells classes of different partitions apart: the cells of each class, shape (rows, m), int64."""
         _, first = np.unique(self.labels, return_index=True)
-        made = self.generalization.take(first)
-        rows = [made.lo.astype(np.int64), made.hi.astype(np.int64), made.bits.view(np.int64)]
+        generalization = self.generalization.take(first)
+        rows = [
+            generalization.lo.astype(np.int64),
+            generalization.hi.astype(np.int64),
+            generalization.bits.view(np.int64),
+        ]
         return np.concatenate(rows)
 
     @cached_property

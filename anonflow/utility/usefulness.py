@@ -95,22 +95,22 @@ def attributes(records: Records, numeric: Sequence[str] | None = None) -> tuple[
             raise ParameterError(
                 f"usefulness: {name!r} is no quasi-identifier{did_you_mean(name, tuple(columns))}"
             )
-    made = []
+    result = []
     for name, at in columns.items():
         kind = records.domains[at[0]].kind
         counts = kind == "numeric" if numeric is None else name in numeric
         if len(at) > 1 and counts:
             raise ParameterError(f"usefulness: column {name!r} is a code with positions, which is no number")
-        made.append(_attribute(records, name, tuple(at), counts))
-    return tuple(made)
+        result.append(_attribute(records, name, tuple(at), counts))
+    return tuple(result)
 
 
-def chunk(asked: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
+def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     """What a partition adds to usefulness: each class's distinct values, or their ends.
 
     Parameters
     ----------
-    asked : tuple of Attribute
+    attributes : tuple of Attribute
     part : Part
 
     Returns
@@ -122,29 +122,29 @@ def chunk(asked: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
         O(E q) for E matches, O(E q log E) with many values.
     """
     if part.owner is None or part.original is None:
-        return {"keys": part.keys, "spread": _extent(asked, part)}
+        return {"keys": part.keys, "spread": _extent(attributes, part)}
     degree = np.bincount(part.owner, minlength=part.records.n)
     rows = np.argsort(part.labels, kind="stable")
     # owners ascend, so the matches of each row are a run of edges
     original = part.original[runs((np.cumsum(degree) - degree)[rows], degree[rows])]
     edges = np.bincount(part.labels, degree).astype(np.int64)
     starts = np.cumsum(edges) - edges
-    found: list[Any] = []
-    for attribute in asked:
+    covered: list[Any] = []
+    for attribute in attributes:
         if attribute.values is not None:
             least, greatest = _ends(attribute, part.records)
-            found.append(
+            covered.append(
                 (
                     np.minimum.reduceat(least[original], starts),
                     np.maximum.reduceat(greatest[original], starts),
                 )
             )
         elif len(attribute.at) == 1 and part.records.domains[attribute.at[0]].size < 64 * _WORDS:
-            found.append(_bits(attribute, part.records, original, starts))
+            covered.append(_bits(attribute, part.records, original, starts))
         else:
             owner = np.repeat(np.arange(len(edges)), edges)
-            found.append(_pairs(owner, attribute.codes(part.records)[original]))
-    return {"keys": part.keys, "found": found}
+            covered.append(_pairs(owner, attribute.codes(part.records)[original]))
+    return {"keys": part.keys, "found": covered}
 
 
 def _bits(attribute: Attribute, records: Records, original: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -157,26 +157,26 @@ def _bits(attribute: Attribute, records: Records, original: np.ndarray, starts: 
     return np.stack(words)
 
 
-def sums(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tuple[float, int]:
+def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tuple[float, int]:
     """The tuple diversities of all classes, added up, and their number; usefulness is the mean.
 
     Equal classes of different partitions are one.
     """
-    keys = np.concatenate([one["keys"] for one in chunks], axis=1)
+    keys = np.concatenate([chunk["keys"] for chunk in chunks], axis=1)
     total = keys.shape[1]
     label = equal_columns(keys, total) if len(chunks) > 1 else np.arange(total)
     classes = int(label.max(initial=-1)) + 1
     if not classes:
         return 0.0, 0
-    if any("spread" in one for one in chunks):
+    if any("spread" in chunk for chunk in chunks):
         _, first = np.unique(label, return_index=True)
-        return float(np.concatenate([one["spread"] for one in chunks])[first].sum()), classes
-    begin = np.cumsum([0, *(one["keys"].shape[1] for one in chunks)])
+        return float(np.concatenate([chunk["spread"] for chunk in chunks])[first].sum()), classes
+    begin = np.cumsum([0, *(chunk["keys"].shape[1] for chunk in chunks)])
     sum_of = 0.0
-    for a, attribute in enumerate(asked):
-        found = [one["found"][a] for one in chunks]
-        if isinstance(found[0], np.ndarray):
-            bits = np.concatenate(found, axis=1)
+    for a, attribute in enumerate(attributes):
+        covered = [chunk["found"][a] for chunk in chunks]
+        if isinstance(covered[0], np.ndarray):
+            bits = np.concatenate(covered, axis=1)
             if len(chunks) > 1:
                 together = np.zeros((len(bits), classes), np.uint64)
                 for word, own in zip(together, bits, strict=True):
@@ -184,15 +184,15 @@ def sums(asked: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) -> tupl
                 bits = together
             sum_of += float(np.bitwise_count(bits).sum()) / attribute.size
         elif attribute.values is None:
-            owner = np.concatenate([label[start + pair[0]] for start, pair in zip(begin, found)])
-            value = np.concatenate([pair[1] for pair in found])
+            owner = np.concatenate([label[start + pair[0]] for start, pair in zip(begin, covered)])
+            value = np.concatenate([pair[1] for pair in covered])
             pairs = len(value) if len(chunks) == 1 else len(_pairs(owner, value)[0])
             sum_of += pairs / attribute.size
         elif attribute.width:
             least = np.full(classes, np.inf)
             greatest = np.full(classes, -np.inf)
-            np.minimum.at(least, label, np.concatenate([pair[0] for pair in found]))
-            np.maximum.at(greatest, label, np.concatenate([pair[1] for pair in found]))
+            np.minimum.at(least, label, np.concatenate([pair[0] for pair in covered]))
+            np.maximum.at(greatest, label, np.concatenate([pair[1] for pair in covered]))
             sum_of += float((greatest - least).sum()) / attribute.width
     return sum_of, classes
 
@@ -266,13 +266,13 @@ def _distinct(keys: np.ndarray) -> np.ndarray:
     return keys[np.flatnonzero(np.diff(keys, prepend=-1))]
 
 
-def _extent(asked: tuple[Attribute, ...], part: Part) -> np.ndarray:
+def _extent(attributes: tuple[Attribute, ...], part: Part) -> np.ndarray:
     """Tuple diversity of everything in the table that each class covers attribute by attribute, shape (m,)."""
     _, first = np.unique(part.labels, return_index=True)
-    made = part.generalization.take(first)
-    spread = np.zeros(made.n)
-    for attribute in asked:
-        inside = _covered(attribute, made)
+    generalization = part.generalization.take(first)
+    spread = np.zeros(generalization.n)
+    for attribute in attributes:
+        inside = _covered(attribute, generalization)
         if attribute.values is None:
             spread += inside[0] / attribute.size
         elif attribute.width:
@@ -280,34 +280,36 @@ def _extent(asked: tuple[Attribute, ...], part: Part) -> np.ndarray:
     return spread
 
 
-def _covered(attribute: Attribute, made: Generalization) -> tuple[np.ndarray, np.ndarray]:
+def _covered(attribute: Attribute, generalization: Generalization) -> tuple[np.ndarray, np.ndarray]:
     """How many of the table's values each generalized record covers, and how far apart they are."""
     a = attribute.at[0]
-    at = np.flatnonzero(made.layout.ranges == a)
+    at = np.flatnonzero(generalization.layout.ranges == a)
     if len(attribute.at) == 1 and len(at):
-        domain = made.domains[a]
-        lo, hi = made.lo[at[0]], made.hi[at[0]]
+        domain = generalization.domains[a]
+        lo, hi = generalization.lo[at[0]], generalization.hi[at[0]]
         if attribute.values is None:
             codes = attribute.present[:, 0]
             below = np.zeros(domain.size + 1)
             np.add.at(below, codes[codes >= 0] + 1, 1)
             below = np.cumsum(below)
             missing = (codes < 0).any() & (lo <= 0) & (hi >= domain.size - 1)
-            return np.maximum(below[hi + 1] - below[lo], 0) + missing, np.zeros(made.n)
+            return np.maximum(below[hi + 1] - below[lo], 0) + missing, np.zeros(generalization.n)
         if domain.kind == "numeric":
             last = domain.size - 1
             width = attribute.values[np.minimum(hi, last)] - attribute.values[np.minimum(lo, last)]
-            return np.zeros(made.n), np.maximum(width, 0.0)
-    return _covered_one_by_one(attribute, made)
+            return np.zeros(generalization.n), np.maximum(width, 0.0)
+    return _covered_one_by_one(attribute, generalization)
 
 
-def _covered_one_by_one(attribute: Attribute, made: Generalization) -> tuple[np.ndarray, np.ndarray]:
-    count = np.zeros(made.n)
-    least, greatest = np.full(made.n, np.inf), np.full(made.n, -np.inf)
+def _covered_one_by_one(
+    attribute: Attribute, generalization: Generalization
+) -> tuple[np.ndarray, np.ndarray]:
+    count = np.zeros(generalization.n)
+    least, greatest = np.full(generalization.n, np.inf), np.full(generalization.n, -np.inf)
     for row in attribute.present:
-        inside = np.ones(made.n, bool)
+        inside = np.ones(generalization.n, bool)
         for a, code in zip(attribute.at, row.tolist(), strict=True):
-            inside &= _holds(made, a, code)
+            inside &= _holds(generalization, a, code)
         count += inside
         if attribute.values is not None:
             number = np.nan if code < 0 else attribute.values[code]
@@ -319,14 +321,14 @@ def _covered_one_by_one(attribute: Attribute, made: Generalization) -> tuple[np.
     return count, np.maximum(greatest - least, 0.0)
 
 
-def _holds(made: Generalization, a: int, code: int) -> np.ndarray:
+def _holds(generalization: Generalization, a: int, code: int) -> np.ndarray:
     """Whether each generalized record covers a code of one coded QI, shape (m,), bool."""
-    layout = made.layout
+    layout = generalization.layout
     at = np.flatnonzero(layout.ranges == a)
     if len(at):
-        lo, hi = made.lo[at[0]], made.hi[at[0]]
+        lo, hi = generalization.lo[at[0]], generalization.hi[at[0]]
         if code < 0:
-            return np.asarray((lo <= 0) & (hi >= made.domains[a].size - 1))
+            return np.asarray((lo <= 0) & (hi >= generalization.domains[a].size - 1))
         return np.asarray((lo <= code) & (code <= hi))
-    word = made.bits[layout.offset[np.flatnonzero(layout.sets == a)[0]] + (code >> 6)]
+    word = generalization.bits[layout.offset[np.flatnonzero(layout.sets == a)[0]] + (code >> 6)]
     return np.asarray((word >> np.uint64(code & 63)) & np.uint64(1)).astype(bool)

@@ -10,14 +10,16 @@ from anonflow.table.records import Records
 __all__ = ["beyond_cells"]
 
 
-def beyond_cells(records: Records, made: Generalization, suppressed: np.ndarray | None = None) -> np.ndarray:
+def beyond_cells(
+    records: Records, generalization: Generalization, suppressed: np.ndarray | None = None
+) -> np.ndarray:
     """Which cells break a boundary or a limit, shape (q, n), bool.
 
     Parameters
     ----------
     records : Records
         n originals; their domains say what is allowed.
-    made : Generalization
+    generalization : Generalization
         n generalized records; row i is original i's.
     suppressed : numpy.ndarray, shape (n,), bool, optional
         Suppressed records; those that cover everything without it.
@@ -28,19 +30,19 @@ def beyond_cells(records: Records, made: Generalization, suppressed: np.ndarray 
     break a boundary, as nothing else covers it. O(n q).
     """
     over = np.zeros((records.q, records.n), bool)
-    layout = made.layout
+    layout = generalization.layout
     for t, a in enumerate(layout.ranges):
         domain, code = records.domains[a], records.codes[:, a]
-        lo, hi = made.lo[t], made.hi[t]
+        lo, hi = generalization.lo[t], generalization.hi[t]
         if domain.bound is not None:
             allowed = domain.bound[code]
             over[a] = ((lo < allowed[:, 0]) | (hi > allowed[:, 1])) & (code >= 0)
         if domain.limit is not None:
             over[a] |= domain.points[hi] - domain.points[lo] > domain.limit
-    counts = made.counts()
+    counts = generalization.counts()
     for t, a in enumerate(layout.sets):
         limit = records.domains[a].limit
         if limit is not None:
             over[a] = counts[t] > limit
-    over[:, made.suppressed_rows() if suppressed is None else suppressed] = False
+    over[:, generalization.suppressed_rows() if suppressed is None else suppressed] = False
     return over

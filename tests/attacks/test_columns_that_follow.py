@@ -141,6 +141,22 @@ def test_the_criterion_and_the_attacker_are_one_model() -> None:
         af.verify(table, anonymization, {"linkable-columns": 0.5}, k=K)
 
 
+@pytest.mark.parametrize("wrong", ["twice", "outside"])
+def test_a_claim_that_lists_somebody_twice_hides_nothing(wrong: str) -> None:
+    """A forged claim may not spread the probability over copies of one candidate, nor over people who are not there."""
+    table, _, release, _ = drawn(["copy"])
+    assert release.certificate is not None
+    lists = np.stack([release.certificate.of(row) for row in range(table.n)])
+    more = lists[:, :1] if wrong == "twice" else np.full((table.n, 1), table.n + 7)
+    criterion = "linkable-columns(threshold=0.6)"
+    true = af.verify(table, release.frame, [criterion], certificate=lists, k=K)
+    forged = af.verify(
+        table, release.frame, [criterion, "k-regular"], certificate=np.hstack([lists, more]), k=K
+    )
+    assert forged[criterion.partition("(")[0]].detail == true.findings[0].detail
+    assert not forged["k-regular"].holds
+
+
 def test_all_columns_together_find_more_than_each() -> None:
     table, _, release, _ = drawn(["band", "code"])
     alone = [

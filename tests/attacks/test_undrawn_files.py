@@ -9,6 +9,7 @@ is a covert channel that marks rows: none of the spellings below may pass.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 
 import anonflow as af
 from anonflow.criteria.order import chance
-from anonflow.errors import DataError
+from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate
 from tests.cases.runs import shell
 
@@ -152,3 +153,25 @@ def test_what_a_certificate_cannot_check_is_no_pass(
     assert status == 1
     assert "not checked" in out
     assert "cannot be read off a file" in err
+
+
+def test_a_certificate_of_another_release_gives_no_figures() -> None:
+    """An attacker's figures along lists that are not those of the rows would be any numbers: 0.25 for 0.33, before."""
+    people = table(60)
+    anonymization = af.anonymize(people, "greedy", k=4)
+    release = anonymization.release()
+    proof = release.certificate
+    assert proof is not None
+    everybody = np.arange(60, dtype=np.int32)
+    forged = [
+        af.anonymize(table(60, 2), "greedy", k=4).release().certificate,
+        replace(proof, row_list=proof.row_list[::-1].copy(), row_marks=None, key=""),
+        replace(proof, row_list=everybody * 0, list_offsets=np.array([0, 60]), list_originals=everybody, row_marks=None, key=""),
+    ]  # fmt: skip
+    for attacker in ("linker", "homogeneity", "linkable-columns"):
+        for each in forged:
+            with pytest.raises(DataError, match="not that of these rows"):
+                af.attack(people, release.frame, attacker, k=4, certificate=each)
+        assert len(af.attack(people, release.frame, attacker, k=4, certificate=proof)) == 1
+    with pytest.raises(ParameterError, match="Certificate"):
+        af.attack(people, release.frame, "linker", k=4, certificate=anonymization.matches)

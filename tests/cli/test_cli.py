@@ -287,6 +287,22 @@ def test_a_standard_output_that_is_closed_from_the_start_is_no_bug() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_schema_is_guessed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guess and reasons come from one look at each column."""
+    from anonflow.table import infer
+
+    (tmp_path / "people.csv").write_text("age,name\n" + "".join(f"{i % 9},n{i}\n" for i in range(40)))
+    looked_at: list[str] = []
+    look = infer._advice
+    monkeypatch.setattr(infer, "_advice", lambda name, cells: looked_at.append(name) or look(name, cells))
+    status, out, _ = shell(capsys, "schema", tmp_path / "people.csv")
+    assert status == 0
+    assert "# age: " in out
+    assert looked_at == ["age", "name"]
+
+
 def test_seed_file_and_replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_flow(tmp_path)
     (tmp_path / "seed").write_text("ab" * 16 + "\n")

@@ -224,3 +224,33 @@ def test_every_text_of_a_link_is_known(workspace: Workspace) -> None:
     frame = workspace.frame
     cells = {str(cell) for name in ("Name", "SSN", "Diagnosis") for cell in frame[name]}
     assert not cells & texts_in(configuration(query))
+
+
+def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:
+    """Cells that run before the browser has drawn the first one: what they change does not reach it."""
+    app = af.dashboard(datasets.census_like(60, seed=1))
+    try:
+        app.step = 2
+        drawn = app.bar.version  # what the browser gets
+        first, bar, watched = app._screens[2], app.bar, len(app._watchers)
+        app.workspace.set_ks([5])
+        app.workspace.start()
+        app.workspace.wait(120)
+        app.bar._handle_msg({"action": "here", "version": drawn})
+        assert app.bar is not bar
+        assert app._root[0] is app.bar
+        assert app._screens[2] is not first
+        assert list(app._main) == [app._screens[2]]
+        assert app.bar.captions[2] == "1 run"
+        assert not app.bar.running
+        assert len(app._watchers) < watched  # the old screens watch no longer: only the one that is shown
+        # a browser that has drawn all there is keeps its page
+        again = app.bar
+        app.bar._handle_msg({"action": "here", "version": app.bar.version})
+        assert app.bar is again
+    finally:
+        app.workspace.close()
+    assert "run the cell again" in app.bar.status
+    app.bar._handle_msg({"action": "here", "version": 0})
+    assert "run the cell again" in app.bar.status
+    assert len(app._main) == 1

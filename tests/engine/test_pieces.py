@@ -524,6 +524,31 @@ def test_numbers_texts_and_truth_values_are_published_as_in_memory(tmp_path: Pat
     compared(*written(tmp_path, frame=frame, columns=columns, publish=PARQUET))
 
 
+def test_whole_numbers_that_floats_cannot_hold_stay_exact_beside_blanks(tmp_path: Path) -> None:
+    n = 240
+    exact = [None if i % 40 == 7 else 2**53 + 1 + 2 * (i % 5) for i in range(n)]
+    frame = pd.DataFrame(
+        {
+            "age": [20 + i % 9 for i in range(n)],
+            "born": pd.array([None if i == 230 else 2**53 + 1 + 2 * (i % 7) for i in range(n)], "Int64"),
+            "account": pd.array([i % 4 if i < 120 else exact[i] for i in range(n)], "Int64"),
+            "count": pd.array([None if i < 60 else (1 << 63) + i % 4 for i in range(n)], "UInt64"),
+        }
+    )
+    columns = """\
+    age: {role: quasi-identifier, kind: numeric}
+    born: {role: quasi-identifier, kind: numeric, missing: suppress}
+    account: {role: sensitive}
+    count: {role: insensitive}
+"""
+    steps = "  - diversify: {criterion: p-sensitivity, p: 2, column: account}\n  - draw: {}\n  - verify: [covers]\n"
+    flows = written(tmp_path, frame=frame, columns=columns, publish=PARQUET, steps=steps)
+    compared(*flows, exact=False)
+    shown = pd.read_parquet(flows[1].parent / "out" / "release.parquet")
+    for name in ("account", "count"):
+        assert sorted(shown[name].dropna()) == sorted(frame[name].dropna().astype(str))
+
+
 def test_a_csv_release_and_input_order(tmp_path: Path) -> None:
     flows = written(tmp_path, form="csv", partition="{order: input, size: 20}")
     compared(*flows, table="release.csv")

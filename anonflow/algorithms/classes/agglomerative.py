@@ -75,8 +75,8 @@ def agglomerative(
     keeps its nearest one until that is gone and nothing else is as near; O(P (q + k)) memory, no P x P matrix.
     """
     effort = effort_of(improve, rounds, kicks, threads)
-    labels, found = agglomerative_labels(part, k, DISTANCES[dist], modified)
-    return outcome_of(part, labels, found, k, effort)
+    labels, clusters = agglomerative_labels(part, k, DISTANCES[dist], modified)
+    return outcome_of(part, labels, clusters, k, effort)
 
 
 def agglomerative_labels(
@@ -98,7 +98,7 @@ def agglomerative_labels(
     labels = np.zeros(n, np.int64)
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
-    found = (agglomerate_jit if compiled else agglomerate)(
+    clusters = (agglomerate_jit if compiled else agglomerate)(
         part.plan,
         dist,
         modified,
@@ -109,7 +109,7 @@ def agglomerative_labels(
         empty_state(part.plan, 1),
         labels,
     )
-    return labels, int(found)
+    return labels, int(clusters)
 
 
 AGGLOMERATIVE = Algorithm(

@@ -121,7 +121,7 @@ def effort_of(improve: str, rounds: int, kicks: int, threads: int | None) -> Imp
 
 
 def outcome_of(
-    part: Partition, labels: np.ndarray, found: int, k: int, effort: ImproveEffort | None
+    part: Partition, labels: np.ndarray, clusters: int, k: int, effort: ImproveEffort | None
 ) -> Outcome:
     """The outcome of a method that made these classes, improved if it is to be.
 
@@ -129,7 +129,7 @@ def outcome_of(
     ----------
     part : Partition
     labels : numpy.ndarray, shape (P,), int64
-    found : int
+    clusters : int
         Classes.
     k : int
     effort : ImproveEffort or None
@@ -137,10 +137,10 @@ def outcome_of(
     Returns
     -------
     Outcome
-        With classes. Facts: their number, `found`; of an improvement those of :func:`improve_labels`.
+        With classes. Facts: their number, `clusters`; of an improvement those of :func:`improve_labels`.
     """
     if effort is None:
-        return Outcome.of_classes(part.records, labels, found=found)
+        return Outcome.of_classes(part.records, labels, found=clusters)
     labels, facts = improve_labels(part, labels, k, effort)
     return Outcome.of_classes(part.records, labels, **facts)
 
@@ -305,16 +305,16 @@ def _round(
         inside = np.repeat(np.arange(len(block)), [len(rows_of[c]) for c in block])
         jobs.append((rows, inside, used, draws))
         used += len(rows) // k
-    found = np.empty(part.n, np.int64)
+    renewed = np.empty(part.n, np.int64)
     for at, c in enumerate(np.flatnonzero(~small)):
-        found[rows_of[c]] = at
+        renewed[rows_of[c]] = at
 
     depth = DEPTH if effort.kicks else SHORT
 
     def work(job: tuple[np.ndarray, np.ndarray, int, np.ndarray]) -> tuple[float, int, int]:
         rows, inside, first, draws = job
         if len(rows) < 2 * k:
-            found[rows] = first
+            renewed[rows] = first
             return 0.0, 0, 0
         classes = classes_of(plan, inside, len(rows) // k, 2 * k)
         kernel = improve_classes_jit if compiled else improve_classes
@@ -328,7 +328,7 @@ def _round(
             SLACK,
             draws,
         )
-        found[rows] = first + classes.label
+        renewed[rows] = first + classes.label
         return changed
 
     # Blocks share no record, so the threads' order does not show.
@@ -338,7 +338,7 @@ def _round(
             changes = list(pool.map(work, jobs))
     else:
         changes = [work(job) for job in jobs]
-    labels = np.unique(found, return_inverse=True)[1].astype(np.int64)
+    labels = np.unique(renewed, return_inverse=True)[1].astype(np.int64)
     return (
         labels,
         float(sum(change[0] for change in changes)),

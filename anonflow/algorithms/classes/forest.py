@@ -41,8 +41,8 @@ def forest(part: Partition, k: int) -> Outcome:
     copy itself: it may leave a part of up to 3k - 3 records instead of max(2k - 1, 3k - 5). O(P^2 q + P k) time,
     O(P (q + k)) memory.
     """
-    labels, found = forest_labels(part, k)
-    return Outcome.of_classes(part.records, labels, found=found)
+    labels, clusters = forest_labels(part, k)
+    return Outcome.of_classes(part.records, labels, found=clusters)
 
 
 def forest_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
@@ -66,8 +66,8 @@ def forest_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.nd
     to = np.empty(n, np.int64)
     (grow_jit if compiled else grow)(nearest, k, to)
     labels = np.zeros(n, np.int64)
-    found = (split_jit if compiled else split)(to, k, labels)
-    return labels, int(found)
+    clusters = (split_jit if compiled else split)(to, k, labels)
+    return labels, int(clusters)
 
 
 FOREST = Algorithm(

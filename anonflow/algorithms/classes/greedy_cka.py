@@ -63,7 +63,7 @@ def greedy_cka(
     within = boundary_classes(part.records)
     labels = np.full(part.n, -1, np.int64)
     order = np.argsort(within, kind="stable")
-    found = 0
+    total = 0
     improved: list[dict[str, Any]] = []
     for positions in np.split(order, np.flatnonzero(np.diff(within[order])) + 1):
         if len(positions) >= k:
@@ -73,12 +73,12 @@ def greedy_cka(
                 own, facts = improve_labels(inside, own, k, effort)
                 clusters = facts.pop("found")
                 improved.append(facts)
-            labels[positions] = own + found
-            found += clusters
+            labels[positions] = own + total
+            total += clusters
     out = labels < 0
-    labels[out] = found
+    labels[out] = total
     sums = gathered_facts(improved)
-    return Outcome.of_classes(part.records, labels, out, found=found, out=int(out.sum()), **sums)
+    return Outcome.of_classes(part.records, labels, out, found=total, out=int(out.sum()), **sums)
 
 
 GREEDY_CKA = Algorithm(

@@ -62,8 +62,8 @@ def k_member(
     the cluster, of lowest position. Fewer than k records are one cluster.
     """
     effort = effort_of(improve, rounds, kicks, threads)
-    labels, found = k_member_labels(part, k)
-    return outcome_of(part, labels, found, k, effort)
+    labels, clusters = k_member_labels(part, k)
+    return outcome_of(part, labels, clusters, k, effort)
 
 
 def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
@@ -82,7 +82,7 @@ def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.
         return labels, 1
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
-    found = (k_member_clusters_jit if compiled else k_member_clusters)(
+    clusters = (k_member_clusters_jit if compiled else k_member_clusters)(
         part.plan,
         origin,
         empty_state(part.plan, part.n),
@@ -91,7 +91,7 @@ def k_member_labels(part: Partition, k: int, compiled: bool = True) -> tuple[np.
         k,
         labels,
     )
-    return labels, int(found)
+    return labels, int(clusters)
 
 
 K_MEMBER = Algorithm(

@@ -42,9 +42,9 @@ class Components:
         ends: list[np.ndarray] = []
         for j in first:
             covered_jit(merged.state, boxes, int(j), inside)
-            found = np.flatnonzero(inside).astype(np.int32)
-            starts.append(found)
-            ends.append(np.full(len(found), len(ends), np.int32))
+            members = np.flatnonzero(inside).astype(np.int32)
+            starts.append(members)
+            ends.append(np.full(len(members), len(ends), np.int32))
         tail, box = np.concatenate(starts), np.concatenate(ends)
         v = len(first)
         # through a box to all originals whose own box it is

@@ -74,7 +74,11 @@ def evenly_started(merged: DistinctRecords, k: int) -> tuple[State, np.ndarray, 
 
 
 def evenly_dealt(
-    merged: DistinctRecords, boxes: State, made: Generalization, matches: np.ndarray, rng: np.random.Generator
+    merged: DistinctRecords,
+    boxes: State,
+    generalization: Generalization,
+    matches: np.ndarray,
+    rng: np.random.Generator,
 ) -> Generalization:
     """The same generalized records, dealt to originals so that nobody has one with more than 1/d probability.
 
@@ -84,7 +88,7 @@ def evenly_dealt(
         P originals.
     boxes : State
         Their P generalized records.
-    made : Generalization
+    generalization : Generalization
         The same.
     matches : numpy.ndarray, shape (P, d), int32
         A d-regular graph of what they cover.
@@ -113,7 +117,7 @@ def evenly_dealt(
             rng.random(4 * merged.part.n),
         )  # fmt: skip
     assignment = draw_assignment(matches, RandomWords(rng.bytes(32)))
-    return made.take(np.argsort(assignment, kind="stable"))
+    return generalization.take(np.argsort(assignment, kind="stable"))
 
 
 def _wanted(

@@ -176,7 +176,7 @@ def expanded_among(merged: DistinctRecords, k: int, q: int) -> tuple[State, np.n
     """
     plan, u = merged.part.plan, len(merged.first)
     boxes, wide, below = empty_state(plan, u), empty_state(plan, u), floor(plan)
-    found = np.empty((u, q + 1), np.int32)
+    rows = np.empty((u, q + 1), np.int32)
     m = min(u, max(NEAREST, 8 * (q + 1)))
 
     def expand_block(start: int, stop: int) -> None:
@@ -184,10 +184,10 @@ def expanded_among(merged: DistinctRecords, k: int, q: int) -> tuple[State, np.n
         near_jit(below, merged.state, start, stop, ids, costs)
         expand_jit(plan, merged.state, merged.count, start, stop, k, ids, costs, boxes)
         expand_jit(plan, merged.state, merged.count, start, stop, q + 1, ids, costs, wide)
-        within_jit(merged.state, merged.count, wide, start, stop, ids, found)
+        within_jit(merged.state, merged.count, wide, start, stop, ids, rows)
 
     _in_blocks(expand_block, u)
-    return boxes, found
+    return boxes, rows
 
 
 def nearest(merged: DistinctRecords, m: int, rows: np.ndarray | None = None) -> np.ndarray:
@@ -259,8 +259,8 @@ def randomly_expanded(
         drawn = _outside(merged, first, stuck, q, rng)
         second = _replaced(second, stuck, first.take(stuck).join(drawn).closure())
     bit = rng.integers(2, size=n).astype(bool)
-    made = _replaced(first, np.flatnonzero(bit), second.take(np.flatnonzero(bit)))
-    return load(plan, made.lo, made.hi, made.bits)
+    generalization = _replaced(first, np.flatnonzero(bit), second.take(np.flatnonzero(bit)))
+    return load(plan, generalization.lo, generalization.hi, generalization.bits)
 
 
 def optimal(merged: DistinctRecords, k: int, time_limit: float = math.inf) -> State:
@@ -352,8 +352,8 @@ def _others(merged: DistinctRecords, near_by: np.ndarray, q: int) -> np.ndarray:
     own = lists[merged.label]
     mine = own == np.arange(len(own))[:, None]
     mine[~mine.any(axis=1), q] = True  # among many copies, itself may not be listed
-    found: np.ndarray = own[~mine].reshape(len(own), q)
-    return found
+    others: np.ndarray = own[~mine].reshape(len(own), q)
+    return others
 
 
 def _chosen(
@@ -376,21 +376,21 @@ def _outside(
     near_by = nearest(merged, max(NEAREST, 2 * q), different)[np.ravel(place)]
     beyond = np.column_stack([~boxes.take(index).covers(own.take(column)) for column in near_by.T])
     beyond &= np.cumsum(beyond, axis=1) <= q
-    found = beyond.sum(axis=1)
+    outside = beyond.sum(axis=1)
     at = np.argmax(
-        np.cumsum(beyond, axis=1) > (rng.random(len(index)) * found).astype(np.int64)[:, None], axis=1
+        np.cumsum(beyond, axis=1) > (rng.random(len(index)) * outside).astype(np.int64)[:, None], axis=1
     )
     drawn = np.where(
-        found > 0, near_by[np.arange(len(index)), at], rng.integers(len(merged.first), size=len(index))
+        outside > 0, near_by[np.arange(len(index)), at], rng.integers(len(merged.first), size=len(index))
     )
     return own.take(drawn)
 
 
-def _equal(one: Generalization, other: Generalization) -> np.ndarray:
+def _equal(mine: Generalization, theirs: Generalization) -> np.ndarray:
     return (
-        (one.lo == other.lo).all(axis=0)
-        & (one.hi == other.hi).all(axis=0)
-        & (one.bits == other.bits).all(axis=0)
+        (mine.lo == theirs.lo).all(axis=0)
+        & (mine.hi == theirs.hi).all(axis=0)
+        & (mine.bits == theirs.bits).all(axis=0)
     )
 
 

@@ -169,25 +169,25 @@ def k_concealment(
         facts["warning"] = WEAK.format(criterion=TARGETS[target])
     elif not randomized or exact:
         facts["warning"] = NOT_RANDOM if not exact else EXACT
-    made = unloaded(part.records, part.plan, boxes)
-    made = made.join(Generalization.of(part.records))
+    generalization = unloaded(part.records, part.plan, boxes)
+    generalization = generalization.join(Generalization.of(part.records))
     if randomized:
-        made = exchanged(merged, boxes, made, part.rng)
-    return Outcome(made, facts=facts)
+        generalization = exchanged(merged, boxes, generalization, part.rng)
+    return Outcome(generalization, facts=facts)
 
 
 def _even(merged: DistinctRecords, k: int) -> Outcome:
     """The outcome of an even start."""
     part = merged.part
     boxes, matches, covering, possible = evenly_started(merged, k)
-    made = unloaded(part.records, part.plan, boxes).join(Generalization.of(part.records))
+    generalization = unloaded(part.records, part.plan, boxes).join(Generalization.of(part.records))
     facts: dict[str, object] = {
         "guarantee": TARGETS["concealment"],
         "evenly_drawn": even_matches(k),
         "widened_to_cover": covering,
         "widened_to_match": possible,
     }
-    return Outcome(evenly_dealt(merged, boxes, made, matches, part.rng), facts=facts)
+    return Outcome(evenly_dealt(merged, boxes, generalization, matches, part.rng), facts=facts)
 
 
 def _neighbours(q: int | None, k: int, n: int) -> int:

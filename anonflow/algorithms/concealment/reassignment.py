@@ -16,7 +16,7 @@ ROUNDS = 100
 
 
 def exchanged(
-    merged: DistinctRecords, boxes: State, made: Generalization, rng: np.random.Generator
+    merged: DistinctRecords, boxes: State, generalization: Generalization, rng: np.random.Generator
 ) -> Generalization:
     """The same generalized records, dealt anew to originals that they cover.
 
@@ -26,7 +26,7 @@ def exchanged(
         P originals.
     boxes : State
         Their P generalized records.
-    made : Generalization
+    generalization : Generalization
         The same; record i covers original i.
     rng : numpy.random.Generator
 
@@ -52,20 +52,22 @@ def exchanged(
         at = lists.start + (rng.random(n) * (lists.stop - lists.start)).astype(np.int64)
         place = np.searchsorted(lists.ends, at, side="right")
         kind = lists.originals[place]
-        found: np.ndarray = lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
-        return found
+        picked: np.ndarray = lists.members[lists.begin[kind] + at - lists.ends[place] + merged.count[kind]]
+        return picked
 
     own = Generalization.of(merged.part.records)
     row_of = np.arange(n)
     for _ in range(ROUNDS):
-        one, other, rank = picked(), picked(), rng.permutation(n)
+        left, right, rank = picked(), picked(), rng.permutation(n)
         first = np.full(n, n)
-        np.minimum.at(first, one, rank)
-        np.minimum.at(first, other, rank)
-        pairs = np.flatnonzero((first[one] == rank) & (first[other] == rank) & (one != other))
+        np.minimum.at(first, left, rank)
+        np.minimum.at(first, right, rank)
+        pairs = np.flatnonzero((first[left] == rank) & (first[right] == rank) & (left != right))
         pairs = pairs[rng.random(len(pairs)) < 0.5]
-        one, other = one[pairs], other[pairs]
-        fits = made.take(row_of[one]).covers(own.take(other)) & made.take(row_of[other]).covers(own.take(one))
-        one, other = one[fits], other[fits]
-        row_of[one], row_of[other] = row_of[other], row_of[one]
-    return made.take(row_of)
+        left, right = left[pairs], right[pairs]
+        fits = generalization.take(row_of[left]).covers(own.take(right)) & generalization.take(
+            row_of[right]
+        ).covers(own.take(left))
+        left, right = left[fits], right[fits]
+        row_of[left], row_of[right] = row_of[right], row_of[left]
+    return generalization.take(row_of)

@@ -41,15 +41,20 @@ from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
 __all__ = [
+    "ADVICE",
     "blind_rows",
     "check_blind",
     "check_diversity",
+    "compared",
     "diversify",
     "diversity_rng",
     "promise_in_words",
     "refuse_beyond",
     "suppressed_with",
 ]
+
+ADVICE = "; take classes: they lose less"
+"""Where diverse ``k-member`` loses less."""
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
@@ -131,7 +136,7 @@ def diversify(
         of records were widened; ``without_diversity``, how many records are suppressed because their partition has too
         little; ``refusal``, an upper bound (confidence 95%) of the chance that a draw fails, 0 where
         no draw changes anything; ``k_member_gcp``, what diverse ``k-member`` loses, of freeform methods, and
-        ``compared``, a sentence about it; ``promise``, what is promised, in words.
+        ``compared``, a sentence about losses before and after; ``promise``, what is promised, in words.
 
     Raises
     ------
@@ -182,12 +187,12 @@ def diversify(
         refuse_delta(name, int(table.frame[name].nunique(dropna=False)), anon.k)
     earlier = [each for each in anon.parameters.get("diversified", ()) if each != mine]
     step = _TableDiversification(anon, [*earlier, mine], float(w), float(risk), seed, way)
-    made = step.run()
-    _check_limits(anon, made)
-    made.parameters["diversify"] = mine
-    made.parameters["diversified"] = [*earlier, mine]
-    made.facts["diversity"] = criterion
-    return made
+    diverse = step.run()
+    _check_limits(anon, diverse)
+    diverse.parameters["diversify"] = mine
+    diverse.parameters["diversified"] = [*earlier, mine]
+    diverse.facts["diversity"] = criterion
+    return diverse
 
 
 def diversity_rng(entropy: int, partition: int, records: Records) -> np.random.Generator:
@@ -316,13 +321,18 @@ def promise_in_words(request: Request, with_matches: bool, moves: bool, bound: f
     )
 
 
-def _check_limits(anon: Anonymization, made: Anonymization) -> None:
+def _check_limits(anon: Anonymization, diverse: Anonymization) -> None:
     """Closing knows boundaries, not ``max-width`` and ``max-set``: what breaks one of these is refused."""
     names = limited(anon.table.records)
     if not names or not anon.parameters.get("boundaries", True):
         return
-    over = beyond_cells(anon.table.records, made.generalization, made.suppressed)[list(names)]
+    over = beyond_cells(anon.table.records, diverse.generalization, diverse.suppressed)[list(names)]
     refuse_beyond(int(over.any(axis=0).sum()), [anon.table.domains[a].column for a in names])
+
+
+def compared(before: float, after: float) -> str:
+    """What diversity costs, in words: GCPs."""
+    return f"GCP {after:.4f}, {before:.4f} before it was made diverse"
 
 
 def refuse_beyond(records: int, columns: Sequence[str]) -> None:
@@ -353,7 +363,7 @@ class _TableDiversification:
     def __init__(
         self,
         anon: Anonymization,
-        asked: Sequence[Mapping[str, Any]],
+        requested: Sequence[Mapping[str, Any]],
         w: float,
         risk: float,
         seed: int | None,
@@ -366,7 +376,7 @@ class _TableDiversification:
         self.records = records if self.bounded else unbounded(records)
         self.zones = kept_apart(self.records)
         self.loss = str(anon.parameters.get("loss", "ncp"))
-        self.targets, self.values = _targets(anon.table, asked)
+        self.targets, self.values = _targets(anon.table, requested)
         rows = anon.k
         if way == "blind":
             if anon.matches is None and anon.classes is None:
@@ -391,19 +401,21 @@ class _TableDiversification:
         ]
         values = [self.values[at] for at in index]
         outcomes = [self._outcome(at, labels) for at in index]
-        made = [
+        diverse = [
             diverse_partition(part, outcome, own, self.request)
             for part, outcome, own in zip(parts, outcomes, values, strict=True)
         ]
         for last in (False, True):
-            bound = self._refusal(made)
+            bound = self._refusal(diverse)
             if self.way == "blind" or bound <= self.risk:
                 break
-            for at, each in enumerate(made):
-                made[at] = next_round(parts[at], outcomes[at], each, values[at], self.request, last)
+            for at, each in enumerate(diverse):
+                diverse[at] = next_round(parts[at], outcomes[at], each, values[at], self.request, last)
         if self.way == "blind":
-            check_blind(np.logical_or.reduce([each.refused for each in made]), self.risk, self.request.rows)
-        return self._assembled(index, made)
+            check_blind(
+                np.logical_or.reduce([each.refused for each in diverse]), self.risk, self.request.rows
+            )
+        return self._assembled(index, diverse)
 
     def _index(self) -> Sequence[np.ndarray]:
         if self.anon.partitions is not None and (
@@ -425,33 +437,39 @@ class _TableDiversification:
     def _outcome(self, at: np.ndarray, labels: np.ndarray | None) -> Outcome:
         """What the method made of a partition."""
         anon = self.anon
-        made, suppressed = anon.generalization.take(at), anon.suppressed[at]
-        made = Generalization(self.records.domains, made.lo, made.hi, made.bits)
+        generalization, suppressed = anon.generalization.take(at), anon.suppressed[at]
+        generalization = Generalization(
+            self.records.domains, generalization.lo, generalization.hi, generalization.bits
+        )
         if anon.matches is None:
-            return Outcome(made, classes=None if labels is None else labels[at], suppressed=suppressed)
+            return Outcome(
+                generalization, classes=None if labels is None else labels[at], suppressed=suppressed
+            )
         place = np.full(anon.n, -1, np.int32)
         place[at] = np.arange(len(at), dtype=np.int32)
         mine = anon.matches[at]
         width = max(1, int((mine >= 0).sum(axis=1).max(initial=1)))
         mine = mine[:, :width]
         return Outcome(
-            made, matches=np.where(mine >= 0, place[mine], -1).astype(np.int32), suppressed=suppressed
+            generalization,
+            matches=np.where(mine >= 0, place[mine], -1).astype(np.int32),
+            suppressed=suppressed,
         )
 
     # ------------------------------------------------------------------------------------ refusals
 
-    def _refusal(self, made: Sequence[Diverse]) -> float:
+    def _refusal(self, parts: Sequence[Diverse]) -> float:
         """An upper bound of the chance that a draw is refused; 0 where no draw changes anything."""
-        if not any(each.open or each.refused.any() for each in made):
+        if not any(each.open or each.refused.any() for each in parts):
             return 0.0
-        refused = np.logical_or.reduce([each.refused for each in made])
+        refused = np.logical_or.reduce([each.refused for each in parts])
         return refusal_at_most(int(refused.sum()), len(refused))
 
     # ------------------------------------------------------------------------------------ assembly
 
-    def _assembled(self, index: Sequence[np.ndarray], made: Sequence[Diverse]) -> Anonymization:
+    def _assembled(self, index: Sequence[np.ndarray], parts: Sequence[Diverse]) -> Anonymization:
         anon, n = self.anon, self.anon.n
-        outcomes = [each.outcome for each in made]
+        outcomes = [each.outcome for each in parts]
         index = list(index)
         nowhere = np.ones(n, bool)
         for at in index:
@@ -478,30 +496,25 @@ class _TableDiversification:
             classes = np.where(suppressed, -1, classes)
             classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
         joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
-        facts = {"widened": sum(each.steps for each in made), "refusal": self._refusal(made)}
+        facts = {"widened": sum(each.steps for each in parts), "refusal": self._refusal(parts)}
         done = self._made(joined, classes if anon.classes is not None else None, matches, suppressed, facts)
         if matches is not None:
-            other = (sum(each.k_member for each in made) + int(nowhere.sum())) / n
+            other = (sum(each.k_member for each in parts) + int(nowhere.sum())) / n
             # who joins the suppressed records so that these are diverse would be suppressed there, too
             other += (1 - other) * (int(suppressed.sum()) - hidden) / max(n - hidden, 1)
             own = done.loss("ncp")
             done.facts["k_member_gcp"] = other
-            advice = "; take classes: they lose less" if own > other * (1 + 1e-9) else ""
-            done.facts["compared"] = f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}"
-        lost = [each.lost for each in made if each.lost]
+            advice = ADVICE if own > other * (1 + 1e-9) else ""
+            done.facts["compared"] += f", diverse k-member's {other:.4f}{advice}"
+        lost = [each.lost for each in parts if each.lost]
         if lost:
             done.facts["without_diversity"] = sum(lost)
-            told = (
+            lacking = (
                 f"{sum(lost):,} records of {len(lost):,} partitions that have less diversity are suppressed"
             )
-            done.facts["compared"] = "; ".join(
-                [
-                    *([done.facts["compared"]] if matches is not None else []),
-                    f"{told}; larger partitions have more",
-                ]
-            )
+            done.facts["compared"] += f"; {lacking}; larger partitions have more"
         done.facts["promise"] = promise_in_words(
-            self.request, anon.matches is not None, any(each.open for each in made), done.facts["refusal"]
+            self.request, anon.matches is not None, any(each.open for each in parts), done.facts["refusal"]
         )
         return done
 
@@ -532,8 +545,8 @@ class _TableDiversification:
         suppressed = anon.suppressed.copy()
         while True:
             suppressed = self._without_hopeless(suppressed)
-            made = anon.generalization.with_suppressed(suppressed)
-            boxes = load(part.plan, made.lo, made.hi, made.bits)
+            generalization = anon.generalization.with_suppressed(suppressed)
+            boxes = load(part.plan, generalization.lo, generalization.hi, generalization.bits)
             shown = np.zeros((anon.n, self.targets.size), np.int64)
             if suppressed.sum() >= anon.k:
                 shown_rows = np.arange(anon.n)
@@ -549,8 +562,8 @@ class _TableDiversification:
                 zones, sizes = np.unique(self.zones[~suppressed], return_counts=True)
                 lost = self.zones == zones[int(np.argmin(sizes))]
             suppressed = suppressed | lost
-        made = unloaded(self.records, part.plan, boxes, self.zones).join(made)
-        done = self._made(made, None, None, suppressed, {"widened": steps})
+        generalization = unloaded(self.records, part.plan, boxes, self.zones).join(generalization)
+        done = self._made(generalization, None, None, suppressed, {"widened": steps})
         done.facts["promise"] = (
             "Values are counted on rows that cover a person on a complete matching: "
             "this holds only against attackers who cannot rerun the method"
@@ -588,7 +601,7 @@ class _TableDiversification:
     ) -> Anonymization:
         anon = self.anon
         own = Generalization(anon.table.domains, generalization.lo, generalization.hi, generalization.bits)
-        return replace(
+        done = replace(
             anon,
             generalization=own.with_suppressed(suppressed),
             matches=matches,
@@ -597,13 +610,15 @@ class _TableDiversification:
             facts={**anon.facts, **facts},
             parameters=dict(anon.parameters),
         )
+        done.facts["compared"] = compared(anon.loss("ncp"), done.loss("ncp"))
+        return done
 
 
-def _targets(table: Table, asked: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
+def _targets(table: Table, requested: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
     """Criteria with the whole table's shares, and everybody's values, (n, c), numbered one column after the other."""
     targets, columns = [], []
     used = 0
-    for each in asked:
+    for each in requested:
         parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
         targets.append(check_diversity(table, each["criterion"], each["column"], **parameters))
         codes, values, _ = sensitive_codes(table, each["column"])

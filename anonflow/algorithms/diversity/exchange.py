@@ -73,9 +73,9 @@ class _Exchange:
         first[self.label[::-1]] = np.arange(self.part.n)[::-1]
         return first
 
-    def _joined(self, made: Generalization, at: np.ndarray) -> State:
-        made = made.take(at)
-        return load(self.part.plan, made.lo, made.hi, made.bits)
+    def _joined(self, generalization: Generalization, at: np.ndarray) -> State:
+        generalization = generalization.take(at)
+        return load(self.part.plan, generalization.lo, generalization.hi, generalization.bits)
 
     def run(self) -> np.ndarray:
         while True:
@@ -123,7 +123,7 @@ class _Exchange:
             return None
         of = self.label[there]
         mine, theirs = np.empty(n), np.empty(n)
-        found: tuple[float, int, int] | None = None
+        best_pair: tuple[float, int, int] | None = None
         tried: dict[bytes, np.ndarray] = {}
         for a in np.flatnonzero(self.label == m).tolist():
             key = self.values[a].tobytes()
@@ -141,9 +141,9 @@ class _Exchange:
             rise = rise + self.size[of] * (theirs[there] - self.boxes.cost[of])
             price = np.where(lower > 0, _price(rise, lower), np.inf)
             best = int(np.argmin(price))
-            if found is None or price[best] < found[0]:
-                found = float(price[best]), a, int(there[best])
-        return found
+            if best_pair is None or price[best] < best_pair[0]:
+                best_pair = float(price[best]), a, int(there[best])
+        return best_pair
 
     def _renew(self, at: int) -> None:
         """A class after its members have changed: its record, its values, and its record without each member."""
@@ -160,8 +160,8 @@ class _Exchange:
             lists = np.repeat(lists, len(members) + 1, axis=0)
             diagonal = np.arange(len(members))
             lists[diagonal, diagonal] = (diagonal - 1) % len(members)
-        made = Generalization.join_of(self.part.records.take(members), lists.astype(np.int32))
-        state = load(self.part.plan, made.lo, made.hi, made.bits)
+        generalization = Generalization.join_of(self.part.records.take(members), lists.astype(np.int32))
+        state = load(self.part.plan, generalization.lo, generalization.hi, generalization.bits)
         for whole, box, part in zip(self.rest, self.boxes, state, strict=True):
             box[..., at] = part[..., -1]
             if len(lists) > 1:

@@ -87,15 +87,15 @@ def minimality_excess(
         frame[name] = frame[name].astype(cells.dtype)
         other = replace(anon, table=Table(frame, anon.table.schema))
         try:
-            made = diversify(other, criterion, column=name, seed=seed, **parameters)
+            diverse = diversify(other, criterion, column=name, seed=seed, **parameters)
         except InfeasibleError:
             if values == tuple(codes.tolist()):
                 raise
             return ("refused",), [[] for _ in values]
-        listed = _lists(made)
+        listed = _lists(diverse)
         if listed is None:
             raise _DrawDecides
-        rows = made.frame().astype(str).to_numpy().tolist()
+        rows = diverse.frame().astype(str).to_numpy().tolist()
         groups = {tuple(people): None for people in listed}
         file = sorted(
             (tuple(rows[people[0]]), tuple(sorted(values[i] for i in people))) for people in groups if people
@@ -158,21 +158,21 @@ def _deals(counts: Counter[int], left: int) -> Iterator[tuple[int, ...]]:
             counts[value] += 1
 
 
-def _lists(made: Anonymization) -> list[list[int]] | None:
+def _lists(diverse: Anonymization) -> list[list[int]] | None:
     """For each person those whose rows list it; None where a draw changes what rows show.
 
     Of fewer than k suppressed records nothing is published.
     """
-    if made.classes is not None:
-        label = np.where(made.suppressed, -1, made.classes)
-    elif made.matches is not None:
-        label, complete = components(made.matches)
+    if diverse.classes is not None:
+        label = np.where(diverse.suppressed, -1, diverse.classes)
+    elif diverse.matches is not None:
+        label, complete = components(diverse.matches)
         if not complete.all():
             return None
-        label = np.where(made.suppressed, -1, label)
+        label = np.where(diverse.suppressed, -1, label)
     else:
         return None
-    groups = {int(one): np.flatnonzero(label == one).tolist() for one in np.unique(label)}
-    if len(groups.get(-1, ())) < made.k:
+    groups = {int(number): np.flatnonzero(label == number).tolist() for number in np.unique(label)}
+    if len(groups.get(-1, ())) < diverse.k:
         groups[-1] = []
-    return [groups[int(one)] for one in label]
+    return [groups[int(number)] for number in label]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from anonflow.algorithms.diversity.target import Targets
-from anonflow.release import RandomWords, draw_assignment
+from anonflow.release import draws_of_graph
 
 __all__ = ["CONFIDENCE", "draws_for", "refusal_at_least", "refusal_at_most", "throwaway_draws"]
 
@@ -65,10 +65,6 @@ def throwaway_draws(
         Draws in which some original fails.
     often : numpy.ndarray, shape (P,), int64
         In how many draws each original fails. O(draws P (w + V)) time.
-
-    Notes
-    -----
-    Many copies of the graph are drawn from at once; they are components apart, so their draws are independent.
     """
     many, width = matches.shape
     failed = np.zeros(draws, bool)
@@ -78,16 +74,15 @@ def throwaway_draws(
     row = np.repeat(np.arange(many), (matches >= 0).sum(axis=1))
     listed = matches[matches >= 0].astype(np.int64)
     block = max(1, _CELLS // (many * max(targets.size, width)))
-    for start in range(0, draws, block):
-        copies = min(block, draws - start)
-        shift = np.arange(copies)[:, None, None] * many
-        stacked = np.where(matches >= 0, matches + shift, -1).reshape(copies * many, width)
-        drawn = draw_assignment(stacked, RandomWords(secret, step=start))
-        shown = values[drawn % many].reshape(copies, many, -1)[:, row]  # of each match, on its row
+    start = 0
+    for drawn in draws_of_graph(matches, draws, secret, block):
+        copies = len(drawn)
+        shown = values[drawn][:, row]  # of each match, on its row
         group = (np.arange(copies)[:, None] * many + listed)[:, :, None] * targets.size
         counts = np.bincount((group + shown).ravel(), minlength=copies * many * targets.size)
         lacking = targets.gaps(counts.reshape(copies * many, targets.size)) > 0
         by_copy = lacking.reshape(copies, many)
         failed[start : start + copies] = by_copy.any(axis=1)
         often += by_copy.sum(axis=0)
+        start += copies
     return failed, often

@@ -215,21 +215,21 @@ class Target:
         counts = np.asarray(counts, np.float64)
         known = self.overall > 0
         if self.criterion == "p-sensitivity":
-            found = known & (counts <= 0)
+            wanted = known & (counts <= 0)
         elif self.criterion in ("l-diversity", "alpha-k-anonymity"):
-            found = known & (counts < counts.max() - 1e-9)
+            wanted = known & (counts < counts.max() - 1e-9)
         elif len(counts) <= 200:
             gap = self.gaps(counts[None, :])[0]
-            found = known & (self.gaps(counts + np.eye(len(counts))) < gap - 1e-15)
+            wanted = known & (self.gaps(counts + np.eye(len(counts))) < gap - 1e-15)
         else:
-            found = np.zeros(len(counts), bool)
-        if not found.any():
+            wanted = np.zeros(len(counts), bool)
+        if not wanted.any():
             if self.criterion == "t-closeness" or self.criterion in LIKENESS:
                 lack = np.where(known, counts / max(counts.sum(), 1e-300) - self.overall, np.inf)
             else:
                 lack = np.where(known, counts, np.inf)
-            found = lack <= lack.min() + 1e-12
-        return found
+            wanted = lack <= lack.min() + 1e-12
+        return wanted
 
     def refuse(self, counts: np.ndarray, column: str) -> None:
         """Refuse what not even all records together have.
@@ -241,9 +241,9 @@ class Target:
         """
         if not self.gaps(np.asarray(counts)[None, :])[0] > 0:
             return
-        asked = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
+        parameters = ", ".join(f"{name} = {value:g}" for name, value in self.parameters.items())
         raise InfeasibleError(
-            f"{self.criterion} with {asked} is more than column {column!r} of the whole table has; "
+            f"{self.criterion} with {parameters} is more than column {column!r} of the whole table has; "
             f"the largest feasible {self.largest(counts)}"
         )
 
@@ -386,8 +386,8 @@ def _too_few(share: np.ndarray, p: int, rows: int) -> float:
 
 def _entropy(share: np.ndarray) -> np.ndarray:
     logs = np.log(share, where=share > 0, out=np.zeros_like(share))
-    found: np.ndarray = -(share * logs).sum(axis=1)
-    return found
+    entropy: np.ndarray = -(share * logs).sum(axis=1)
+    return entropy
 
 
 def sensitive_column(column: str | None, sensitive: tuple[str, ...], others: tuple[str, ...]) -> str:
@@ -468,14 +468,14 @@ def check_parameters(criterion: Any, parameters: Mapping[str, Any]) -> dict[str,
     for name in given:
         if name not in needed:
             raise ParameterError(f"diversify: {criterion} takes {' and '.join(needed)}, not {name}")
-    found = {}
+    checked = {}
     for name in needed:
         option = CRITERIA[criterion].options[name]
         value = given.get(name)
         if value is None or option.problem(value):
             raise ParameterError(f"diversify: {criterion} needs {name}, {option.value_words()}")
-        found[name] = float(value)
-    return found
+        checked[name] = float(value)
+    return checked
 
 
 def target_of(

@@ -88,8 +88,8 @@ class _Widening:
         """Which rows may be different original u's, shape (n,), bool."""
         near = np.empty(self.part.n, bool)
         covering_jit(self.merged.state, u, self.boxes, near)
-        found: np.ndarray = near & (self.links.of[self.merged.label] == self.links.of[u])
-        return found
+        rows: np.ndarray = near & (self.links.of[self.merged.label] == self.links.of[u])
+        return rows
 
     def _until(self, u: int) -> tuple[int, bool]:
         """How often rows were widened for a different original, and whether it lacks diversity still."""

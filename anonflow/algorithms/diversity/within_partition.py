@@ -151,23 +151,23 @@ def diverse_partition(
     return _PartitionDiversification(part, outcome, values, request).run(close)
 
 
-def redrawn(part: Partition, made: Diverse, values: np.ndarray, request: Request) -> Diverse:
+def redrawn(part: Partition, diverse: Diverse, values: np.ndarray, request: Request) -> Diverse:
     """The same, with fresh throwaway draws: a bound from draws that something was chosen by would be none.
 
     Parameters
     ----------
     part : Partition
-    made : Diverse
+    diverse : Diverse
     values : numpy.ndarray, shape (P, c), int64
     request : Request
     """
-    if not made.open or made.outcome.matches is None:
-        return made
-    return replace(made, refused=_PartitionDiversification(part, made.outcome, values, request).fresh())
+    if not diverse.open or diverse.outcome.matches is None:
+        return diverse
+    return replace(diverse, refused=_PartitionDiversification(part, diverse.outcome, values, request).fresh())
 
 
 def next_round(
-    part: Partition, outcome: Outcome, made: Diverse, values: np.ndarray, request: Request, last: bool
+    part: Partition, outcome: Outcome, diverse: Diverse, values: np.ndarray, request: Request, last: bool
 ) -> Diverse:
     """What a partition becomes where too many throwaway draws of the whole table were refused.
 
@@ -176,15 +176,15 @@ def next_round(
     part : Partition
     outcome : Outcome
         As the method made it.
-    made : Diverse
+    diverse : Diverse
     values : numpy.ndarray, shape (P, c), int64
     request : Request
     last : bool
         Whether all that a draw changes is closed; else where a draw failed.
     """
-    if made.open and (last or made.refused.any()):
+    if diverse.open and (last or diverse.refused.any()):
         return diverse_partition(part, outcome, values, request, close=True)
-    return redrawn(part, made, values, request)
+    return redrawn(part, diverse, values, request)
 
 
 def components(matches: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -309,7 +309,7 @@ class _PartitionDiversification:
     def _closed(self, kept: np.ndarray, close: bool) -> Diverse:
         outcome, k = self.outcome, self.request.k
         assert outcome.matches is not None
-        rest, made = kept, outcome  # `made` is about all records at first, then about `rest`
+        rest, current = kept, outcome  # `made` is about all records at first, then about `rest`
         graph = _local(outcome.matches, kept)
         leaving = kept[:0]
         for rung in range(RUNGS + 1):
@@ -332,7 +332,7 @@ class _PartitionDiversification:
                 leaving, rest = kept, kept[:0]
                 graph = graph[:0]
                 break
-            leaving, made, rest = gone, again, left
+            leaving, current, rest = gone, again, left
             assert again.matches is not None
             graph = _local(again.matches, np.arange(len(rest)))
         labels, loss = self._k_member(kept)
@@ -340,11 +340,11 @@ class _PartitionDiversification:
         if not len(leaving):
             refused, movable = self._bits(graph, self.values[rest])
             return Diverse(outcome, refused, movable, 0, loss)
-        closed = self._assembled(kept, labels, kept[:0], made, loss)
+        closed = self._assembled(kept, labels, kept[:0], current, loss)
         if not len(rest):
             return closed
         leaving = np.sort(leaving)
-        partly = self._assembled(leaving, self._k_member(leaving)[0], rest, made, loss)
+        partly = self._assembled(leaving, self._k_member(leaving)[0], rest, current, loss)
         # where all records lose less as classes, no draw needs to change anything
         return partly if _lost(partly.outcome) < _lost(closed.outcome) else closed
 
@@ -393,10 +393,10 @@ class _PartitionDiversification:
 
     def _rematched(self, left: np.ndarray) -> Outcome | None:
         try:
-            made = self.request.rematch(_taken(self.part, left), self.request.k)
+            rematched = self.request.rematch(_taken(self.part, left), self.request.k)
         except InfeasibleError:
             return None
-        return None if made.suppressed.any() else made
+        return None if rematched.suppressed.any() else rematched
 
     def _bits(self, graph: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, int]:
         """Which of fresh throwaway draws are refused, and how many records a draw changes anything for."""
@@ -416,10 +416,10 @@ class _PartitionDiversification:
         """
         part, values = _taken(self.part, at), self.values[at]
         labels, _ = k_member_labels(part, min(self.request.k, len(at)))
-        made = Generalization.join_by_class(part.records, labels)
+        generalization = Generalization.join_by_class(part.records, labels)
         first = np.unique(labels, return_index=True)[1]
-        made = made.take(np.append(first, 0))
-        boxes = load(part.plan, made.lo, made.hi, made.bits)
+        generalization = generalization.take(np.append(first, 0))
+        boxes = load(part.plan, generalization.lo, generalization.hi, generalization.bits)
         counts = self._counts(values, labels, len(first) + 1)
         zones = np.zeros(len(first) + 1, np.int64)
         into, _ = united(part.plan, boxes, counts, zones, len(first), self.targets, self.request.w)
@@ -432,12 +432,14 @@ class _PartitionDiversification:
         return (as_exchanged if exchanged_loss <= united_loss else as_united), united_loss
 
     def _assembled(
-        self, leaving: np.ndarray, labels: np.ndarray, rest: np.ndarray, made: Outcome, loss: float
+        self, leaving: np.ndarray, labels: np.ndarray, rest: np.ndarray, rematched: Outcome, loss: float
     ) -> Diverse:
         """Classes of those who left, and the graph of the others, as one regular graph."""
         part, n = self.part, self.part.n
         size = np.bincount(labels)
-        width = max(int(size.max()), 0 if made.matches is None or not len(rest) else made.matches.shape[1])
+        width = max(
+            int(size.max()), 0 if rematched.matches is None or not len(rest) else rematched.matches.shape[1]
+        )
         matches = np.full((n, width), -1, np.int32)
         suppressed = self.outcome.suppressed
         matches[:, 0] = np.arange(n)
@@ -452,13 +454,13 @@ class _PartitionDiversification:
         index = [leaving]
         refused, movable = np.zeros(self.draws, bool), 0
         if len(rest):
-            assert made.matches is not None
-            listed = made.matches >= 0
+            assert rematched.matches is not None
+            listed = rematched.matches >= 0
             matches[rest] = -1
-            matches[rest, : listed.shape[1]] = np.where(listed, rest[made.matches], -1)
-            parts.append(made.generalization)
+            matches[rest, : listed.shape[1]] = np.where(listed, rest[rematched.matches], -1)
+            parts.append(rematched.generalization)
             index.append(rest)
-            refused, movable = self._bits(made.matches, self.values[rest])
+            refused, movable = self._bits(rematched.matches, self.values[rest])
         hidden = np.flatnonzero(self.outcome.suppressed)
         if len(hidden):
             parts.append(self.outcome.generalization.take(hidden))
@@ -486,8 +488,8 @@ def _local(matches: np.ndarray, at: np.ndarray) -> np.ndarray:
     place = np.full(len(matches), -1, np.int32)
     place[at] = np.arange(len(at), dtype=np.int32)
     mine = matches[at]
-    found: np.ndarray = np.where(mine >= 0, place[mine], -1).astype(np.int32)
-    return found
+    places: np.ndarray = np.where(mine >= 0, place[mine], -1).astype(np.int32)
+    return places
 
 
 def _all_suppressed(records: Records, outcome: Outcome) -> Outcome:

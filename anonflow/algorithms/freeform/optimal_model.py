@@ -79,9 +79,9 @@ class Sets:
                 break
             value, here = solved
             reduced = self.reduced(here)
-            found = self._lagrangian(reduced, here)
-            if found > bound:
-                bound, prices = found, here
+            solution = self._lagrangian(reduced, here)
+            if solution > bound:
+                bound, prices = solution, here
             if bound >= value - 1:
                 break
             fresh = self._cheapest(reduced, 5)
@@ -210,11 +210,11 @@ class Sets:
             return copies, bound
         constant = int(self.k * prices.sum())
         proved = (math.floor(solver.best_objective_bound) << shift) + constant
-        found = {int(s): int(solver.value(x)) for s, x in zip(kept, amounts, strict=True)}
-        found = {s: times for s, times in found.items() if times}
-        cost = sum(int(self.cost[s]) * times for s, times in found.items())
+        copies_of = {int(s): int(solver.value(x)) for s, x in zip(kept, amounts, strict=True)}
+        copies_of = {s: times for s, times in copies_of.items() if times}
+        cost = sum(int(self.cost[s]) * times for s, times in copies_of.items())
         # sets that were left out are in solutions that cost `best` and more
-        return (found if cost < best else copies), max(bound, min(proved, best))
+        return (copies_of if cost < best else copies), max(bound, min(proved, best))
 
 
 def all_sets(plan: Plan, origin: State, k: int, compiled: bool = True) -> Sets:

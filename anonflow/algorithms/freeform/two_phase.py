@@ -275,8 +275,8 @@ def two_phase_matches(
         else:
             for rows in sources:
                 here = Partition(part.records.take(rows), part.loss, part.rng)
-                found, widened = sparse_matches(here, k, candidates, pool, compiled, pairs)
-                matches[rows] = rows[found]
+                sparse, widened = sparse_matches(here, k, candidates, pool, compiled, pairs)
+                matches[rows] = rows[sparse]
                 facts["widened"] += widened
         joined = empty_state(plan, n)
         renew = cover_jit if compiled else cover
@@ -407,7 +407,7 @@ def improve(
     def gather(rows: np.ndarray) -> list[np.ndarray]:
         return near_blocks(plan, origin, joined, rows, size, compiled)
 
-    blocks = [one for found in pool.map(gather, sources) for one in found]
+    blocks = [near for gathered in pool.map(gather, sources) for near in gathered]
     slots = np.argsort(rng.random((n, k - 1)), axis=1) + 1
 
     def work(block: np.ndarray) -> None:

@@ -93,14 +93,14 @@ def nearness(
         label = np.empty(n, np.int64)
         for number, rows in enumerate(parts):
             label[rows] = number
-        found = 0.0
+        total = 0.0
         for number in np.unique(label[chosen]):
             around = take(origin, parts[number])
             costs = np.empty(len(around.cost))
             for i in chosen[label[chosen] == number].tolist():
                 with_record(plan, origin, i, around, 0, len(costs), costs)
-                found += float(np.partition(costs, k - 1)[:k].sum())
-        sums.append(found)
+                total += float(np.partition(costs, k - 1)[:k].sum())
+        sums.append(total)
     return sums[0] / sums[1] if sums[1] else 1.0
 
 

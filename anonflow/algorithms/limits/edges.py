@@ -77,9 +77,9 @@ def improve_within(
         cover_jit(plan, origin, inner, 0, n, joined)
         if before - float(joined.cost.sum()) <= 1e-5 * before:
             break
-    found = matches.copy()
-    found[rows] = rows[inner]
-    return found
+    improved = matches.copy()
+    improved[rows] = rows[inner]
+    return improved
 
 
 def broken(records: Records, matches: np.ndarray, block: np.ndarray, slot: np.ndarray) -> np.ndarray:

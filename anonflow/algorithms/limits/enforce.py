@@ -103,16 +103,18 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     if matches is not None and matches.shape[1] == k and not method.symmetric(options):
         matches, suppressed = _rescued_matches(part, matches, suppressed, k)
         matches = improve_within(part, matches, suppressed)
-        made = Generalization.join_of(records, matches)
+        generalization = Generalization.join_of(records, matches)
     elif classes is not None and not method.hides:
         classes, suppressed = _rescued_classes(part, classes, suppressed)
-        made = Generalization.join_by_class(records, classes)
+        generalization = Generalization.join_by_class(records, classes)
     else:
-        made = Generalization.gathered([outcome.generalization for outcome in outcomes], index, part.n)
+        generalization = Generalization.gathered(
+            [outcome.generalization for outcome in outcomes], index, part.n
+        )
     facts["beyond_limits"] = int(suppressed[left].sum())
     method.check_complete(options, facts["beyond_limits"])
     return Outcome(
-        made.with_suppressed(suppressed),
+        generalization.with_suppressed(suppressed),
         matches=matches,
         classes=classes,
         suppressed=suppressed,
@@ -157,7 +159,7 @@ def limit_blocks(records: Records, k: int) -> np.ndarray:
             piece = _value_sets(counts, int(limit))[at]
         else:
             piece = _runs(domain.points[present], counts, limit, k)[at]
-        todo += [rows[piece == one] for one in range(int(piece.max()) + 1)]
+        todo += [rows[piece == number] for number in range(int(piece.max()) + 1)]
     return labels
 
 
@@ -239,8 +241,8 @@ class _Growing:
 
     def joined(self, original: int) -> Generalization:
         """Each of them joined with an original."""
-        one = self.own.take(np.full(self.made.n, original))
-        return self.made.join(one)
+        record = self.own.take(np.full(self.made.n, original))
+        return self.made.join(record)
 
     def growth(self, original: int) -> tuple[np.ndarray, np.ndarray]:
         """What each would cost joined with an original, and how much more; infinite beyond the limits."""
@@ -250,24 +252,28 @@ class _Growing:
 
     def replace(self, at: np.ndarray, new: Generalization) -> None:
         """Put other generalized records in the place of some."""
-        made = self.made
-        made.lo[:, at], made.hi[:, at], made.bits[:, at] = new.lo, new.hi, new.bits
+        generalization = self.made
+        generalization.lo[:, at], generalization.hi[:, at], generalization.bits[:, at] = (
+            new.lo,
+            new.hi,
+            new.bits,
+        )
         self.cost[at] = record_costs(new, self.loss)
 
 
-def _within(made: Generalization, names: Sequence[int]) -> np.ndarray:
+def _within(generalization: Generalization, names: Sequence[int]) -> np.ndarray:
     """Whether generalized records keep the limits of some QIs, shape (n,), bool."""
-    good = np.ones(made.n, bool)
-    layout = made.layout
+    good = np.ones(generalization.n, bool)
+    layout = generalization.layout
     for t, a in enumerate(layout.ranges.tolist()):
         if a in names:
-            domain = made.domains[a]
-            good &= domain.points[made.hi[t]] - domain.points[made.lo[t]] <= domain.limit
+            domain = generalization.domains[a]
+            good &= domain.points[generalization.hi[t]] - domain.points[generalization.lo[t]] <= domain.limit
     if any(a in names for a in layout.sets.tolist()):
-        counts = made.counts()
+        counts = generalization.counts()
         for t, a in enumerate(layout.sets.tolist()):
             if a in names:
-                good &= counts[t] <= made.domains[a].limit
+                good &= counts[t] <= generalization.domains[a].limit
     return good
 
 
@@ -280,8 +286,8 @@ def _rescued_classes(
     if not lost or not len(kept):
         return classes, suppressed
     names, first, sizes = np.unique(classes[kept], return_index=True, return_counts=True)
-    made = Generalization.join_by_class(part.records.take(kept), classes[kept]).take(first)
-    growing = _Growing(part.records, part.loss, made)
+    generalization = Generalization.join_by_class(part.records.take(kept), classes[kept]).take(first)
+    growing = _Growing(part.records, part.loss, generalization)
     classes, suppressed = classes.copy(), suppressed.copy()
     for original in lost:
         cost, more = growing.growth(original)

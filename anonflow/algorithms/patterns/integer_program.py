@@ -71,13 +71,13 @@ def improved(choices: RowChoices, amount: np.ndarray | None, end: float) -> tupl
             continue
         index = order[ends[number] - sizes[number] : ends[number]]
         mine = choices.part(index)
-        found, bound = _solved(mine, int(costs[number]), end)
+        solution, bound = _solved(mine, int(costs[number]), end)
         if bound == NONE and costs[number] == NONE:
             return None, NONE
         bounds[number] = max(int(bounds[number]), min(bound, int(costs[number])))
-        if found is not None:
-            best[index] = found
-            costs[number] = mine.cost_of(found)
+        if solution is not None:
+            best[index] = solution
+            costs[number] = mine.cost_of(solution)
             bounds[number] = min(int(bounds[number]), int(costs[number]))
     return (None if (costs == NONE).any() else best), int(bounds.sum())
 
@@ -93,11 +93,11 @@ def _solved(choices: RowChoices, cost: int, end: float) -> tuple[np.ndarray | No
     bound = max(bound, _relaxation(left, cost, end))
     if bound >= cost:
         return None, NONE
-    found, least = _program(left, end)
-    if found is None or left.cost_of(found) >= cost:
+    solution, least = _program(left, end)
+    if solution is None or left.cost_of(solution) >= cost:
         return None, max(bound, least)
     amount = np.zeros(every, np.int64)
-    amount[left.pattern] = found
+    amount[left.pattern] = solution
     return amount, max(bound, least)
 
 
@@ -105,10 +105,10 @@ def _relaxation(choices: RowChoices, cost: int, end: float) -> int:
     """The relaxation's bound; drops the choices that are in no solution of less cost than `cost`."""
     if len(choices.kind) > LARGEST or cost == NONE:
         return 0
-    found = relaxed(choices, end)
-    if found is None:
+    relaxation = relaxed(choices, end)
+    if relaxation is None:
         return 0
-    bound, reduced, opening = found
+    bound, reduced, opening = relaxation
     slack = cost - 1 - bound + 1  # the bound is rounded up by less than 1
     choices.keep((reduced <= slack + 1e-3) & (opening <= slack + 1e-3))
     choices.drop_small()
@@ -128,18 +128,18 @@ def _program(choices: RowChoices, end: float) -> tuple[np.ndarray | None, int]:
     m = int(inside.sum() and at.max() + 1)
     assert len(ids) == m + int(not inside.all())
     chosen = np.flatnonzero(inside)
-    rows, one = choices.rows[choices.kind].astype(float), np.ones
-    everyone = sparse.csr_array((one(c), (choices.kind, np.arange(c))), shape=(t, c + m))
+    rows, ones = choices.rows[choices.kind].astype(float), np.ones
+    everyone = sparse.csr_array((ones(c), (choices.kind, np.arange(c))), shape=(t, c + m))
     each = sparse.csr_array(
         (
-            np.concatenate([one(len(chosen)), -rows[chosen]]),
+            np.concatenate([ones(len(chosen)), -rows[chosen]]),
             (np.tile(np.arange(len(chosen)), 2), np.concatenate([chosen, c + at[chosen]])),
         ),
         shape=(len(chosen), c + m),
     )
     enough = sparse.csr_array(
         (
-            np.concatenate([one(len(chosen)), np.full(m, -float(choices.k))]),
+            np.concatenate([ones(len(chosen)), np.full(m, -float(choices.k))]),
             (np.concatenate([at[chosen], np.arange(m)]), np.concatenate([chosen, c + np.arange(m)])),
         ),
         shape=(m, c + m),
@@ -182,16 +182,16 @@ def _in_time(end: float, work: Callable[[], Any]) -> Any:
     limit. A thread that is waited for no longer ends when its step does; what it finds is dropped. What goes wrong
     in it goes wrong here.
     """
-    found: Future[Any] = Future()
+    future: Future[Any] = Future()
 
     def solve() -> None:
         try:
-            found.set_result(work())
+            future.set_result(work())
         except Exception as error:
-            found.set_exception(error)
+            future.set_exception(error)
 
     threading.Thread(target=solve, daemon=True).start()
     try:
-        return found.result(max(end - time.monotonic(), 0.0) + GRACE)
+        return future.result(max(end - time.monotonic(), 0.0) + GRACE)
     except TimeoutError:
         return None

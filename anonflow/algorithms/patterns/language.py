@@ -242,24 +242,24 @@ class _Predicates:
 
     def __init__(self, given: Mapping[Any, Any], domains: Sequence[Domain]) -> None:
         self.domains = domains
-        said: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for key, value in given.items():
             name = str(key).replace("_", "-")
             if name not in PREDICATES:
                 raise ParameterError(f"pattern-guided: no predicate {key!r}{did_you_mean(name, PREDICATES)}")
-            said[name] = value
-        if not said:
+            options[name] = value
+        if not options:
             raise ParameterError(
                 "pattern-guided: predicates such as {at-most: 2} are expected, none are given"
             )
-        self.most = said.get("at-most", len(domains))
+        self.most = options.get("at-most", len(domains))
         if isinstance(self.most, bool) or not isinstance(self.most, int) or self.most < 0:
             raise ParameterError("pattern-guided: at-most is a number of quasi-identifiers, such as 2")
-        self.fallback = fallback_of(said) == "all"
-        never = said.get("never", [])
+        self.fallback = fallback_of(options) == "all"
+        never = options.get("never", [])
         self.never = [] if never in ([], ()) else self._names("never", never, least=1)
-        self.exclusive = list(self._groups("at-most-one-of", said.get("at-most-one-of", [])))
-        self.together = list(self._groups("together", said.get("together", [])))
+        self.exclusive = list(self._groups("at-most-one-of", options.get("at-most-one-of", [])))
+        self.together = list(self._groups("together", options.get("together", [])))
         self._check()
 
     def masks(self) -> np.ndarray:

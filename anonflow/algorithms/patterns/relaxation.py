@@ -70,6 +70,6 @@ def relaxed(choices: RowChoices, end: float) -> tuple[int, np.ndarray, np.ndarra
     value = objective.Value()
     bound = int(np.ceil(value - 1e-6 * max(1.0, abs(value))))
     reduced = np.array([amount.reduced_cost() for amount in amounts])
-    opening = np.array([one.reduced_cost() for one in opened])[at]
+    opening = np.array([variable.reduced_cost() for variable in opened])[at]
     opening[choices.instance < 0] = 0.0
     return bound, reduced, opening

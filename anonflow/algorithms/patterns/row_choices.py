@@ -144,12 +144,12 @@ class RowChoices:
     def places(self, amount: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Class and pattern of each record, -1 for suppressed ones, when so many rows make each choice."""
         by_type = np.argsort(self.kind, kind="stable")
-        made = np.repeat(by_type, amount[by_type])
+        places = np.repeat(by_type, amount[by_type])
         labels = np.empty(len(self.row_type), np.int64)
         used = np.empty_like(labels)
         records = np.argsort(self.row_type, kind="stable")
-        labels[records] = self.instance[made]
-        used[records] = self.pattern[made]
+        labels[records] = self.instance[places]
+        used[records] = self.pattern[places]
         return labels, used
 
 
@@ -244,6 +244,6 @@ def searched(choices: RowChoices, amount: np.ndarray, compiled: bool = True) -> 
     (move_rows_jit if compiled else move_rows)(
         kind_at, kind, instance, cost, inst_at, by_inst, choices.k, PASSES, amount, size
     )
-    found = np.empty_like(amount)
-    found[order] = amount
-    return found
+    amounts = np.empty_like(amount)
+    amounts[order] = amount
+    return amounts

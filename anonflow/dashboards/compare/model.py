@@ -88,13 +88,22 @@ class CompareModel(param.Parameterized):
         """Runs that have a result, oldest first."""
         return [run for run in self.workspace.runs if run.result.problem is None]
 
-    def rows(self) -> pd.DataFrame:
-        """The table of runs, oldest first; pictures are SVG of numbers alone."""
+    def rows(self, search: str = "") -> pd.DataFrame:
+        """The table of runs, pinned ones first, then oldest first; pictures are SVG of numbers alone.
+
+        Parameters
+        ----------
+        search : str
+            Only runs with this text in their names or notes.
+        """
         import pandas as pd
 
         best = set(self.best())
+        text = search.strip().lower()
         rows = []
-        for run in self.workspace.runs:
+        for run in sorted(self.workspace.runs, key=lambda run: not run.pinned):
+            if text not in f"{run.label}\n{run.result.name}\n{run.note}".lower():
+                continue
             result, row = run.result, run.row()
             losses = column_losses(run)
             told = ", ".join(f"{name} {100 * loss:.0f} %" for name, loss in losses.items())
@@ -103,7 +112,7 @@ class CompareModel(param.Parameterized):
                 {
                     "id": run.id,
                     "mark": str(look_of(result.algorithm).svg()),
-                    "run": run.name,
+                    "run": f"{'📌 ' if run.pinned else ''}{run.name}{' ✎' if run.note else ''}",
                     "best": "● best" if run.id in best else "",
                     "gcp": row["gcp"],
                     "usefulness": row["usefulness"],
@@ -152,7 +161,12 @@ class CompareModel(param.Parameterized):
         """Attack every result that was not attacked yet, aside; ``measured`` fills as they are done."""
         if self.measuring:
             return
-        waiting = [run for run in self.results if run.id not in self.measured]
+        waiting = [
+            run
+            for run in self.results
+            if run.id not in self.measured
+            and run.result.anonymization is not None  # a project has no records
+        ]
         if not waiting:
             return
         run = waiting[0]
@@ -166,6 +180,7 @@ class CompareModel(param.Parameterized):
         def done(rate: float) -> None:
             still = {one.id for one in self.workspace.runs}
             kept = {id: known for id, known in {**self.measured, run.id: rate}.items() if id in still}
+            self.workspace.noted.risks = dict(kept)
             self.param.update(measured=kept, measuring=False)
             if run.id in still and self.risk == "measured":
                 self.measure_risks()
@@ -239,7 +254,7 @@ class CompareModel(param.Parameterized):
             first = ids[0] if ids else None
         if second not in ids or second == first:
             second = next((id for id in reversed(ids) if id != first), None)
-        known = {id: rate for id, rate in self.measured.items() if id in ids}
+        known = {id: rate for id, rate in self.workspace.noted.risks.items() if id in ids}
         self.param.update(first=first, second=second, measured=known)
         if not ids:
             self.background.forget()

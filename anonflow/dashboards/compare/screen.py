@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import panel as pn
@@ -95,7 +96,7 @@ class CompareScreen(pn.viewable.Viewer):
         )
         self.ks = pn.widgets.TextInput(label="k, one or several", placeholder="5, 10, 25", width=220)
         self.five = pn.widgets.Button(label="The five of the papers", width=190, align="end")
-        self.run = pn.widgets.Button(label="Run", color="primary", width=120, css_classes=["af-run"])
+        self.run = pn.widgets.Button(label="Run", color="primary", width=170, css_classes=["af-run"])
         self.cancel = pn.widgets.Button(label="Cancel", color="danger", width=120, css_classes=["af-cancel"])
         self.said = html("", "af-said")
         self.progress = html("", "af-progress")
@@ -149,9 +150,11 @@ class CompareScreen(pn.viewable.Viewer):
             self._filling = False
         opened = workspace.frame is not None
         can = opened and not workspace.running and not workspace.problems
-        number = len(workspace.algorithms) * len(workspace.ks)
+        number, missing = len(workspace.algorithms) * len(workspace.ks), workspace.missing
         self.run.disabled = not can
         self.run.label = f"Run {number}" if number > 1 else "Run"
+        if 0 < missing < number:
+            self.run.label = f"Run the {missing} missing"
         self.cancel.disabled = not workspace.running
         self.methods.disabled = self.five.disabled = self.ks.disabled = not opened or workspace.running
         if workspace.running or not opened:
@@ -205,6 +208,17 @@ class CompareScreen(pn.viewable.Viewer):
         self.shown.param.watch(self._shown_changed, "value")
         self.take_up = pn.widgets.Button(label="Take up its settings", width=180, align="end")
         self.take_up.on_click(self._take_up)
+        self.name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
+        self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="what is to be said of it")
+        self.pin = pn.widgets.Checkbox(label="Pinned: stands first, and stays", align="end")
+        self.delete = pn.widgets.Button(label="Delete this run", color="danger", width=140, align="end")
+        self.filter = pn.widgets.TextInput(
+            label="Only runs with", placeholder="a method, k, a name or a note", width=240
+        )
+        for widget, what in ((self.name, "label"), (self.note, "note"), (self.pin, "pinned")):
+            widget.param.watch(partial(self._said_of_run, what), "value")
+        self.delete.on_click(self._delete)
+        self.filter.param.watch(lambda event: self._show_rows(), "value")
         self.failures = html("", "af-bad", visible=False)
         self.legend = html("")
         self.figures = {name: figure_pane(css_classes=[f"af-{name}"]) for name in MEASURES}
@@ -220,7 +234,8 @@ class CompareScreen(pn.viewable.Viewer):
                 "Runs",
                 self.failures,
                 self.table,
-                pn.Row(self.shown, self.take_up),
+                pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px"),
+                pn.FlexBox(self.name, self.note, self.pin, self.delete, gap="4px"),
                 lead="A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
             ),
             card(
@@ -239,6 +254,26 @@ class CompareScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=0,
         )  # fmt: skip
+
+    def _said_of_run(self, what: str, event: Any) -> None:
+        if not self._filling and self.workspace.chosen is not None:
+            limit = {"label": 80, "note": 2_000}.get(what)
+            value = event.new if limit is None else str(event.new).strip()[:limit]
+            self.workspace.edit_run(self.workspace.chosen, **{what: value})
+
+    def _delete(self, _: Any) -> None:
+        if self.workspace.chosen is not None:
+            self.workspace.delete_run(self.workspace.chosen)
+
+    def _show_rows(self) -> None:
+        """The table of runs: those that the filter leaves."""
+        self._filling = True
+        try:
+            self.table.selection = []
+            self.table.value = self.model.rows(self.filter.value)
+        finally:
+            self._filling = False
+        self._show_chosen()
 
     def _row_chosen(self, event: Any) -> None:
         if self._filling or not event.new:
@@ -265,7 +300,7 @@ class CompareScreen(pn.viewable.Viewer):
         runs = self.workspace.runs
         self.nothing.visible, self.results.visible = not runs, bool(runs)
         self.pair.visible = len(self.model.results) > 1
-        rows = self.model.rows()
+        rows = self.model.rows(self.filter.value)
         self._filling = True
         try:
             self.table.selection = []
@@ -298,6 +333,12 @@ class CompareScreen(pn.viewable.Viewer):
         try:
             if chosen in self.shown.options.values():
                 self.shown.value = chosen
+            run = next((one for one in self.workspace.runs if one.id == chosen), None)
+            for widget in (self.name, self.note, self.pin, self.delete):
+                widget.disabled = run is None
+            if run is not None:
+                self.name.value, self.note.value, self.pin.value = run.label, run.note, run.pinned
+                self.name.placeholder = run.result.name
             value = self.table.value
             rows = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
             if self.table.selection != rows:

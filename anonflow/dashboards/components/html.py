@@ -67,7 +67,9 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
 
     def cell(tag: str, at: int, value: Any) -> Markup:
         extra = Markup(' class="n"') if at in right else Markup("")
-        if tag == "th":
+        if tag == "th" and not value:
+            tag = "td"  # a header of nothing is none
+        elif tag == "th":
             extra += Markup(' scope="col"')
         return Markup("<{0}{1}>{2}</{0}>").format(Markup(tag), extra, value)
 

@@ -8,28 +8,17 @@ from html import escape
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 
-__all__ = ["labelled", "methods_list", "risk", "unique_bars"]
+__all__ = ["methods_list", "risk", "unique_bars"]
 
 SMALL = '<span class="chip">small tables</span>'
 
 FAMILIES = {
     "freeform": "Freeform: every row its own generalization, the least loss",
-    "k-concealment": "k-concealment: less loss still, a weaker promise",
+    "k-concealment": "k-concealment: at least k matches for each record, not each equally likely",
     "clustering": "Clustering: classes of equal rows",
     "recoding": "Recoding: classes of equal rows, the classical way",
     "pattern": "Patterns: values stay exact or are hidden",
 }
-
-
-def labelled(names: Sequence[str]) -> dict[str, str]:
-    """Names under labels that show them as text, as options of a MultiChoice, which takes its labels for markup.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Such as columns of the user's table.
-    """
-    return {escape(name): name for name in names}
 
 
 def unique_bars(bars: Sequence[tuple[str, int, str, float]]) -> str:

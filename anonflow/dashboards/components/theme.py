@@ -13,6 +13,9 @@ from panel.theme.native import Native
 
 __all__ = ["Bar", "Theme"]
 
+ACTIONS = ("undo", "redo", "here")
+"""What the bar tells: two of its tools, and that a browser has drawn the page."""
+
 _STYLE = Path(__file__).parent / "style"
 
 
@@ -43,6 +46,14 @@ class Bar(JSComponent):
         Whether the app is the whole page, not a notebook's cell.
     user : str
         Who signed in; empty where nobody has to.
+    table : str
+        What the table is called that is open; empty if none is.
+    unsaved : bool
+        Whether something is lost when the page is left.
+    version : int
+        How many changes have been shown.
+    number : str
+        Of this page on its server, which takes its workspace up again.
     """
 
     steps = param.List(default=[])
@@ -57,6 +68,10 @@ class Bar(JSComponent):
     dark = param.Boolean(default=False)
     page = param.Boolean(default=True)
     user = param.String(default="")
+    table = param.String(default="")
+    unsaved = param.Boolean(default=False)
+    version = param.Integer(default=0)
+    number = param.String(default="")
 
     _esm = "style/bar.js"
     _stylesheets: ClassVar[list[str]] = ["style/bar.css"]
@@ -64,13 +79,16 @@ class Bar(JSComponent):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._listeners: list[Any] = []
+        self.drawn: int | None = None
 
     def listen(self, listener: Any) -> None:
-        """Call `listener` with each action: ``undo`` or ``redo``."""
+        """Call `listener` with each action of :data:`ACTIONS`."""
         self._listeners.append(listener)
 
     def _handle_msg(self, data: Any) -> None:
         action = data.get("action") if isinstance(data, dict) else None
-        if action in ("undo", "redo"):
+        if action == "here" and isinstance(data.get("version"), int):
+            self.drawn = data["version"]  # what a browser has drawn, which may be less than there is by now
+        if action in ACTIONS:
             for listener in self._listeners:
                 listener(action)

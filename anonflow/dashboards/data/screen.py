@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
 from anonflow.dashboards.data.steps_before import StepsBefore
+from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.user_limits import MEGABYTE
 from anonflow.dashboards.session.workspace import Workspace
@@ -26,7 +28,7 @@ from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
 __all__ = ["DataScreen"]
 
-BUILT_IN, OWN = "Built-in table", "Your own file"
+BUILT_IN, OWN, PROJECT = "Built-in table", "Your own file", "A flow or project"
 
 DELIMITERS = {"found in the file": "", "comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 
@@ -66,6 +68,7 @@ class DataScreen(pn.viewable.Viewer):
         self.choice = ColumnChoice(self.workspace)
         self.reading = Background(self.workspace, at_once=True)
         self._options: dict[str, Any] = {}
+        self._refused_file: tuple[str, Path] | None = None
         self._opening()
         self._looking()
         self.choice.param.watch(self._show_columns, "rows")
@@ -83,7 +86,7 @@ class DataScreen(pn.viewable.Viewer):
         self._about = about_datasets()
         self.way = pn.widgets.RadioButtonGroup(
             label="Where the table comes from",
-            options=[BUILT_IN, OWN],
+            options=[BUILT_IN, OWN, PROJECT],
             value=BUILT_IN,
             sizing_mode="stretch_width",
         )
@@ -108,7 +111,7 @@ class DataScreen(pn.viewable.Viewer):
         most = f"At most {' and '.join(caps)}. " if caps else ""
         self.told = pn.pane.HTML(
             f"{most}The first line of a CSV file names the columns. Your file stays in a private folder and is "
-            "deleted when you leave.",
+            f"deleted {self._kept_words()}.",
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
         )
@@ -117,25 +120,50 @@ class DataScreen(pn.viewable.Viewer):
         self.missing = pn.widgets.TextInput(
             label="Texts that mean: no value", placeholder="such as NA, ?", width=220
         )
+        self.again = pn.widgets.Button(label="Read the file again", align="end", visible=False)
+        self.again.on_click(self._read_again)
         written = pn.Card(
-            pn.FlexBox(self.delimiter, self.encoding, self.missing, gap="8px"),
+            pn.FlexBox(self.delimiter, self.encoding, self.missing, self.again, gap="8px"),
             header=pn.pane.HTML("How the CSV file is written", margin=(4, 6)),
             collapsed=True,
             sizing_mode="stretch_width",
         )
         self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
+        self.projects = DiskDropper(
+            self._folder, self._open_project, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
+            label="Flow (.yaml) or project (.anonflow.zip)", sizing_mode="stretch_width", css_classes=["af-dropper"],
+        )  # fmt: skip
+        about_projects = pn.pane.HTML(
+            "A project is saved below, under Keep this work. A flow is the file that <code>anonflow run</code> takes. If its "
+            "table is a file that is not in it, open that next: it is waited for.",
+            css_classes=["af-muted"],
+            sizing_mode="stretch_width",
+        )
+        flows = pn.Column(self.projects, about_projects, sizing_mode="stretch_width", visible=False)
         built_in = pn.Column(
             self.dataset, self.about, self.asked, self.hierarchies, self.open, sizing_mode="stretch_width"
         )
-        own = pn.Column(self.dropper, self.told, written, sizing_mode="stretch_width", visible=False)
+        self.waiting = pn.pane.HTML("", css_classes=["af-note"], sizing_mode="stretch_width", visible=False)
+        self.without = pn.widgets.Button(label="Open a table without it", visible=False)
+        self.without.on_click(self._forget_project)
+        own = pn.Column(
+            self.waiting,
+            self.without,
+            self.dropper,
+            self.told,
+            written,
+            sizing_mode="stretch_width",
+            visible=False,
+        )
         self.dataset.param.watch(self._about_dataset, "value")
 
         def turn(event: Any) -> None:
             built_in.visible, own.visible = event.new == BUILT_IN, event.new == OWN
+            flows.visible = event.new == PROJECT
 
         self.way.param.watch(turn, "value")
         self._about_dataset()
-        self._source = card("Open a table", self.way, built_in, own, self.wrong)
+        self._source = card("Open a table", self.way, built_in, own, flows, self.wrong)
 
     def _about_dataset(self, *events: Any) -> None:
         name = self.dataset.value
@@ -165,40 +193,92 @@ class DataScreen(pn.viewable.Viewer):
             given["hierarchies"] = True
         self._try(lambda: self.workspace.open_dataset(name, **given))
 
+    def _written(self, name: str) -> dict[str, Any]:
+        """How a CSV file is written, as it is said here; nothing of a Parquet file."""
+        if name.lower().endswith((".parquet", ".pq")):
+            return {}
+        missing = [text.strip() for text in self.missing.value.split(",") if text.strip()]
+        encoding = self.encoding.value.strip()
+        given = {"delimiter": self.delimiter.value, "encoding": encoding, "missing": missing}
+        return {key: value for key, value in given.items() if value and (key, value) != ("encoding", "utf-8")}
+
     def _open_file(self, name: str, path: Path) -> None:
-        given: dict[str, Any] = {}
-        if not name.lower().endswith((".parquet", ".pq")):
-            missing = tuple(text.strip() for text in self.missing.value.split(",") if text.strip())
-            encoding = self.encoding.value.strip()
-            given = {"delimiter": self.delimiter.value, "encoding": encoding, "missing": missing}
-            given = {
-                key: value for key, value in given.items() if value and (key, value) != ("encoding", "utf-8")
-            }
-            if "missing" in given:
-                given["missing"] = list(missing)
+        self._forget_refused()
+        self._read(name, self.workspace.set_aside(path))  # the upload's own place is emptied
+
+    def _read(self, name: str, path: Path) -> None:
+        """Read a file that was uploaded; where it cannot be read like this, it stays to be read again."""
+        given, workspace = self._written(name), self.workspace
         self._refused("")
-        workspace = self.workspace
-        kept = path.with_name(f"{path.name}-whole")  # ours now: the upload's own place is emptied
-        path.rename(kept)
-        workspace.status = "Reading your file."
-        self._source.loading = True
+
+        def failed() -> None:
+            if path.exists() and not name.lower().endswith((".parquet", ".pq")):
+                self._refused_file = name, path
+            else:
+                path.unlink(missing_ok=True)
+            self.again.visible = self._refused_file is not None
+
+        self._aside(f"Reading {name}.", lambda: workspace.read_file(name, path, **given), failed)
+
+    def _read_again(self, *events: Any) -> None:
+        if self._refused_file is not None:
+            self._read(*self._refused_file)
+        else:
+            given = self._written("table.csv")
+            self._aside("Reading the file again.", lambda: self.workspace.reread(**given))
+
+    def _open_project(self, name: str, path: Path) -> None:
+        kept = self.workspace.set_aside(path)
 
         def read() -> Any:
             try:
-                return workspace.read_file(name, kept, **given)
+                return self.workspace.read_project_file(kept)
             finally:
                 kept.unlink(missing_ok=True)
 
+        self._aside(f"Reading {name}.", read)
+
+    def _aside(self, status: str, read: Any, failed: Any = lambda: None) -> None:
+        """Read something in a thread; what comes back opens it here."""
+        workspace, before = self.workspace, self.workspace.status
+        self._refused("")
+        workspace.status = status
+        self._source.loading = True
+
         def done(opening: Any) -> None:
             self._source.loading = False
+            self._forget_refused()
             self._try(opening)
+            if workspace.waits_for:
+                self.way.value = OWN
+            self._show_waiting()
 
-        def failed(sentence: str) -> None:
+        def refused(sentence: str) -> None:
             self._source.loading = False
-            workspace.status = "The file was not opened."
+            workspace.status = before if workspace.frame is not None else "The file was not opened."
             self._refused(sentence)
+            failed()
 
-        self.reading.start(read, done, failed)
+        self.reading.start(read, done, refused)
+
+    def _forget_project(self, *events: Any) -> None:
+        self.workspace.forget_project()
+        self._show_waiting()
+
+    def _show_waiting(self) -> None:
+        name = self.workspace.waits_for
+        self.waiting.visible = self.without.visible = bool(name)
+        self.waiting.object = f"<p>A flow or project waits for its table: <b>{escape(name)}</b>.</p>"
+
+    def _forget_refused(self) -> None:
+        """The file that could not be read is not read again."""
+        if self._refused_file is not None:
+            self._refused_file[1].unlink(missing_ok=True)
+            self._refused_file = None
+        self.again.visible = "csv" in self.workspace.source
+
+    def _kept_words(self) -> str:
+        return "when its session ends"
 
     def _try(self, opening: Any) -> None:
         self._refused("")
@@ -211,7 +291,9 @@ class DataScreen(pn.viewable.Viewer):
             self.open.loading = False
 
     def _refused(self, sentence: str) -> None:
-        self.wrong.object = f"<p><b>Not opened.</b> {escape(sentence)}</p>"
+        open_still = self.workspace.table_name
+        still = f" <b>{escape(open_still)}</b> is still open." if open_still else ""
+        self.wrong.object = f"<p role='alert'><b>Not opened.</b> {escape(sentence)}{still}</p>"
         self.wrong.visible = bool(sentence)
 
     # ------------------------------------------------------------------------------ what it is like
@@ -277,6 +359,19 @@ class DataScreen(pn.viewable.Viewer):
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
         self.before = StepsBefore(workspace=self.workspace)
         self._first_card = card("First rows", self.counts, self.first)
+        self.with_table = pn.widgets.Checkbox(
+            label="with the table and the seeds of the runs: the file is then the owner's", value=False
+        )
+        self.save = pn.widgets.FileDownload(
+            callback=self._project_file, filename="project.anonflow.zip", label="Save the project", color="primary",
+            width=200, css_classes=["af-save"],
+        )  # fmt: skip
+        self._keep_card = card(
+            "Keep this work",
+            pn.Row(self.save, self.with_table),
+            lead="One file with the flow, the hierarchies, and the runs with their measures and notes. It holds names of "
+            "columns and labels of hierarchies, and no record. It is opened above, under A flow or project.",
+        )
         self._steps_card = card("What happens here", pn.pane.HTML(_STEPS, stylesheets=[PARTS]))
         self._top = pn.Column(
             self._source,
@@ -287,6 +382,11 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         self._page = pn.Column(self._top, sizing_mode="stretch_width")
+
+    def _project_file(self) -> io.BytesIO:
+        workspace = self.workspace
+        self.save.filename = f"{workspace.draft.get(('flow',), 'project')}{ENDING}"
+        return io.BytesIO(workspace.save_project(bool(self.with_table.value)))
 
     def _edited(self, event: Any) -> None:
         rows = self.choice.rows
@@ -331,6 +431,8 @@ class DataScreen(pn.viewable.Viewer):
 
     def _show_frame(self, *events: Any) -> None:
         frame = self.workspace.frame
+        self.again.visible = "csv" in self.workspace.source or self._refused_file is not None
+        self._show_waiting()
         if frame is None:
             self._steps_card.visible, self._unique_card.visible = True, False
             self._page.objects = [self._top]
@@ -347,7 +449,13 @@ class DataScreen(pn.viewable.Viewer):
         self.first.value = first
         # a table that is not seen is not drawn right: it is put in place with its rows
         self._steps_card.visible, self._unique_card.visible = False, True
-        self._page.objects = [self._top, self._columns_card, self.before.__panel__(), self._first_card]
+        self._page.objects = [
+            self._top,
+            self._columns_card,
+            self.before.__panel__(),
+            self._first_card,
+            self._keep_card,
+        ]
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._page

@@ -20,11 +20,16 @@ from anonflow.utility.distributions import Distribution, distribution
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
 
     from anonflow.algorithms.anonymize import Anonymization
 
 __all__ = ["ATTACKERS", "Attacks", "BeforeAfter", "ExploreModel", "called", "in_plain_words"]
+
+FEW = 20_000
+"""Records up to which a run is shown at once; of more it is computed in a thread of its own first."""
 
 HEAT = 30
 """Runs in the table of losses; the latest, and the chosen one."""
@@ -54,7 +59,7 @@ class BeforeAfter:
 
     Attributes
     ----------
-    before, after : pandas.DataFrame, shape (n, QI columns)
+    before, after : pandas.DataFrame, shape (n, QI columns), categorical
         Row i is record i.
     changed : numpy.ndarray, shape (n, QI columns), bool
     """
@@ -63,15 +68,29 @@ class BeforeAfter:
     after: pd.DataFrame
     changed: np.ndarray
 
+    @classmethod
+    def of(cls, anonymization: Anonymization) -> BeforeAfter:
+        """Of what a run made of its table."""
+        before = Generalization.of(anonymization.table.records).decode_categories()
+        after = anonymization.generalization.decode_categories(suppressed=anonymization.suppressed)
+        changed = np.empty(before.shape, bool)
+        for at, name in enumerate(before.columns):
+            old, new = before[name].cat, after[name].cat
+            same = new.categories.get_indexer(old.categories)  # the code after of each text before
+            changed[:, at] = same[old.codes.to_numpy()] != new.codes.to_numpy()
+        return cls(before, after, changed)
+
     def found(self, search: str, only_changed: bool = False) -> np.ndarray:
-        """Positions of the records in which a text occurs, before or after, whatever its case."""
+        """Positions of the records in which a text occurs, before or after, whatever its case; O(n) a column."""
         kept = self.changed.any(axis=1) if only_changed else np.ones(len(self.before), bool)
         text = search.strip()
         if text:
             hit = np.zeros(len(self.before), bool)
             for frame in (self.before, self.after):
                 for name in frame.columns:
-                    hit |= frame[name].str.contains(text, case=False, regex=False).to_numpy(bool)
+                    cells = frame[name].cat
+                    has = cells.categories.str.contains(text, case=False, regex=False)
+                    hit |= np.asarray(has, bool)[cells.codes.to_numpy()]
             kept &= hit
         return np.flatnonzero(kept)
 
@@ -114,8 +133,8 @@ class ExploreModel(param.Parameterized):
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)
         self.background = Background(workspace)
+        self.aside = Background(workspace, at_once=True)
         self._records: tuple[int, BeforeAfter] | None = None
-        self._attacked: dict[int, Attacks] = {}
         workspace.param.watch(self._chosen_changed, ["chosen", "runs"])
         self._chosen_changed()
 
@@ -163,10 +182,25 @@ class ExploreModel(param.Parameterized):
         if run is None or made is None:
             return None
         if self._records is None or self._records[0] != run.id:
-            before = Generalization.of(made.table.records).decode()
-            after = made.generalization.decode(suppressed=made.suppressed)
-            self._records = run.id, BeforeAfter(before, after, (before != after).to_numpy())
+            self._records = run.id, BeforeAfter.of(made)
         return self._records[1]
+
+    def prepare(self, done: Callable[[], None], failed: Callable[[str], None]) -> None:
+        """Compute what takes its time of the chosen run, and call `done`; at once where there are few records."""
+        run, made = self.run, self.made
+        if run is None or made is None:
+            self.aside.forget()
+            return
+        if made.n <= FEW or (self._records is not None and self._records[0] == run.id):
+            self.aside.forget()
+            done()
+            return
+
+        def keep(records: BeforeAfter) -> None:
+            self._records = run.id, records
+            done()
+
+        self.aside.start(lambda: BeforeAfter.of(made), keep, failed)
 
     def neighbourhood(self) -> Neighbourhood | None:
         """The chosen record and those it is hidden among."""
@@ -202,8 +236,8 @@ class ExploreModel(param.Parameterized):
             return Attacks(rows, tuple(zip(values.tolist(), counts.tolist(), strict=True)))
 
         def done(found: Attacks) -> None:
-            self._attacked[run.id] = found
-            still = self._attacked.get(self.run.id) if self.run is not None else None
+            self.workspace.noted.attacks[run.id] = found
+            still = self.workspace.noted.attacks.get(self.run.id) if self.run is not None else None
             self.param.update(attacks=still, attacking=False)
 
         def failed(problem: str) -> None:
@@ -215,7 +249,7 @@ class ExploreModel(param.Parameterized):
 
     def _chosen_changed(self, *events: Any) -> None:
         known = {run.id for run in self.workspace.runs}
-        self._attacked = {id: found for id, found in self._attacked.items() if id in known}
+        self.workspace.noted.keep(known)
         run, made = self.run, self.made
         if self._records is not None and self._records[0] not in known:
             self._records = None
@@ -227,7 +261,7 @@ class ExploreModel(param.Parameterized):
         self.param.update(
             column=self.column if self.column in columns else columns[0],
             record=min(self.record, made.n - 1),
-            attacks=self._attacked.get(run.id),
+            attacks=self.workspace.noted.attacks.get(run.id),
             problem="",
         )
 

@@ -32,6 +32,8 @@ __all__ = ["ExploreScreen"]
 
 NO_RUN = "No run yet: go to Compare and press Run; then a tap on a run shows it here."
 PAGE = 15
+MOST = 600
+"""Records that are listed at once; others are found by searching."""
 SEPARATOR = " · "
 
 _KINDS = {
@@ -66,18 +68,20 @@ class ExploreScreen(pn.viewable.Viewer):
         self._make_records()
         self._make_graph()
         self._make_attacks()
+        self._names: list[Any] = []
+        self._panels: list[Any] = []
         self.inside = pn.Column(
             pn.Row(self.chosen),
-            card("This run", self.facts),
+            self._of_run("This run", self.facts),
             card("Loss by attribute and run", self.losses,
                  lead="0 % is the value itself, 100 % is published as *. ▶ is the run that is shown."),
-            card("Before and after: one column", pn.Row(self.column), self.distance, self.overlay,
+            self._of_run("Before and after: one column", pn.Row(self.column), self.distance, self.overlay,
                  lead="Blue bars: the originals. Orange line with diamonds: what is published, each range spread "
                       "evenly over its width, each set over its members."),
-            card("Before and after: records", pn.Row(self.search, self.only_changed), self.found, self.records),
-            card("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
-            card("Class sizes and matches", self.sizes),
-            card("Risk: what attackers achieve", self.attack, self.attacked,
+            self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.found, self.records),
+            self._of_run("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
+            self._of_run("Class sizes and matches", self.sizes),
+            self._of_run("Risk: what attackers achieve", self.attack, self.attacked,
                  lead="Each attacker has the release, and knows what is said beside it."),
             sizing_mode="stretch_width",
             margin=0,
@@ -89,6 +93,12 @@ class ExploreScreen(pn.viewable.Viewer):
         self.model.param.watch(self._show_graph, "record")
         self.model.param.watch(self._show_attacks, ["attacks", "attacking", "problem"])
         self._show()
+
+    def _of_run(self, title: str, *inside: Any, lead: str = "") -> pn.Column:
+        """A card that says of which run it is."""
+        self._names.append(html(""))
+        self._panels.append(card(title, self._names[-1], *inside, lead=lead))
+        return self._panels[-1]
 
     def _show(self, *events: Any) -> None:
         run = self.model.run
@@ -110,6 +120,24 @@ class ExploreScreen(pn.viewable.Viewer):
         if run is None or run is self._shown:
             return
         self._shown = run
+        self._name(f"Computing {run.name} (#{run.id})…", True)
+        self.model.prepare(self._fill, self._not_filled)
+
+    def _name(self, text: str, stale: bool) -> None:
+        """Say on every panel which run it shows; grey what is still the run before."""
+        for name in self._names:
+            name.object = str(Markup('<p class="soft" role="status">{}</p>').format(text))
+        for panel in self._panels:
+            panel.css_classes = ["af-card", *(["af-stale"] if stale else [])]
+
+    def _not_filled(self, problem: str) -> None:
+        self._name(f"This run cannot be shown: {problem}", True)
+
+    def _fill(self) -> None:
+        run = self.model.run
+        if run is None:
+            return
+        self._name(f"Run: {run.name} (#{run.id})", False)
         result = run.result
         self.facts.object = str(
             cards(
@@ -185,24 +213,26 @@ class ExploreScreen(pn.viewable.Viewer):
         records = self.model.records()
         if records is None:
             return
-        at = records.found(self.search.value, self.only_changed.value)
+        every = records.found(self.search.value, self.only_changed.value)
+        at = every[:MOST]
         names = list(records.before.columns)
         shown: dict[str, Any] = {"record": at}
         groups: dict[str, list[str]] = {}
         titles = {"record": "record"}
         for name in names:
             both = [f"{name}{SEPARATOR}original", f"{name}{SEPARATOR}published"]
-            shown[both[0]] = records.before[name].to_numpy()[at]
-            shown[both[1]] = records.after[name].to_numpy()[at]
+            shown[both[0]] = records.before[name].iloc[at].to_numpy(object)
+            shown[both[1]] = records.after[name].iloc[at].to_numpy(object)
             groups[escape(name)] = both  # Tabulator takes titles for markup
             titles |= dict(zip(both, ("original", "published"), strict=True))
         frame = pd.DataFrame(shown)
         changed = records.changed[at]
-        cells = int(changed.sum())
+        cells = int(records.changed[every].sum())
+        first = f" The first {MOST:,} are listed: search for others." if len(every) > MOST else ""
         self.found.object = str(
-            Markup('<p class="soft">{} of {} records; {} of their {} cells changed. Changed cells are marked ✎ and '
+            Markup('<p class="soft">{} of {} records; {} of their {} cells changed.{} Changed cells are marked ✎ and '
                    "shaded. A tap on a row shows the record's graph below.</p>").format(
-                f"{len(at):,}", f"{len(records.before):,}", f"{cells:,}", f"{changed.size:,}"
+                f"{len(every):,}", f"{len(records.before):,}", f"{cells:,}", f"{len(every) * len(names):,}", first
             )
         )  # fmt: skip
         for number, name in enumerate(names):

@@ -9,7 +9,6 @@ import panel as pn
 import param
 
 from anonflow.dashboards.components.clickable import PARTS, Clickable
-from anonflow.dashboards.components.markup import labelled
 from anonflow.dashboards.protect.patterns import PatternChoice
 
 __all__ = ["PatternBoard", "board"]
@@ -85,11 +84,15 @@ class PatternBoard(pn.viewable.Viewer):
         self.at_most = pn.widgets.IntInput(
             label="At most so many hidden", placeholder="any number", value=None, start=0, width=250
         )
-        self.never = pn.widgets.MultiChoice(label="Never hidden", options=[], width=250)
+        self.never = pn.widgets.CheckBoxGroup(
+            label="Never hidden", options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+        )
         self.fallback = pn.widgets.Select.from_param(
             choice.param.fallback, label="A row that no pattern fits (fallback)", options=FALLBACKS, width=330
         )
-        self.pair = pn.widgets.MultiChoice(label="Columns of a rule", options=[], width=330)
+        self.pair = pn.widgets.CheckBoxGroup(
+            label="Columns of a rule", options=[], inline=True, css_classes=["af-boxes"], stylesheets=[PARTS]
+        )
         self.tie = pn.widgets.Button(label="Hide together", on_click=lambda event: self._rule("together"))
         self.rival = pn.widgets.Button(
             label="At most one of them", on_click=lambda event: self._rule("at_most_one_of")
@@ -173,8 +176,8 @@ class PatternBoard(pn.viewable.Viewer):
         self._busy = True
         columns = list(choice.columns)
         if self.weighted.options != columns:
-            self.never.options = labelled(columns)
-            self.pair.options = labelled(columns)
+            self.never.options = list(columns)
+            self.pair.options = list(columns)
             self.weighted.options = columns
             self.weighted.value = columns[0] if columns else None
         self.at_most.value = choice.at_most

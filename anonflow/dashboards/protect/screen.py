@@ -70,9 +70,10 @@ class ProtectScreen(pn.viewable.Viewer):
             stylesheets=[PARTS],
         )  # fmt: skip
         self.exact = pn.widgets.IntInput(label="or type k", value=choice.k, start=2, width=110)
-        self.more = pn.widgets.MultiChoice(
+        # boxes, not a list of choices: from that one the tabulator key does not lead on
+        self.more = pn.widgets.CheckBoxGroup(
             label="Compare with these k, too", options=KS, value=[k for k in choice.more if k in KS],
-            sizing_mode="stretch_width",
+            inline=True, sizing_mode="stretch_width", css_classes=["af-boxes"], stylesheets=[PARTS],
         )  # fmt: skip
         self.risk = pn.pane.HTML(
             "", stylesheets=[PARTS], sizing_mode="stretch_width", css_classes=["af-risk"]

@@ -81,10 +81,8 @@ class PublishModel(param.Parameterized):
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)
         self.background = Background(workspace)
-        self._kept: dict[int, Publication] = {}
-        self._drawn: dict[str, list[tuple[int, str]]] = {}
-        self._earlier: dict[int, str] = {}
         workspace.param.watch(self._changed, ["chosen", "runs"])
+        self._changed()
 
     @property
     def run(self) -> FinishedRun | None:
@@ -97,7 +95,7 @@ class PublishModel(param.Parameterized):
         run = self.run
         return [
             f"{name} (#{id})"
-            for id, name in self._drawn.get(self._table(), [])
+            for id, name in self.workspace.noted.drawn.get(self._table(), [])
             if run is None or id != run.id
         ]
 
@@ -108,35 +106,35 @@ class PublishModel(param.Parameterized):
             self.run is not None
             and bool(self.drawn or self.earlier)
             and not self.agreed
-            and self.run.id not in self._kept
+            and self.run.id not in self.workspace.noted.publications
         )
 
     @property
     def earlier(self) -> str:
         """How many people of the chosen run are in an earlier release, once it was tried; empty if none is known to be."""
         run = self.run
-        return "" if run is None else self._earlier.get(run.id, "")
+        return "" if run is None else self.workspace.noted.earlier.get(run.id, "")
 
     def draw(self) -> None:
         """Draw, verify, attack and report the chosen run, aside; ``publication`` says what came of it."""
         run = self.run
         if run is None or self.drawing or self.needs_agreement:
             return
-        if run.id in self._kept:
-            self.publication = self._kept[run.id]
+        if run.id in self.workspace.noted.publications:
+            self.publication = self.workspace.noted.publications[run.id]
             return
         self.param.update(drawing=True, problem="", publication=None)
         table, agreed = self._table(), self.agreed
 
         def done(found: Publication) -> None:
             if found.again and not agreed:
-                self._earlier[run.id] = found.again
+                self.workspace.noted.earlier[run.id] = found.again
                 self.param.update(drawing=False)
                 self._changed()
                 return
-            self._kept = {**self._kept, run.id: found}
+            self.workspace.noted.publications[run.id] = found
             if found.ok:
-                self._drawn.setdefault(table, []).append((run.id, run.name))
+                self.workspace.noted.drawn.setdefault(table, []).append((run.id, run.name))
             self.param.update(drawing=False, agreed=False)
             self._changed()
 
@@ -224,9 +222,9 @@ class PublishModel(param.Parameterized):
 
     def _changed(self, *events: Any) -> None:
         known = {run.id for run in self.workspace.runs}
-        self._kept = {id: found for id, found in self._kept.items() if id in known}
+        self.workspace.noted.keep(known)
         run = self.run
         self.param.update(
-            publication=None if run is None else self._kept.get(run.id),
+            publication=None if run is None else self.workspace.noted.publications.get(run.id),
             **({} if not events else {"problem": "", "agreed": False}),
         )

@@ -109,7 +109,8 @@ class PublishScreen(pn.viewable.Viewer):
             )
         self.second.object = str(Markup("").join(paragraphs))
         self.draw.disabled = model.drawing or model.publication is not None or model.needs_agreement
-        self.draw.label = "Drawing…" if model.drawing else "Draw the release"
+        drawn_already = "Already drawn" if model.publication is not None else "Draw the release"
+        self.draw.label = "Drawing…" if model.drawing else drawn_already
         self._show_checks()
         self.limits.object = str(
             Markup('<ul class="limits">{}</ul>').format(

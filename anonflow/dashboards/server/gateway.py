@@ -106,8 +106,12 @@ class Gateway(Router):
 
     @property
     def lost(self) -> str:
-        """What the login says of uploads on a server that is lost."""
-        return f"; if the server is lost, for {in_words(self.kept)} more" if self.kept else ""
+        """What the login says of how long a session is kept."""
+        return (
+            f", and for {in_words(self.kept)} after you leave the page or the server is lost"
+            if self.kept
+            else ""
+        )
 
     # ---------------------------------------------------------------------------------- every request
 
@@ -181,7 +185,8 @@ class Gateway(Router):
         def write_headers(
             start_line: ResponseStartLine, headers: HTTPHeaders, chunk: bytes | None = None
         ) -> Any:
-            end = f"; Max-Age={max(1, int(self.kept))}" if self.kept else ""
+            # a page may be open for a day before its session is left; how long that is kept is the server's to say
+            end = f"; Max-Age={int(DAYS * 86400 + self.kept)}" if self.kept else ""
             secure = "; Secure" if self.secure else ""
             headers.add("Set-Cookie", f"{KEY}={key}; Path=/; HttpOnly; SameSite=Lax{end}{secure}")
             return write(start_line, headers, chunk)

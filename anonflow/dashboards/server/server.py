@@ -8,7 +8,6 @@ import secrets
 import shutil
 import signal
 import socket
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,16 +18,17 @@ import panel as pn
 from panel.io.notifications import NotificationAreaBase
 from tornado.ioloop import PeriodicCallback
 
-from anonflow.dashboards.app import App, extension, scheduler
+from anonflow.dashboards.app import App, extension, scheduler, step_of
 from anonflow.dashboards.components.theme import Theme
 from anonflow.dashboards.server.accounts import Accounts
 from anonflow.dashboards.server.gateway import Gateway
+from anonflow.dashboards.server.seats import Seats
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
 from anonflow.dashboards.session.user_limits import HOSTED, Limits
 from anonflow.dashboards.session.workspace import Workspace
-from anonflow.errors import AnonflowError, ParameterError
+from anonflow.errors import AnonflowError, ParameterError, unforeseen
 
 __all__ = ["Server", "ServerSettings"]
 
@@ -44,6 +44,9 @@ LOST = 30.0
 
 LOOK = 5.0
 """Seconds between two looks at lost sessions."""
+
+LEAVING = "anonflow-leaving"
+"""The cookie in which a page says its number right before it is left, and before the next one is asked for."""
 
 SWEEP = 60.0
 """Seconds between two looks at what lost servers left."""
@@ -80,7 +83,8 @@ class ServerSettings:
         Where keyed marks of the people of releases are kept, so that a second release of them warns; of a server with
         accounts, each user's in a folder of their own. Beside what is opened at home, as a flow's, without it.
     keep : float
-        Seconds that uploads are kept for their sessions to go on with, if this server is lost; 0 is not at all.
+        Seconds that a session is kept after its page was closed, and uploads if this server is lost, to go on with;
+        0 is not at all.
     """
 
     start: Path | None = None
@@ -120,7 +124,7 @@ class Server:
     port : int
         What is listened on.
     sessions : int
-        How many there are.
+        How many a page shows.
     line : FairQueue
         Where the runs of all sessions wait.
 
@@ -145,14 +149,13 @@ class Server:
         workers = settings.workers
         if workers is None:
             workers = os.cpu_count() or 1 if hosted else 0
-        self.sessions = 0
-        self._lock = threading.Lock()
         self._workspaces: weakref.WeakSet[Workspace] = weakref.WeakSet()
         self.cluster: SharedCluster | None = None
         self.folders = SessionFolders(settings.keep)
         self.folders.sweep()
         extension()
         pn.config.design = Theme
+        self.seats = Seats(settings.keep, self._without_page)
         self._server = self._listen(accounts)
         try:
             self.cluster = SharedCluster(workers) if workers else None
@@ -207,7 +210,7 @@ class Server:
             token_secret,
             secure=settings.https,
             kept=settings.keep,
-            revoke=self.folders.revoke,
+            revoke=self._revoke,
         )
         server._http.request_callback = self._gateway
         return server
@@ -215,31 +218,68 @@ class Server:
     # ----------------------------------------------------------------------------------------- sessions
 
     def _session(self) -> Any:
-        """What a visitor gets: an app of their own, or a word that the server is full."""
-        most = self.limits.sessions
-        with self._lock:
-            full = most is not None and self.sessions >= most
-            if not full:
-                self.sessions += 1
-        if full:
-            return pn.pane.HTML(
-                "<h2>This server is full</h2><p>As many people are using it as it can serve. "
-                "Reload this page in a few minutes.</p>"
-            )
-        try:
+        """What a visitor gets: the app over a workspace, their last one if its page is gone; or that the server is full."""
+        document, key = pn.state.curdoc, self._key()
+        seat = None if self._is_linked() else self.seats.free_of(key, self._cookies().get(LEAVING, ""))
+        if seat is not None:
+            self.seats.take_up(seat, document, scheduler())
+        else:
+            most = self.limits.sessions
+            if most is not None and self.sessions >= most:
+                return pn.pane.HTML(
+                    "<h2>This server is full</h2><p>As many people are using it as it can serve. "
+                    "Reload this page in a few minutes.</p>"
+                )
+            while most is not None and self.sessions + self.seats.kept >= most and self.seats.make_room():
+                pass
             workspace = self._workspace()
-        except BaseException:
-            self._leave()
-            raise
-        document = pn.state.curdoc
-        pn.state.on_session_destroyed(lambda context: self._end(workspace, document))
-        return App(workspace=workspace, user=self._user())
+            again = self.settings.start is not None and not self._is_linked() and not workspace.is_resumed
+            seat = self.seats.add(key, workspace, document, workspace.draft.document if again else {})
+        shown = seat
+        pn.state.on_session_destroyed(lambda context: self._end(document))
+        app = App(
+            workspace=seat.workspace,
+            user=self._user(),
+            kept=self.settings.keep,
+            step=step_of(pn.state.session_args),
+        )
+        app.bar.number = seat.number
+
+        def told(action: str) -> None:
+            if shown.document is document and action == "here":
+                shown.seen = True
+
+        app.bar.listen(told)
+        seat.moved = app.give_up
+        return app
+
+    def _is_linked(self) -> bool:
+        return bool(pn.state.session_args and pn.state.session_args.get("c"))
+
+    def _without_page(self, change: Callable[[], None]) -> None:
+        """Have a change made that comes while no page shows its workspace."""
+
+        def now() -> None:
+            try:
+                change()
+            except Exception as error:  # the event loop would log its words
+                LOG.error(unforeseen(error))
+
+        self._server.io_loop.add_callback(now)
+
+    def _revoke(self, key: str) -> None:
+        self.seats.revoke(key)
+        self.folders.revoke(key)
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions a page shows."""
+        return self.seats.shown
 
     def _workspace(self) -> Workspace:
         cluster = self.cluster
-        linked = bool(pn.state.session_args and pn.state.session_args.get("c"))
         workspace = Workspace(
-            place=self.folders.begin(self._key(), resume=not linked),
+            place=self.folders.begin(self._key(), resume=not self._is_linked()),
             schedule=scheduler(),
             line=self.line,
             scheduler="threads" if cluster is None else cluster.address,
@@ -279,16 +319,11 @@ class Server:
     def _key(self) -> str:
         return self._gateway.key_in(self._cookies())
 
-    def _end(self, workspace: Workspace, document: Any) -> None:
-        try:
+    def _end(self, document: Any) -> None:
+        workspace = self.seats.leave(document)
+        if workspace is not None:
             workspace.close()
-            _forget_notifications(document)
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        with self._lock:
-            self.sessions -= 1
+        _forget_notifications(document)
 
     # ---------------------------------------------------------------------------------------- the server
 
@@ -323,7 +358,7 @@ class Server:
             Those that end it; none outside the main thread.
         """
         loop = self._server.io_loop
-        sweeper = PeriodicCallback(self.folders.sweep, SWEEP * 1000)
+        sweeper = PeriodicCallback(self._sweep, SWEEP * 1000)
         before = {
             number: signal.signal(number, lambda *a: loop.add_callback_from_signal(loop.stop))
             for number in signals
@@ -339,6 +374,10 @@ class Server:
             self.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def _sweep(self) -> None:
+        self.seats.sweep()
+        self.folders.sweep()
 
     def stop(self) -> None:
         """End :meth:`run`, from any thread."""

@@ -99,7 +99,7 @@ class Draft(param.Parameterized):
         document = strict_yaml.loads(text)
         if confined:
             check_confined(document.data, folder or Path())
-        flow_from(document, folder=folder)
+        flow_from(document.with_data(_with_a_release(document.data)), folder=folder)
         return cls(document=document.data, folder=folder or Path())
 
     def get(self, path: Sequence[str], default: Any = None) -> Any:
@@ -221,10 +221,12 @@ class Draft(param.Parameterized):
         text = self.text()
         if len(text) < strict_yaml.MAX_BYTES // 4:
             try:  # what the text says is what the mapping says: reading it again would only tell places
-                return flow_from(strict_yaml.Document(self.document, "this flow"), folder=self.folder)
+                document = strict_yaml.Document(_with_a_release(self.document), "this flow")
+                return flow_from(document, folder=self.folder)
             except FlowError:
                 pass
-        return flow_from(strict_yaml.loads(text, name="this flow"), folder=self.folder)
+        document = strict_yaml.loads(text, name="this flow")
+        return flow_from(document.with_data(_with_a_release(document.data)), folder=self.folder)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -234,6 +236,23 @@ class Draft(param.Parameterized):
         except AnonflowError as error:
             return error.problems
         return ()
+
+
+def _with_a_release(document: Any) -> Any:
+    """A draft with attackers as if its first run were published: for checking alone.
+
+    Which run is published, and so attacked, is chosen on the screens, after the runs.
+    """
+    if not isinstance(document, dict):
+        return document
+    steps, matrix, publish = document.get("steps"), document.get("matrix", {}), document.get("publish", {})
+    attacks = isinstance(steps, list) and any(isinstance(step, dict) and "attack" in step for step in steps)
+    if not attacks or not isinstance(matrix, dict) or not isinstance(publish, dict):
+        return document
+    if not all(isinstance(values, list) and values for values in matrix.values()):
+        return document
+    first = {"run": {key: values[0] for key, values in matrix.items()}} if matrix else {}
+    return {**document, "publish": {"table": "out/release.csv", **first, **publish}}
 
 
 def _inside(at: Any, key: str) -> Any:

@@ -26,6 +26,7 @@ KEPT = 3600.0
 
 _LOCK = "lock"
 _DRAFT = "draft.yaml"
+_RUNS = "runs.json"
 _FILES = "files"
 _NEW = "new-"
 
@@ -55,10 +56,24 @@ class SessionFolder:
 
     def keep(self, draft: str) -> None:
         """Put the session's flow beside its uploads; where that is not possible, it cannot be gone on with later."""
+        self._write(_DRAFT, draft)
+
+    def keep_runs(self, runs: str) -> None:
+        """Put the session's runs beside its flow: their measures and notes, as text."""
+        self._write(_RUNS, runs)
+
+    @property
+    def runs(self) -> str | None:
+        """What :meth:`keep_runs` wrote last; None where there is nothing."""
+        with suppress(OSError, UnicodeError):
+            return (self.path / _RUNS).read_text(encoding="utf-8")
+        return None
+
+    def _write(self, name: str, text: str) -> None:
         with suppress(OSError, AnonflowError):
             write_whole(
-                self.path / _DRAFT,
-                lambda path: path.write_text(draft, encoding="utf-8", newline="\n"),
+                self.path / name,
+                lambda path: path.write_text(text, encoding="utf-8", newline="\n"),
                 OWNER_ONLY,
             )
 

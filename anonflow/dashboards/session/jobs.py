@@ -35,6 +35,12 @@ class FinishedRun:
         Its anonymization is the owner's.
     when : float
         Seconds since 1970.
+    label : str
+        What its user calls it; empty for its own name.
+    note : str
+        What its user says of it.
+    pinned : bool
+        Whether it stands first, and stays when others go.
     """
 
     id: int
@@ -42,11 +48,14 @@ class FinishedRun:
     seed: int = field(repr=False)
     result: engine.RunResult
     when: float
+    label: str = ""
+    note: str = field(default="", repr=False)
+    pinned: bool = False
 
     @property
     def name(self) -> str:
-        """Such as ``greedy k=10``."""
-        return self.result.name
+        """What its user calls it; such as ``greedy k=10`` without that."""
+        return self.label or self.result.name
 
     @property
     def ok(self) -> bool:

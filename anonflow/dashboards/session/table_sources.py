@@ -35,6 +35,18 @@ __all__ = [
 
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
 
+KINDS = (
+    (b"\x89PNG", "a picture (PNG)"),
+    (b"\xff\xd8\xff", "a picture (JPEG)"),
+    (b"GIF8", "a picture (GIF)"),
+    (b"%PDF", "a PDF document"),
+    (b"PK\x03\x04", "an Excel workbook or another archive (save its sheet as CSV)"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook or Word document (save it as CSV)"),
+    (b"PAR1", "a Parquet file (call it .parquet)"),
+    (b"\x1f\x8b", "a packed file (call it .csv.gz)"),
+)
+"""What files begin with that are no text, and what they are."""
+
 PACKED = 4
 """How many times its size a Parquet file may unpack to: values that repeat make four to one nothing unusual."""
 
@@ -128,8 +140,11 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
     """
     safe = safe_name(name)
     if not safe.lower().endswith(ENDINGS):
+        if safe.lower().endswith((".xlsx", ".xls", ".ods")):
+            raise DataError(f"{safe}: is a workbook; save its sheet as CSV there, and upload that")
         raise DataError(f"{safe}: a table is a .csv or .parquet file; rename or convert it")
     limits.check_upload(path.stat().st_size)
+    _check_kind(path, safe)
     if safe.lower().endswith(".gz"):
         _check_unpacked(path, safe, limits)
     elif safe.lower().endswith((".parquet", ".pq")):
@@ -139,6 +154,17 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
         shutil.move(path, target)
     os.chmod(target, 0o600)
     return target
+
+
+def _check_kind(path: Path, name: str) -> None:
+    """A file of another kind under a table's name gets a sentence of its own."""
+    with path.open("rb") as stream:
+        begins = stream.read(8)
+    if name.lower().endswith((".parquet", ".pq", ".gz")):
+        return
+    kind = next((kind for magic, kind in KINDS if begins.startswith(magic)), None)
+    if kind is not None:
+        raise DataError(f"{name}: is {kind}, whatever its name says; a table is a CSV or Parquet file")
 
 
 def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFrame, dict[str, Any]]:

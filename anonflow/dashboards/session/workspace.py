@@ -6,7 +6,9 @@ import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +22,16 @@ from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import SessionFolder, local_folders
 from anonflow.dashboards.session.job_group import JobGroup
 from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
+from anonflow.dashboards.session.noted import Noted
 from anonflow.dashboards.session.paths import check_confined, safe_name
+from anonflow.dashboards.session.project import (
+    Project,
+    flow_document,
+    read_project,
+    read_runs,
+    runs_text,
+    save_project,
+)
 from anonflow.dashboards.session.publication import Publication, publication
 from anonflow.dashboards.session.share_link import configuration, link, merged
 from anonflow.dashboards.session.table_sources import (
@@ -78,6 +89,8 @@ class Workspace(param.Parameterized):
 
     Notes
     -----
+    ``noted`` is what screens found out about runs, so that it outlives their page.
+
     Invariants: ``draft`` stays the same object; ``table`` is ``frame`` coded under the draft's columns, or None while
     they are not valid; ``runs`` is replaced, never changed in place; what comes from the threads of runs reaches
     params through `schedule` alone.
@@ -98,6 +111,7 @@ class Workspace(param.Parameterized):
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
     running = param.Boolean(default=False)
     progress = param.Dict(default={}, doc="Run name -> share done, while running.")
+    closed = param.Boolean(default=False, doc="Whether its session is over.")
     dark = param.Boolean(default=False, doc="Whether the screens are dark.")
 
     def __init__(
@@ -114,15 +128,19 @@ class Workspace(param.Parameterized):
         super().__init__(folder=place.files, **given)
         self._place = place
         self._schedule = schedule or (lambda change: change())
+        self._pending: deque[Callable[[], None]] = deque()
         self._line = line or local_line()
         self._scheduler = scheduler
         self._freed = freed or (lambda: None)
         self._reading = threading.Lock()
         self._waiting: dict[str, Any] | None = None
+        self._project: Project | None = None
         self._batch: JobGroup | None = None
+        self._started: tuple[dict[str, Any], frozenset[str]] | None = None
         self._ids = 0
         self._coded: tuple[dict[str, Any], list[Any]] | None = None
         self._column_problems: tuple[str, ...] = ()
+        self.noted = Noted()
         self._delete = weakref.finalize(self, place.delete)
         self.draft.param.watch(self._draft_changed, "document")
 
@@ -196,10 +214,44 @@ class Workspace(param.Parameterized):
             try:
                 frame, source = read_upload(place, self.limits, **options)
             except AnonflowError:
-                place.unlink(missing_ok=True)
+                place.replace(path)  # a CSV file may be read again, in another encoding
                 raise
             columns = infer_columns(frame)
         return partial(self._open, frame, source, columns, safe_name(name).split(".")[0])
+
+    def set_aside(self, path: Path) -> Path:
+        """Take an uploaded file out of the folder whose files a flow may name, until it is read; its new place."""
+        self._own_folder()
+        place = self._place.path / "upload"
+        path.replace(place)
+        return place
+
+    def reread(self, **options: Any) -> Callable[[], None]:
+        """Read the CSV file that is open again; as :meth:`read_file`, what is handed back opens it.
+
+        Parameters
+        ----------
+        **options
+            ``delimiter``, ``encoding``, ``missing``.
+
+        Raises
+        ------
+        DataError
+            If no CSV file is open, or it cannot be read like this.
+        """
+        name = self.source.get("csv")
+        if name is None:
+            raise DataError("no CSV file is open that could be read again; open one first")
+        frame, source = read_upload(self._own_folder() / str(name), self.limits, **options)
+        return partial(self._open, frame, source, infer_columns(frame), str(name).split(".")[0])
+
+    @property
+    def table_name(self) -> str:
+        """What the table that is open is called: its file, or the built-in table; empty if none is open."""
+        if self.frame is None:
+            return ""
+        source = self.source
+        return str(source.get("csv") or source.get("parquet") or source.get("dataset") or "table")
 
     def open_flow(self, text: str) -> None:
         """Go on with a flow file: its data set is loaded, or the file that it names, uploaded before, is read.
@@ -241,9 +293,18 @@ class Workspace(param.Parameterized):
         FlowError, DataError, ParameterError
             As :meth:`open_flow`.
         """
-        if self._place.draft is not None:
-            self.open_flow(self._place.draft)
-            self.status = "The server began anew, and your table is open again; runs are to be run again."
+        if self._place.draft is None:
+            return
+        kept = self._place.runs  # opening the flow begins without runs
+        self.open_flow(self._place.draft)
+        said = "runs are to be run again."
+        if kept is not None:
+            with suppress(AnonflowError):
+                runs = read_runs(kept, self._own_folder())
+                self._take_runs(runs)
+                if runs:
+                    said = "your runs have their measures, and are run again to be explored or published."
+        self.status = f"The server began anew, and your table is open again; {said}"
 
     def open_own_flow(self, path: Path) -> None:
         """Go on with a flow file of one's own: what it names beside it is copied into the workspace.
@@ -258,6 +319,146 @@ class Workspace(param.Parameterized):
         document = strict_yaml.read(path, error=FlowError).data
         brought = bring(document, Path(path).parent, self._own_folder())
         self.open_flow(strict_yaml.dumps(brought))
+
+    def save_project(self, with_table: bool = False) -> bytes:
+        """The flow, its hierarchies, and the runs with their measures and notes, in one file.
+
+        Parameters
+        ----------
+        with_table : bool
+            Whether the table goes along, where it is a file, and the seeds of the runs: then it is the owner's.
+
+        Raises
+        ------
+        DataError
+            If no table is open, or a file of it cannot be read any more.
+        """
+        if self.frame is None:
+            raise DataError("no table is open; open one first")
+        names = [str(name) for name in self.frame.columns]
+        return save_project(
+            self.draft.document, self._own_folder(), self.runs, len(self.frame), names, with_table
+        )
+
+    def open_project(self, path: Path) -> None:
+        """Go on with a project; without its table, with the next table that is opened.
+
+        Raises
+        ------
+        DataError
+            If it is no project, is too large, or its table cannot be read.
+        FlowError
+            If its flow is none, or names files that it may not.
+        """
+        self.read_project_file(path)()
+
+    def open_flow_file(self, text: str) -> None:
+        """Go on with a flow file; where the table that it names is not there yet, with the next that is opened.
+
+        Raises
+        ------
+        FlowError, DataError, ParameterError
+            As :meth:`open_flow`.
+        """
+        self._opening_of(self._flow_alone(text))()
+
+    def read_project_file(self, path: Path) -> Callable[[], None]:
+        """Read a project, or a flow, and its table, which takes its time and changes no param.
+
+        Parameters
+        ----------
+        path : pathlib.Path
+            A project if it is an archive, else a flow.
+
+        Returns
+        -------
+        callable
+            To be called where params may change; it opens what was read, and may raise what :meth:`open_project` raises.
+
+        Raises
+        ------
+        FlowError, DataError, ParameterError
+            As :meth:`open_project`.
+        """
+        folder = self._own_folder()
+        with path.open("rb") as stream:
+            begins = stream.read(4)
+        if begins == b"PK\x03\x04":
+            return self._opening_of(read_project(path, folder, self.limits.upload_bytes))
+        with path.open("rb") as stream:
+            text = stream.read(strict_yaml.MAX_BYTES + 1).decode("utf-8", "replace")
+        return self._opening_of(self._flow_alone(text))
+
+    def _flow_alone(self, text: str) -> Project:
+        document = flow_document(text, self._own_folder())
+        return Project(
+            {key: value for key, value in document.items() if key not in ("publish", "run")}, {}, ()
+        )
+
+    def _opening_of(self, project: Project) -> Callable[[], None]:
+        folder = self._own_folder()
+        if project.table_file is None:
+            frame, source = self._dataset_of(project.document)
+        elif project.table_file in project.files or (folder / project.table_file).exists():
+            project.unpack(folder)
+            frame, source = self._read_again(project.document["table"]["source"])
+        else:
+            project.unpack(folder)
+            return partial(self._wait_for_table, project)
+        return partial(self._take_project, project, frame, source)
+
+    def _wait_for_table(self, project: Project) -> None:
+        self._project = project
+        self.status = f"Open its table now, {self.waits_for}: the flow and its runs are waiting for it."
+
+    def _dataset_of(self, document: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        source = dict(document["table"]["source"])
+        name = source.get("dataset")
+        if not isinstance(name, str):
+            raise FlowError("the flow names no table; table.source is a dataset, a csv or a parquet file")
+        options = {str(key): value for key, value in source.items() if key != "dataset"}
+        return load_dataset(name, self.limits, **options), source
+
+    def _read_again(self, source: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        place = self._own_folder() / str(source.get("csv", source.get("parquet")))
+        given = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
+        return read_upload(place, self.limits, **given)
+
+    def _take_project(self, project: Project, frame: Any, source: dict[str, Any]) -> None:
+        lacking = [name for name in project.columns if name not in frame.columns]
+        if lacking:
+            raise DataError(
+                f"this project was made with a table that has the column {lacking[0]!r}, and this one has not; "
+                "open the table that it was made with"
+            )
+        self._project = None
+        project = project.over(source, self._own_folder())
+        self._take(frame, source, project.document)
+        self._take_runs(project.runs)
+        said = f"{len(frame):,} records are open, and {plural(len(project.runs), 'run')} of the project."
+        if project.records not in (-1, len(frame)):
+            said += f" It was made with a table of {project.records:,}: its measures are of that one."
+        self.status = said
+
+    def _take_runs(self, runs: Sequence[FinishedRun]) -> None:
+        first = self._ids + 1
+        self._ids += len(runs)
+        self.runs = [replace(run, id=id) for id, run in enumerate(runs, first)]
+        self._keep_runs()
+
+    def _keep_runs(self) -> None:
+        self._place.keep_runs(runs_text(self.runs))
+
+    @property
+    def waits_for(self) -> str:
+        """The name of the table that a project waits for; empty if none does."""
+        return "" if self._project is None else safe_name(self._project.table_file or "")
+
+    def forget_project(self) -> None:
+        """The next table that is opened begins anew, whatever waits for one."""
+        self._project = None
+        if self.frame is None:
+            self.status = "Open a table to begin."
 
     def open_frame(
         self, frame: pd.DataFrame, columns: Mapping[str, Any] | None = None, name: str = "table"
@@ -330,6 +531,9 @@ class Workspace(param.Parameterized):
             self.status = "Open your table: the methods and parameters of the link are waiting for it."
 
     def _open(self, frame: Any, source: dict[str, Any], columns: dict[str, Any], name: str) -> None:
+        if self._project is not None:
+            self._take_project(self._project, frame, source)
+            return
         first = Draft.start(source, columns, name=flow_name(name), k=max(2, min(10, len(frame) // 3)))
         if len(frame) > PARTITION:
             first.set(("partition",), {"order": "lexicographic", "size": PARTITION})
@@ -370,7 +574,9 @@ class Workspace(param.Parameterized):
         self._abandon()
         self._coded = None
         status = f"{len(frame):,} records and {len(frame.columns)} columns are open."
+        self.noted = Noted(drawn=self.noted.drawn)
         self.param.update(frame=frame, source=source, runs=[], chosen=None, status=status)
+        self._keep_runs()
         self.draft.restart(document, folder=self._own_folder())
         self._refresh()
 
@@ -453,6 +659,8 @@ class Workspace(param.Parameterized):
     def start(self) -> None:
         """Run every method with every k in the background; results arrive in ``runs`` one by one.
 
+        After :meth:`cancel`, as long as the draft is the same, what was done is not done again.
+
         Raises
         ------
         FlowError
@@ -468,14 +676,34 @@ class Workspace(param.Parameterized):
         settings: dict[str, Any] = {"scheduler": self._scheduler}
         if self._scheduler == "threads":
             settings["workers"] = max(1, processors // min(len(flow.runs), self._line.slots))
+        done = self._done_before_cancel()
         jobs = []
         for run in flow.runs:
+            if run.name in done:
+                continue
             document = single_document(self.draft.document, run)
             alone = running_flow(document, self.draft.folder)
             jobs.append(Job(run, document, alone, self.table, settings, self.limits.seconds))
-        self._batch = JobGroup(jobs, self._schedule, self._freed, self._show, self._end)
+        self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
+        self._started = self.draft.document, done
         self._batch.start(self._line, id(self))
+
+    def _done_before_cancel(self) -> frozenset[str]:
+        """Names of the draft's runs that were done when the others were cancelled; none once all are done."""
+        if self._batch is None or self._started is None or self._started[0] != self.draft.document:
+            return frozenset()
+        jobs = self._batch.jobs
+        if not any(job.cancelled for job in jobs):
+            return frozenset()
+        kept = {run.result.name for run in self.runs}
+        now = {job.run.name for job in jobs if job.ended and not job.cancelled}
+        return frozenset((now | self._started[1]) & kept)
+
+    @property
+    def missing(self) -> int:
+        """How many runs a start would do: all of the draft, or what a cancelled start left."""
+        return len(self.algorithms) * len(self.ks) - len(self._done_before_cancel())
 
     def cancel(self) -> None:
         """Stop what runs and what waits; finished runs are kept."""
@@ -504,13 +732,50 @@ class Workspace(param.Parameterized):
             self._ids += 1
             document = job.final_document(result)
             run = FinishedRun(self._ids, document, job.seed, replace(result, number=self._ids), time.time())
-            changes["runs"] = [*self.runs, run][-(self.limits.runs or 1_000_000) :]
+            changes["runs"] = self._capped([*self.runs, run])
             if self.chosen is None and run.result.anonymization is not None:
                 changes["chosen"] = run.id
         if batch.is_over:
             status = summary(list(batch.jobs), batch.seconds)
             changes |= {"running": False, "progress": {}, "status": status}
         self.param.update(**changes)
+        if result is not None:
+            self._keep_runs()
+
+    def _capped(self, runs: list[FinishedRun]) -> list[FinishedRun]:
+        """Without the oldest that are one too many; pinned ones go last."""
+        most = self.limits.runs
+        while most is not None and len(runs) > most:
+            runs.remove(next((run for run in runs if not run.pinned), runs[0]))
+        return runs
+
+    def edit_run(self, id: int, **said: Any) -> None:
+        """Say how a run is called (``label``), what is to be said of it (``note``), or whether it is ``pinned``.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run.
+        """
+        changed = replace(self.run_of(id), **said)
+        self.runs = [changed if run.id == id else run for run in self.runs]
+        self._keep_runs()
+
+    def delete_run(self, id: int) -> None:
+        """Forget a run, and what was drawn of it.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run.
+        """
+        self.run_of(id)
+        left = [run for run in self.runs if run.id != id]
+        chosen = self.chosen if self.chosen != id else None
+        if chosen is None:
+            chosen = next((run.id for run in reversed(left) if run.result.anonymization is not None), None)
+        self.param.update(runs=left, chosen=chosen)
+        self._keep_runs()
 
     def choose(self, id: int) -> None:
         """Say which run is explored and published.
@@ -582,7 +847,36 @@ class Workspace(param.Parameterized):
 
     def later(self, change: Callable[[], None]) -> None:
         """Have `change` called where params may change; for work of a screen that ends in another thread."""
-        self._schedule(change)
+        self._pending.append(change)
+        self._schedule(self._make_changes)
+
+    def _make_changes(self) -> None:
+        """Make the changes that wait; none is lost with the page that was to make it."""
+        while True:
+            try:
+                change = self._pending.popleft()
+            except IndexError:
+                return
+            try:
+                change()
+            except BaseException:
+                if self._pending:
+                    self._schedule(self._make_changes)
+                raise
+
+    def move(self, schedule: Callable[[Callable[[], None]], None]) -> None:
+        """Go on in another page, or in none: whoever looked is told nothing any more.
+
+        Parameters
+        ----------
+        schedule : callable
+            As for the workspace itself, from now on.
+        """
+        self.param.watchers = {}
+        self.draft.param.watchers = {}
+        self.draft.param.watch(self._draft_changed, "document")
+        self._schedule = schedule
+        self._schedule(self._make_changes)
 
     # --------------------------------------------------------------------------------------- the end
 
@@ -593,6 +887,12 @@ class Workspace(param.Parameterized):
             self.param.update(frame=None, table=None, runs=[], chosen=None)
         self._line.forget(id(self))
         self._delete()
+        self.closed = True
+
+
+def plural(number: int, word: str) -> str:
+    """Such as ``1 run``, ``2 runs``."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _listed(matrix: Any, draft: Draft, key: str) -> list[Any]:

@@ -119,7 +119,7 @@ class Results(Protocol):
     """The results of one batch, where they are put."""
 
     @property
-    def found(self) -> Mapping[int, PartitionResult]:
+    def resumed(self) -> Mapping[int, PartitionResult]:
         """Partition -> what an earlier run left of it."""
 
     def keep(self, results: Mapping[int, PartitionResult]) -> Any:
@@ -231,7 +231,7 @@ def tallied(findings: Sequence[Sequence[Finding]]) -> tuple[Tally, ...]:
     """What was found in several parts, as one for each criterion."""
     totals: tuple[Tally, ...] = ()
     for part in findings:
-        own = tuple(Tally(one, 1, int(one.holds is True), one.failed) for one in part)
+        own = tuple(Tally(finding, 1, int(finding.holds is True), finding.failed) for finding in part)
         totals = tuple(a.then(b) for a, b in zip(totals, own, strict=True)) if totals else own
     return totals
 
@@ -258,7 +258,7 @@ class BatchDone:
         Records in no partition.
     kept, put : object
         What finds the results, and what else was put aside, again.
-    found : int
+    resumed : int
         Partitions that an earlier run had left.
     memory : int
         The most bytes that the worker has used so far.
@@ -275,7 +275,7 @@ class BatchDone:
     beyond: int
     kept: Any
     put: Any
-    found: int
+    resumed: int
     memory: int
 
 
@@ -323,11 +323,13 @@ def solve_batch(
     positions, records = rows.load(shared.domains)
     parts = [records.take(at) for at in batch.parts]
     place_of_batch = place.open(settings, batch, shared.domains, parts)
-    found = place_of_batch.found
+    kept_results = place_of_batch.resumed
     results: dict[int, PartitionResult] = {}
     failed: list[tuple[int, Failed]] = []
     for number, part in enumerate(parts, batch.first):
-        result = found[number] if number in found else tasks.solve_partition(settings, part, number)
+        result = (
+            kept_results[number] if number in kept_results else tasks.solve_partition(settings, part, number)
+        )
         if isinstance(result, Failed):
             failed.append((number, result))
         else:
@@ -336,7 +338,7 @@ def solve_batch(
     if failed:
         return BatchFailed(tuple(failed), kept, peak_memory())
     return done_of(
-        shared, settings, batch, positions, records, results, place_of_batch, kept, found=len(found)
+        shared, settings, batch, positions, records, results, place_of_batch, kept, resumed=len(kept_results)
     )
 
 
@@ -350,7 +352,7 @@ def done_of(
     place: Results,
     kept: Any,
     *,
-    found: int = 0,
+    resumed: int = 0,
 ) -> BatchDone:
     """What is told of a batch whose partitions all have a result; what a release needs of it is put aside.
 
@@ -368,7 +370,7 @@ def done_of(
     place : Results
     kept : object
         What finds the results again.
-    found : int, optional
+    resumed : int, optional
         How many of them an earlier run had left.
 
     Raises
@@ -380,8 +382,10 @@ def done_of(
     whole, left = joined(batch, records, outcomes)
     measured = [result.measured for result in results.values()]
     weights = np.array([domain.weight for domain in shared.domains])
-    counts = np.array([one.records for one in measured], np.int64)
-    losses = np.array([one.costs @ weights for one in measured]) / np.maximum(counts * weights.sum(), 1e-300)
+    counts = np.array([part.records for part in measured], np.int64)
+    losses = np.array([part.costs @ weights for part in measured]) / np.maximum(
+        counts * weights.sum(), 1e-300
+    )
     if left is not None:
         own = tasks.measure(records.take(batch.left), Matched(left, 0.0))
         assert isinstance(own, Measured)
@@ -403,7 +407,7 @@ def done_of(
         0 if left is None else left.generalization.n,
         kept,
         place.put(positions, whole, summary.classes),
-        found,
+        resumed,
         peak_memory(),
     )
 
@@ -476,18 +480,18 @@ def _sizes(whole: Outcome) -> np.ndarray:
 def added(measured: Sequence[Measured]) -> Measured:
     """Information loss of several partitions, or batches, as one."""
     return Measured(
-        sum(one.records for one in measured),
-        np.sum([one.costs for one in measured], axis=0),
-        np.sum([one.exact for one in measured], axis=0),
-        np.sum([one.whole for one in measured], axis=0),
+        sum(part.records for part in measured),
+        np.sum([part.costs for part in measured], axis=0),
+        np.sum([part.exact for part in measured], axis=0),
+        np.sum([part.whole for part in measured], axis=0),
     )
 
 
 def _texts(parts: Sequence[Mapping[str, Any]]) -> dict[str, str | None]:
     """What partitions said in words; None where these differ."""
-    found: dict[str, str | None] = {}
+    texts: dict[str, str | None] = {}
     for part in parts:
         for name, value in part.items():
             if isinstance(value, str):
-                found[name] = value if found.get(name, value) == value else None
-    return found
+                texts[name] = value if texts.get(name, value) == value else None
+    return texts

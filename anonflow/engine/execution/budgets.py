@@ -157,12 +157,12 @@ def kept_choice(choice: Choice) -> dict[str, Any]:
 
 def choices_in(kept: Any) -> dict[int, Choice]:
     """Choices by run out of what a file keeps; what is none is left out."""
-    found = {}
-    for run, said in (kept if isinstance(kept, Mapping) else {}).items():
-        if not str(run).isdigit() or not isinstance(said, Mapping):
+    choices = {}
+    for run, choice in (kept if isinstance(kept, Mapping) else {}).items():
+        if not str(run).isdigit() or not isinstance(choice, Mapping):
             continue
-        name, size, options = said.get("algorithm"), said.get("partition-size"), said.get("options")
-        budget = said.get("budget")
+        name, size, options = choice.get("algorithm"), choice.get("partition-size"), choice.get("options")
+        budget = choice.get("budget")
         usable = size is None or (type(size) is int and 1 <= size < 1 << 40)
         if name not in REGISTRY or not usable or not isinstance(options, Mapping):
             continue
@@ -171,5 +171,5 @@ def choices_in(kept: Any) -> dict[int, Choice]:
         except ParameterError:
             continue
         seconds = float(budget) if isinstance(budget, int | float) else 0.0
-        found[int(run)] = Choice(name, size, dict(options), seconds, 0.0)
-    return found
+        choices[int(run)] = Choice(name, size, dict(options), seconds, 0.0)
+    return choices

@@ -199,8 +199,8 @@ class EventStream:
 
     def _forget(self) -> None:
         """Keep the last partitions; O(1) for each event, over all of them."""
-        told = [at for at, event in enumerate(self._past) if isinstance(event, PartitionDone)]
-        gone = set(told[:-PAST])
+        places = [at for at, event in enumerate(self._past) if isinstance(event, PartitionDone)]
+        gone = set(places[:-PAST])
         self._past = [event for at, event in enumerate(self._past) if at not in gone]
         self._partitions = PAST
 

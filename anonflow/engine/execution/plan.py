@@ -115,13 +115,13 @@ class FlowPlan:
     @property
     def partitions(self) -> int:
         """Of all runs."""
-        return sum(len(one.cuts) for one in self.runs)
+        return sum(len(run_plan.cuts) for run_plan in self.runs)
 
     def batches(self) -> Iterator[tuple[RunPlan, Batch]]:
         """Every task, run after run."""
-        for one in self.runs:
-            for batch in batches_of(one.cuts, self.n):
-                yield one, batch
+        for run_plan in self.runs:
+            for batch in batches_of(run_plan.cuts, self.n):
+                yield run_plan, batch
 
 
 def plan_flow(flow: Flow, n: int, classes: BoundaryClasses, order: Callable[[str, bool], Order]) -> FlowPlan:
@@ -234,11 +234,11 @@ def refuse_many_values(flow: Flow, column: str, values: int) -> None:
 
 def first_of_each_method(flow: Flow, plan: FlowPlan, entropy: int) -> list[tuple[TaskSettings, RunPlan]]:
     """A run for each method and loss of a flow, with what its tasks are told."""
-    found: dict[tuple[str, str], tuple[TaskSettings, RunPlan]] = {}
-    for one in plan.runs:
-        key = (one.run.anonymize.algorithm, one.run.anonymize.loss)
-        found.setdefault(key, (settings_of(flow, one.run, entropy), one))
-    return list(found.values())
+    first: dict[tuple[str, str], tuple[TaskSettings, RunPlan]] = {}
+    for run_plan in plan.runs:
+        key = (run_plan.run.anonymize.algorithm, run_plan.run.anonymize.loss)
+        first.setdefault(key, (settings_of(flow, run_plan.run, entropy), run_plan))
+    return list(first.values())
 
 
 def settings_of(flow: Flow, run: Run, entropy: int) -> TaskSettings:

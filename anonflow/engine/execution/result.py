@@ -194,7 +194,9 @@ class RunReport:
         for result in self.results:
             if result.problem is not None:
                 lines.append(f"{result.name}: {result.problem}")
-            lines += [f"{result.name}: {one.sentence()}" for one in result.findings if not one.holds]
+            lines += [
+                f"{result.name}: {finding.sentence()}" for finding in result.findings if not finding.holds
+            ]
         return tuple(lines)
 
     def _verdict(self) -> str:
@@ -228,11 +230,13 @@ class RunReport:
         if len(done) == 1 and done[0].columns:
             columns = done[0].columns
             bars = plots.bars(
-                [one.column for one in columns], [one.loss for one in columns], "Information loss"
+                [column.column for column in columns], [column.loss for column in columns], "Information loss"
             )
             parts += [heading("Information loss by column"), bars]
         elif len(done) > 1:
-            points = [(one.name, float(one.k), float(one.measures.get("gcp", np.nan))) for one in done]
+            points = [
+                (result.name, float(result.k), float(result.measures.get("gcp", np.nan))) for result in done
+            ]
             parts.append(plots.scatter(points, "Information loss against k", "k", "GCP"))
         parts += [note(f"{problem}") for problem in self.problems]
         parts += [

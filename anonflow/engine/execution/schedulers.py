@@ -280,10 +280,10 @@ class Executor:
             If one failed.
         """
         numbered = [replace(call, key=at) for at, call in enumerate(calls)]
-        found: list[Any] = [None] * len(numbered)
+        answers: list[Any] = [None] * len(numbered)
         for at, result in self.answers(numbered, *shared, count=len(numbered)):
-            found[at] = result
-        return found
+            answers[at] = result
+        return answers
 
     def answers(
         self, calls: Iterable[Call], *shared: Any, count: int | None = None
@@ -467,9 +467,10 @@ class Executor:
         # the task that hands it on has it: it is made again where it was lost with its worker
         shared = [
             client.submit(
-                _Packed(one, f"a {type(one).__name__}"), key=f"shared-{number}-{secrets.token_hex(4)}"
+                _Packed(argument, f"a {type(argument).__name__}"),
+                key=f"shared-{number}-{secrets.token_hex(4)}",
             )
-            for number, one in enumerate(job.shared)
+            for number, argument in enumerate(job.shared)
         ]
         given_up = 0
         for call in list(self._gather(client, where, job.calls, shared, job.count, presence)):

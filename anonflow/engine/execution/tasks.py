@@ -214,8 +214,8 @@ def check(settings: TaskSettings, records: Records, matched: Matched) -> tuple[F
     # a method may say that what it was asked for changes its promise
     promised = algorithm_named(settings.algorithm).guarantee
     guarantee = str(matched.outcome.facts.get("guarantee") or promised)
-    asked = read_criteria(settings.criteria, guarantee)
-    local = [one for one in asked if one.name not in OF_THE_WHOLE]
+    criteria = read_criteria(settings.criteria, guarantee)
+    local = [criterion for criterion in criteria if criterion.name not in OF_THE_WHOLE]
     if not local:
         return ()
     try:
@@ -235,14 +235,14 @@ def measure(records: Records, matched: Matched) -> Measured | Failed:
     What goes wrong is the result.
     """
     try:
-        made = matched.outcome.generalization.with_suppressed(matched.outcome.suppressed)
-        costs = loss.cell_costs(made, "ncp").sum(axis=1)
-        whole = made.whole()
+        generalization = matched.outcome.generalization.with_suppressed(matched.outcome.suppressed)
+        costs = loss.cell_costs(generalization, "ncp").sum(axis=1)
+        whole = generalization.whole()
         exact = np.zeros(whole.shape, bool)
-        layout = made.layout
+        layout = generalization.layout
         for t, a in enumerate(layout.ranges):
-            exact[a] = made.lo[t] == made.hi[t]
-        counts = made.counts()
+            exact[a] = generalization.lo[t] == generalization.hi[t]
+        counts = generalization.counts()
         for t, a in enumerate(layout.sets):
             exact[a] = counts[t] == 1
         return Measured(records.n, costs, exact.sum(axis=1), (whole & ~exact).sum(axis=1))

@@ -32,14 +32,14 @@ class Totals:
 
     Attributes
     ----------
-    partitions, found : int
+    partitions, resumed : int
         Partitions, and those that an earlier run had left.
     """
 
     def __init__(self, run: Run, ready: MeasureRequest) -> None:
         self.run = run
         self.ready = ready
-        self.rows = self.partitions = self.found = self.suppressed = self.beyond = 0
+        self.rows = self.partitions = self.resumed = self.suppressed = self.beyond = 0
         self.seconds = 0.0
         self.steps: dict[str, float] = {}
         self.findings: tuple[Tally, ...] = ()
@@ -62,12 +62,12 @@ class Totals:
         """These are of results that were made of those: what was said of them goes on, and took its seconds."""
         self._texts = dict(before._texts)
         self.steps = dict(before.steps)
-        self.found = before.found
+        self.resumed = before.resumed
 
     def _add(self, batch: Batch, done: BatchDone) -> None:
         self.rows += batch.stop - batch.start
         self.partitions += len(batch.bounds)
-        self.found += done.found
+        self.resumed += done.resumed
         self.beyond += done.beyond
         self.seconds += float(done.seconds.sum())
         for step, seconds in done.steps.items():
@@ -134,7 +134,7 @@ def result_of(
         run.anonymize.k,
         n,
         seconds=totals.seconds,
-        findings=tuple(one.finding() for one in totals.findings),
+        findings=tuple(tally.finding() for tally in totals.findings),
         values=dict(run.values),
     )
     return said_of(result, totals.ready, domains, totals.summary, totals.measured, sums)
@@ -163,16 +163,16 @@ def said_of(
     sums : sequence of mapping
         What classes add to the measures of classes.
     """
-    found = utility.finish_sums(ready, sums) if sums and sums[0] else {}
+    measures = utility.finish_sums(ready, sums) if sums and sums[0] else {}
     rest = MeasureRequest({name: ready.prepared[name] for name in summary.measures})
-    found |= utility.finalize(rest, summary.measures)
+    measures |= utility.finalize(rest, summary.measures)
     sizes = {size: int(summary.sizes[size]) for size in np.flatnonzero(summary.sizes).tolist()}
     hidden = summary.suppressed
     if summary.kind == "classes" and hidden:
         sizes[hidden] = sizes.get(hidden, 0) + hidden
     return replace(
         result,
-        measures={name: found[name] for name in ready.prepared},
+        measures={name: measures[name] for name in ready.prepared},
         suppressed=hidden,
         columns=column_losses(domains, measured, result.records),
         sizes=tuple(sorted(sizes.items())),
@@ -204,15 +204,15 @@ def with_findings(result: RunResult, findings: tuple[Finding, ...]) -> RunResult
 def column_losses(domains: Sequence[Domain], measured: Measured, n: int) -> tuple[ColumnLoss, ...]:
     """Mean loss of each published column over n records; positions of a code are one column."""
     shares = [values / n for values in (measured.costs, measured.exact, measured.whole)]
-    found = []
+    losses = []
     for name in dict.fromkeys(domain.column for domain in domains):
         at = [a for a, domain in enumerate(domains) if domain.column == name]
-        found.append(ColumnLoss(name, *(float(np.mean(values[at])) for values in shares)))
-    return tuple(found)
+        losses.append(ColumnLoss(name, *(float(np.mean(values[at])) for values in shares)))
+    return tuple(losses)
 
 
-def _sum(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    total = np.zeros(max(len(one), len(other)), np.int64)
-    total[: len(one)] += one
+def _sum(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
+    total = np.zeros(max(len(mine), len(other)), np.int64)
+    total[: len(mine)] += mine
     total[: len(other)] += other
     return total

@@ -18,7 +18,7 @@ from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
 from anonflow.table.notation import RANGES
 from anonflow.table.prepare import STEPS
-from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
+from anonflow.table.schema import KINDS, MISSING_RULES, PUBLIC_HIERARCHY, ROLES
 
 __all__ = ["flow_schema", "words_of"]
 
@@ -226,6 +226,18 @@ def _columns() -> dict[str, Any]:
                             "hidden": {"type": "array", "items": {"type": "string"}},
                         },
                     },
+                ]
+            },
+            "domain": {
+                "anyOf": [
+                    {"const": PUBLIC_HIERARCHY},
+                    {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "required": ["low", "high"],
+                        "properties": {end: {"type": ["number", "string"]} for end in ("low", "high")},
+                    },
+                    {"type": "array", "minItems": 1, "items": {"type": ["string", "null"]}},
                 ]
             },
         },

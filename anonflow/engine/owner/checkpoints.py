@@ -80,7 +80,7 @@ class Checkpoints:
         list of str
             64 hexadecimal digits each.
         """
-        told = json.dumps(
+        key = json.dumps(
             [
                 settings.algorithm, settings.k, settings.loss, settings.options, settings.criteria,
                 settings.entropy, settings.boundaries,
@@ -88,14 +88,14 @@ class Checkpoints:
             sort_keys=True, default=str,
         )  # fmt: skip
         start = hmac.new(self._key, b"partition 1", "sha256")
-        for text in (__version__.encode(), domains, told.encode()):
+        for text in (__version__.encode(), domains, key.encode()):
             start.update(hashlib.sha256(text).digest())
         names = []
         for number, records in enumerate(parts, first):
-            one = start.copy()
-            one.update(number.to_bytes(8, "big"))
-            one.update(hashlib.sha256(records.codes.tobytes()).digest())
-            names.append(one.hexdigest())
+            digest = start.copy()
+            digest.update(number.to_bytes(8, "big"))
+            digest.update(hashlib.sha256(records.codes.tobytes()).digest())
+            names.append(digest.hexdigest())
         return names
 
     def add(self, name: str, result: PartitionResult) -> None:
@@ -165,10 +165,10 @@ class Checkpoints:
         -----
         What is damaged is done again.
         """
-        found: dict[str, PartitionResult] = {}
+        results: dict[str, PartitionResult] = {}
         for path in sorted(self.folder.glob("*.npz")) if self.folder.is_dir() else ():
-            found |= self.read(path, wanted)
-        return found
+            results |= self.read(path, wanted)
+        return results
 
     def tidy(self, seconds: float) -> None:
         """Delete what was stored longer ago than that."""
@@ -187,16 +187,16 @@ def domains_digest(domains: Sequence[Domain]) -> bytes:
     """What results depend on of a table besides its records: values, hierarchies, weights, boundaries, limits."""
     whole = hashlib.sha256()
     for domain in domains:
-        for one in fields(domain):
-            value = getattr(domain, one.name)
+        for attribute in fields(domain):
+            value = getattr(domain, attribute.name)
             if isinstance(value, Hierarchy):
                 whole.update(json.dumps(value.labels).encode())
                 value = value.parent
             if isinstance(value, np.ndarray):
-                whole.update(f"{one.name} {value.dtype} {value.shape}".encode())
+                whole.update(f"{attribute.name} {value.dtype} {value.shape}".encode())
                 whole.update(value.tobytes())
             else:
-                whole.update(json.dumps([one.name, value], default=str).encode())
+                whole.update(json.dumps([attribute.name, value], default=str).encode())
     return whole.digest()
 
 
@@ -208,12 +208,12 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
         assert isinstance(matched, Matched)
         assert measured is not None
         outcome = matched.outcome
-        made = outcome.generalization
+        generalization = outcome.generalization
         given = dict(
             zip(
                 _ARRAYS,
                 (
-                    made.lo, made.hi, made.bits, outcome.matches, outcome.classes, outcome.suppressed,
+                    generalization.lo, generalization.hi, generalization.bits, outcome.matches, outcome.classes, outcome.suppressed,
                     measured.costs, measured.exact, measured.whole,
                 ),
                 strict=True,
@@ -238,7 +238,7 @@ def _write(path: Path, results: Mapping[str, PartitionResult]) -> None:
 
 
 def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, PartitionResult]:
-    found = {}
+    results = {}
     with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
         headers = json.loads(bytes(file["header"]))
         if not wanted.keys() & headers.keys():
@@ -262,12 +262,15 @@ def _read(path: Path, wanted: Mapping[str, Sequence[Domain]]) -> dict[str, Parti
             suppressed=arrays["suppressed"],
             facts=header["facts"],
         )
-        found[name] = PartitionResult(
+        results[name] = PartitionResult(
             Matched(outcome, header["seconds"]),
-            tuple(Finding(**{**one, "positions": tuple(one["positions"])}) for one in header["findings"]),
+            tuple(
+                Finding(**{**finding, "positions": tuple(finding["positions"])})
+                for finding in header["findings"]
+            ),
             Measured(header["records"], arrays["costs"], arrays["exact"], arrays["whole"]),
         )
-    return found
+    return results
 
 
 def _plain(value: Any) -> Any:

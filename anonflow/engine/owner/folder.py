@@ -79,7 +79,7 @@ class OwnerFolder:
         FlowError
             If it cannot.
         """
-        made = missing_folders(self.path)
+        new_folders = missing_folders(self.path)
         try:
             self.make()
             probe = self.path / f".probe-{secrets.token_hex(4)}"
@@ -89,7 +89,7 @@ class OwnerFolder:
             except OSError as error:
                 raise FlowError(f"{self.path}: cannot be written to: {error.strerror}") from None
         finally:
-            for folder in made:
+            for folder in new_folders:
                 remove_empty(folder)
 
     @contextmanager
@@ -103,13 +103,13 @@ class OwnerFolder:
         AnonflowError
             If another run holds it.
         """
-        made = missing_folders(self.path)
+        new_folders = missing_folders(self.path)
         try:
             self.make()
             with locked(self.path):
                 yield
         finally:
-            for folder in made:
+            for folder in new_folders:
                 remove_empty(folder)
 
     def set_earlier_aside(self) -> None:
@@ -273,10 +273,10 @@ class OwnerFolder:
     def unfinished(self) -> dict[str, Any] | None:
         """What :meth:`write_unfinished` kept, None if there is nothing or it cannot be read."""
         try:
-            found = json.loads((self.path / UNFINISHED).read_text(encoding="ascii"))
+            unfinished = json.loads((self.path / UNFINISHED).read_text(encoding="ascii"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return unfinished if isinstance(unfinished, dict) else None
 
     def forget_unfinished(self) -> None:
         """There is nothing left to pick up.

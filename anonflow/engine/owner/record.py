@@ -30,13 +30,13 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "numba", "ortools", "dask", 
 
 def versions() -> dict[str, str]:
     """The versions of everything that a result may depend on."""
-    found = {"anonflow": __version__, "python": platform.python_version()}
+    numbers = {"anonflow": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            numbers[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return numbers
 
 
 def of_run(
@@ -198,8 +198,8 @@ def replayed_seed(flow: Flow, owner: OwnerFolder, fingerprint: Fingerprint) -> i
 
 def _hashes_of_files(record: dict[str, Any]) -> dict[str, Any]:
     files = record.get("files")
-    entries = [one for one in (files if isinstance(files, list) else ()) if isinstance(one, dict)]
-    return {str(one.get("file")): one.get("hash") for one in entries}
+    entries = [entry for entry in (files if isinstance(files, list) else ()) if isinstance(entry, dict)]
+    return {str(entry.get("file")): entry.get("hash") for entry in entries}
 
 
 def _plain(value: Any) -> Any:

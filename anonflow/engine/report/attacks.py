@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate, Release
 from anonflow.risk.attack import COLUMNS, row_of
 from anonflow.risk.attacker import percent
+from anonflow.risk.linkable import published
 from anonflow.table import Table
 from anonflow.table.read import read_frame
 
@@ -262,10 +264,22 @@ def publishable(attacks: pd.DataFrame | None) -> list[dict[str, Any]]:
         return []
     known = risk.ATTACKERS
     return [
-        {str(key): value for key, value in row.items()}
+        _rounded({str(key): value for key, value in row.items()})
         for row in attacks.to_dict("records")
         if row["attacker"] in known and not known[row["attacker"]].needs_truth
     ]
+
+
+def _rounded(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as a report has it: figures of a model that is fitted to the originals are rounded up."""
+    if row["attacker"] != risk.LinkableColumns.name:
+        return row
+    own = {
+        name: published(float(row[name]), float(row["baseline"]))
+        for name in ("success", "low", "high", "worst")
+    }
+    share = published(int(row["at_risk"]) / max(int(row["targets"]), 1), 0.0)
+    return {**row, **own, "at_risk": math.ceil(share * int(row["targets"]) - 1e-9)}
 
 
 def _chosen(flow: Flow, fingerprint: Fingerprint) -> list[Any]:

@@ -19,6 +19,7 @@ from anonflow.errors import AnonflowError, DataError, InfeasibleError, Parameter
 from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, row_of
 from anonflow.risk.attack_context import PAIRS
+from anonflow.risk.linkable import published
 from anonflow.table import Table
 from anonflow.utility import measure
 
@@ -279,7 +280,9 @@ def card_of(
             )
             _add_missing(rows, context)
     assert k is not None
-    priced = Prices(anonymization, seed) if prices and anonymization is not None else None
+    priced = None
+    if prices and anonymization is not None:
+        priced = Prices(_plausible(anonymization, context, seed), seed)
     worst, measured = _measured(rows, k, threshold, priced)
     lines = (
         _promise(guarantee or "", findings, k),
@@ -293,6 +296,22 @@ def card_of(
         ),
     )  # fmt: skip
     return ReleaseCard(lines, threshold, worst)
+
+
+def _plausible(anonymization: Anonymization, context: risk.AttackContext | None, seed: int) -> Anonymization:
+    """The same of a table that the release could be of as well: prices of it say nothing about who is who.
+
+    Its other columns are dealt to the originals by a fresh draw from the rows' lists. Without lists (k-concealment, whose
+    rows are their own records') it stays as it is.
+    """
+    if context is None or context.listing is None or not _lists_are_short(context):
+        return anonymization
+    rng = np.random.default_rng(derived_seed(seed, "plausible"))
+    row = np.argsort(replace(context, truth=None, rng=rng).judged())
+    table = anonymization.table
+    other = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
+    frame = table.frame.assign(**other)
+    return replace(anonymization, table=Table(frame, table.schema))
 
 
 def _number(gcp: float | None) -> str:
@@ -351,10 +370,14 @@ def _measured(
     # 1/k is promised against who knows quasi-identifiers; a threshold is for everybody
     judged = by_keys if threshold is None else names
     probability, who = largest(judged)
+    told = published(probability, 1 / k) if who == risk.LinkableColumns.name else probability
     limit, sign = (1 / k, "at most") if threshold is None else (threshold, "below")
     good = probability <= limit * (1 + 1e-9) if threshold is None else probability < limit
+    words = f"at most {_probability(told)}" if told > probability else _probability(told)
+    if good and told > limit:
+        words = f"below {_probability(limit)}"
     says = (
-        f"The largest probability of any person's row over {len(judged)} attackers is {_probability(probability)} ({who}); "
+        f"The largest probability of any person's row over {len(judged)} attackers is {words} ({who}); "
         f"{sign} {_probability(limit)} is allowed."
     )
     remedies: tuple[Remedy, ...] = ()
@@ -441,7 +464,9 @@ def _linkable(
         return CardLine("linkable columns", NOT_MEASURED, "The attacker linkable-columns was not tried.")
     worst = max(float(row["worst"]) for row in attacks)
     at_risk = max(int(row["at_risk"]) for row in attacks)
-    says = f"{attacks[0]['sentence']} The surest row: {_probability(worst)}."
+    told = published(worst, 1 / k)
+    surest = _probability(told) + (" at most" if told > worst else "")
+    says = f"{attacks[0]['sentence']} The surest row: {surest}."
     good = worst < threshold if threshold is not None else not at_risk
     if good:
         return CardLine("linkable columns", PASSED, says)

@@ -52,8 +52,8 @@ class InFiles:
         names = store.names(settings, domains_digest(domains), parts, batch.first)
         file = Path(self.folder) / f"{hashlib.sha256(''.join(names).encode()).hexdigest()}.npz"
         there = {} if self.fresh else store.read(file, dict.fromkeys(names, domains))
-        found = {p: there[name] for p, name in enumerate(names, batch.first) if name in there}
-        return BatchFiles(self, store, batch, names, file, found)
+        matched = {p: there[name] for p, name in enumerate(names, batch.first) if name in there}
+        return BatchFiles(self, store, batch, names, file, matched)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class BatchFiles:
     names : sequence of str
         Of each partition's result.
     file : pathlib.Path
-    found : mapping
+    resumed : mapping
         Partition -> what an earlier run left of it.
     """
 
@@ -77,11 +77,11 @@ class BatchFiles:
     batch: Batch
     names: Sequence[str]
     file: Path
-    found: Mapping[int, PartitionResult]
+    resumed: Mapping[int, PartitionResult]
 
     def keep(self, results: Mapping[int, PartitionResult]) -> None:
         """Write the results, if there are new ones."""
-        if results.keys() - self.found.keys():
+        if results.keys() - self.resumed.keys():
             self.write(results)
 
     def write(self, results: Mapping[int, PartitionResult]) -> None:

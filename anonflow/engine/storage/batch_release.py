@@ -32,6 +32,7 @@ from anonflow.release.rows import GeneralizedRows, permute_suppressed
 from anonflow.system import open_descriptor, peak_memory
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.linkage import Candidates
+from anonflow.table.read import exact_frame
 from anonflow.table.row_marks import joint_codes
 
 __all__ = [
@@ -73,7 +74,7 @@ class ReleaseContext:
         Other column -> what its cells are published as.
     k : int
     guarantee, algorithm : str
-    asked : tuple
+    criteria : tuple
         Criteria that are checked batch by batch.
     n : int
         Records.
@@ -100,7 +101,7 @@ class ReleaseContext:
     k: int
     guarantee: str
     algorithm: str
-    asked: tuple[Criterion, ...]
+    criteria: tuple[Criterion, ...]
     n: int
     suppressed: int
     seed: bytes = field(repr=False)
@@ -163,14 +164,14 @@ class StoredBatch:
         """
         records = Records(domains, codes_of(table))
         parts = [records.take(at) for at in self.batch.parts]
-        results = self.place.open(self.settings, self.batch, domains, parts).found
+        results = self.place.open(self.settings, self.batch, domains, parts).resumed
         if len(results) < len(parts):
             raise AnonflowError("results of this run are gone or damaged; run the flow again")
         outcomes = [results[p].matched.outcome for p in sorted(results)]
         return records, joined(self.batch, records, outcomes)[0]
 
 
-def stored_batches(session: Session, one: RunPlan, n: int, place: Place) -> Iterator[StoredBatch]:
+def stored_batches(session: Session, run_plan: RunPlan, n: int, place: Place) -> Iterator[StoredBatch]:
     """The batches of a run of n records in pieces.
 
     Raises
@@ -178,11 +179,11 @@ def stored_batches(session: Session, one: RunPlan, n: int, place: Place) -> Iter
     TypeError
         If the run's records are not in pieces.
     """
-    order = one.order
+    order = run_plan.order
     if not isinstance(order, Ordered):
         raise TypeError("the run's records are not in pieces")
-    settings = settings_of(session.flow, one.run, session.seed)
-    for batch in batches_of(one.cuts, n):
+    settings = settings_of(session.flow, run_plan.run, session.seed)
+    for batch in batches_of(run_plan.cuts, n):
         yield StoredBatch(settings, batch, order.rows(batch.start, batch.stop), place)
 
 
@@ -432,7 +433,7 @@ class _DrawnBatch:
         return rows.candidates(np.arange(len(rows.suppressed)))
 
     def _cells(self, name: str) -> pd.Series:
-        cells: pd.Series = self.table[f"{OTHER}{name}"].to_pandas()
+        cells: pd.Series = exact_frame(self.table.select([f"{OTHER}{name}"])).iloc[:, 0]
         return cells
 
     def _hidden_values(self) -> dict[str, dict[str, int]]:
@@ -449,8 +450,8 @@ class _DrawnBatch:
         """Where the other columns of the batch's suppressed records are published: all of these rows look alike."""
         with np.load(self.context.hidden) as content:
             everybody, row = content["positions"], content["row"]
-        found: np.ndarray = row[np.searchsorted(everybody, self.positions[self.hidden])]
-        return found
+        hidden_rows: np.ndarray = row[np.searchsorted(everybody, self.positions[self.hidden])]
+        return hidden_rows
 
     def _shown(self, origin: np.ndarray) -> pd.DataFrame:
         context = self.context
@@ -472,7 +473,7 @@ class _DrawnBatch:
         context, rows = self.context, self.whole.take(at)
         others = {name: self._cells(name).iloc[at].array for name in context.columns if name in context.kinds}
         table = Table.coded(self.records.take(at), context.schema, context.columns, others)
-        criteria, certificate = list(context.asked), None
+        criteria, certificate = list(context.criteria), None
         if shown is None:
             subject: Release | VerifiedRows = VerifiedRows.of(context, rows, self.options)
         else:

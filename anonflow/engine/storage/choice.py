@@ -87,14 +87,14 @@ def _need(path: Path, text: bool) -> int:
         about = [pq.ParquetFile(file).metadata for file in parquet_files(path)]
     except (pa.ArrowException, OSError, DataError):
         return 0
-    return sum(one.num_rows * one.num_columns for one in about) * _CELL
+    return sum(columns.num_rows * columns.num_columns for columns in about) * _CELL
 
 
 def _problems(flow: Flow) -> list[str]:
     """All that a table in pieces does not have: what is in no partition, and not in a sum over them."""
-    asked = read_criteria(flow.criteria, "covers")
+    criteria = read_criteria(flow.criteria, "covers")
     methods = [run.anonymize.method for run in flow.runs]
-    of_diversity = [criterion for criterion in asked if criterion.name in DIVERSITY]
+    of_diversity = [criterion for criterion in criteria if criterion.name in DIVERSITY]
     covers = any(method.guarantee == "k-concealment" for method in methods)
     by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
     freeform = any("k-anonymity" not in method.guarantee for method in methods)
@@ -109,11 +109,11 @@ def _problems(flow: Flow) -> list[str]:
             "lower-bound" in flow.spec.steps.measure
         ),
         "the criterion linkable-columns looks for links in all rows; leave it out": (
-            any(criterion.name == "linkable-columns" for criterion in asked)
+            any(criterion.name == "linkable-columns" for criterion in criteria)
         ),
         **{
             f"the criterion {name} counts rows that read alike in the whole table; leave it out": (
-                any(criterion.name == name for criterion in asked)
+                any(criterion.name == name for criterion in criteria)
             )
             for name in _OF_ALL_ROWS
         },

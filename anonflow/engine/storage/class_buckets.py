@@ -57,13 +57,13 @@ def _found(chunk: Mapping[str, Any]) -> dict[str, pa.Array]:
         return {_SPREAD: pa.array(chunk["spread"])}
     classes = chunk["keys"].shape[1]
     columns: dict[str, pa.Array] = {}
-    for a, one in enumerate(chunk["found"]):
-        if isinstance(one, np.ndarray):
-            columns |= {f"{_BITS}{a}:{w}": pa.array(word) for w, word in enumerate(one)}
-        elif one[0].dtype.kind == "f":
-            columns[f"{_LEAST}{a}"], columns[f"{_GREATEST}{a}"] = map(pa.array, one)
+    for a, part in enumerate(chunk["found"]):
+        if isinstance(part, np.ndarray):
+            columns |= {f"{_BITS}{a}:{w}": pa.array(word) for w, word in enumerate(part)}
+        elif part[0].dtype.kind == "f":
+            columns[f"{_LEAST}{a}"], columns[f"{_GREATEST}{a}"] = map(pa.array, part)
         else:
-            owner, value = one
+            owner, value = part
             offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=classes))])
             order = np.argsort(owner, kind="stable")
             columns[f"{_VALUES}{a}"] = pa.ListArray.from_arrays(
@@ -78,8 +78,8 @@ def _bucket(cells: np.ndarray, buckets: int) -> np.ndarray:
         2
     ) + np.uint64(1)
     mixed = (cells.view(np.uint64) * odd[:, None]).sum(axis=0, dtype=np.uint64)
-    found: np.ndarray = ((mixed >> np.uint64(32)) % np.uint64(buckets)).astype(np.int64)
-    return found
+    bucket: np.ndarray = ((mixed >> np.uint64(32)) % np.uint64(buckets)).astype(np.int64)
+    return bucket
 
 
 def add_classes(
@@ -112,7 +112,9 @@ def add_classes(
     chunks = [{name: [_chunk(name, batch)] for name in names} for batch in batches if batch.num_rows]
     if not chunks:
         chunks = [{name: [_chunk(name, batches[0])] for name in names}]
-    return utility.class_sums(ready, {name: [part for one in chunks for part in one[name]] for name in names})
+    return utility.class_sums(
+        ready, {name: [part for chunk in chunks for part in chunk[name]] for name in names}
+    )
 
 
 def _chunk(name: str, rows: pa.RecordBatch) -> Any:
@@ -122,16 +124,16 @@ def _chunk(name: str, rows: pa.RecordBatch) -> Any:
         return cells, as_numpy(rows[_SIZE])
     if _SPREAD in columns:
         return {"keys": cells, "spread": as_numpy(rows[_SPREAD])}
-    found: list[Any] = []
+    chunk: list[Any] = []
     numbers = {int(at.split(":")[1]) for at in columns if at.startswith((_LEAST, _VALUES, _BITS))}
     for a in sorted(numbers):
         if f"{_LEAST}{a}" in columns:
-            found.append((as_numpy(rows[f"{_LEAST}{a}"]), as_numpy(rows[f"{_GREATEST}{a}"])))
+            chunk.append((as_numpy(rows[f"{_LEAST}{a}"]), as_numpy(rows[f"{_GREATEST}{a}"])))
         elif f"{_VALUES}{a}" in columns:
             lists = rows[f"{_VALUES}{a}"]
             counts = lists.value_lengths().to_numpy()
-            found.append((np.repeat(np.arange(len(counts)), counts), lists.flatten().to_numpy()))
+            chunk.append((np.repeat(np.arange(len(counts)), counts), lists.flatten().to_numpy()))
         else:
             words = [at for at in columns if at.startswith(f"{_BITS}{a}:")]
-            found.append(np.stack([as_numpy(rows[at]) for at in words]))
-    return {"keys": cells, "found": found}
+            chunk.append(np.stack([as_numpy(rows[at]) for at in words]))
+    return {"keys": cells, "found": chunk}

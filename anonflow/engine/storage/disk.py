@@ -216,9 +216,9 @@ class OnDisk:
         others = [name for name in columns if schema[name].role != "quasi-identifier"]
         sensitive = [name for name in others if schema[name].role == "sensitive"]
         wanted: list[str] = []
-        for one in read_criteria(flow.criteria, "covers"):
-            if one.name in DIVERSITY:
-                given = one.parameters.get("column")
+        for criterion in read_criteria(flow.criteria, "covers"):
+            if criterion.name in DIVERSITY:
+                given = criterion.parameters.get("column")
                 wanted += sensitive if given is None else [str(given)]
         if flow.spec.steps.diversify is not None:
             given = flow.spec.steps.diversify.column
@@ -296,83 +296,85 @@ class OnDisk:
             self._kept = self._spill.file("results"), os.urandom(32), False
         else:
             self._kept = *resume_store.begin(session.seed), resume_store.fresh
-        for one in plan.runs:
-            self._batches[one.run.number], self._hidden[one.run.number] = 0, []
+        for run_plan in plan.runs:
+            self._batches[run_plan.run.number], self._hidden[run_plan.run.number] = 0, []
 
-    def place(self, one: RunPlan, batch: Batch) -> InFiles:
+    def place(self, run_plan: RunPlan, batch: Batch) -> InFiles:
         """Where a task puts the results of a batch."""
-        return self._place(one.run)
+        return self._place(run_plan.run)
 
     def _place(self, run: Run) -> InFiles:
         folder, key, fresh = self._kept
         return InFiles(folder, key, fresh, self._spill.file(f"{run.number}-"), bucket_count(self.outline.n))
 
-    def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
+    def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """Count the batch, and note whether it has suppressed records."""
-        self._batches[one.run.number] += 1
+        self._batches[run_plan.run.number] += 1
         if isinstance(done, BatchDone) and done.put:
-            self._hidden[one.run.number].append(batch.number)
+            self._hidden[run_plan.run.number].append(batch.number)
 
-    def needs_workers(self, one: RunPlan) -> bool:
+    def needs_workers(self, run_plan: RunPlan) -> bool:
         """Whether putting a run together takes tasks."""
         return self._flow.spec.steps.diversify is not None or bucket_count(self.outline.n) > 1
 
-    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+    def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
         """The run's results made diverse, where the flow says so, in files of their own."""
         more = self._flow.spec.steps.diversify
         if more is None:
             return totals
-        source = replace(self._place(one.run), fresh=False)
-        diverse = replace(source, folder=self._spill.file(f"diverse-{one.run.number}"))
+        source = replace(self._place(run_plan.run), fresh=False)
+        diverse = replace(source, folder=self._spill.file(f"diverse-{run_plan.run.number}"))
         context = context_of(
             more, self._target, self._found.sensitive[self._target[0]], self.outline.domains, self.outline.n,
-            one.run.anonymize.k, source, diverse,
+            run_plan.run.anonymize.k, source, diverse,
         )  # fmt: skip
-        number = one.run.number
+        number = run_plan.run.number
         again, self._hidden[number], self._said[number] = self._session.step(
-            "diversify", lambda: diversified(self._session, executor, one, totals, shared, context), number
+            "diversify",
+            lambda: diversified(self._session, executor, run_plan, totals, shared, context),
+            number,
         )
         self._diverse[number] = diverse
         return again
 
-    def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
+    def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """A call for each bucket that classes were dealt to."""
-        place = self._place(one.run)
-        count = self._batches[one.run.number]
+        place = self._place(run_plan.run)
+        count = self._batches[run_plan.run.number]
         return [
             Call(add_classes, (names, f"{place.spill}classes-", count, bucket), "measure")
             for bucket in range(place.buckets)
         ]
 
-    def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
+    def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
         """The result with what its diversity costs and promises, and with criteria of more than its partitions."""
         flow = self._flow
         findings = result.findings
-        if result.problem is None and not flow.draws(one.run):
+        if result.problem is None and not flow.draws(run_plan.run):
             later = flow.spec.steps.diversify is not None and totals.kind == "matches"
-            asked = [
+            criteria = [
                 each
                 for each in read_criteria(flow.criteria, totals.guarantee)
                 # what a k-regular result shows is known after the draw only
                 if each.name in OF_THE_WHOLE and not (later and each.name in DIVERSITY)
             ]
-            if asked:
+            if criteria:
                 findings += check_made(
-                    self._session, self._executor, one, totals, self.outline, self._results(one.run),
-                    self._found, asked,
+                    self._session, self._executor, run_plan, totals, self.outline, self._results(run_plan.run),
+                    self._found, criteria,
                 )  # fmt: skip
         measures = dict(result.measures)
         if "discernibility" in measures and totals.kind != "classes":
-            measures["discernibility"] = self._pairs(one)
+            measures["discernibility"] = self._pairs(run_plan)
         return replace(result, findings=findings, measures=measures, said=self._said.get(result.number, ()))
 
-    def _pairs(self, one: RunPlan) -> int:
+    def _pairs(self, run_plan: RunPlan) -> int:
         """How many originals the generalized records of a run cover, added up."""
-        assert isinstance(one.order, Ordered)
-        place, files = self._results(one.run), one.order.files
+        assert isinstance(run_plan.order, Ordered)
+        place, files = self._results(run_plan.run), run_plan.order.files
         calls = (
             Call(pairs_of_batch, (stored, files), "measure", stored.batch.number)
-            for stored in stored_batches(self._session, one, self.outline.n, place)
+            for stored in stored_batches(self._session, run_plan, self.outline.n, place)
         )
         return sum(count for _, count in self._executor.answers(calls, self.outline.domains))
 
@@ -384,11 +386,11 @@ class OnDisk:
         self, executor: Executor, plan: FlowPlan, totals: Totals, result: RunResult
     ) -> tuple[tuple[Finding, ...], Buckets]:
         """Draw and verify batch by batch, deal the rows to buckets, and shuffle these."""
-        (one,) = (one for one in plan.runs if one.run.number == result.number)
+        (run_plan,) = (run_plan for run_plan in plan.runs if run_plan.run.number == result.number)
         hidden = sorted(self._hidden[result.number])
         findings, buckets = draw(
-            self._session, executor, one, totals, result, self.outline,
-            place=self._results(one.run), hidden=hidden, fields=self._fields, found=self._found,
+            self._session, executor, run_plan, totals, result, self.outline,
+            place=self._results(run_plan.run), hidden=hidden, fields=self._fields, scanned=self._found,
         )  # fmt: skip
         session = self._session
         if session.owner is not None and not session.replayed and all(each.holds for each in findings):

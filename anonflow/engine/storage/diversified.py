@@ -17,8 +17,10 @@ import numpy as np
 
 from anonflow.algorithms.anonymize import solve
 from anonflow.algorithms.diversity.diversify import (
+    ADVICE,
     blind_rows,
     check_blind,
+    compared,
     diversity_rng,
     promise_in_words,
     refuse_beyond,
@@ -50,6 +52,7 @@ from anonflow.loss import measure_named
 from anonflow.partition import limited, unbounded
 from anonflow.system import peak_memory
 from anonflow.table import Domain, Records, Schema
+from anonflow.table.read import exact_frame
 from anonflow.utility.violations import beyond_cells
 
 if TYPE_CHECKING:
@@ -85,7 +88,7 @@ class DiversityContext:
         Records; what the method promises; of the blind way, how many rows list everybody.
     w, risk : float
     way : str
-    source, made : InFiles
+    source, results : InFiles
         Where the method's results are, and beside them those of each round, for a run that takes this one up; and where
         the diverse ones are put in the end.
     """
@@ -102,7 +105,7 @@ class DiversityContext:
     risk: float
     way: str
     source: InFiles
-    made: InFiles
+    results: InFiles
 
     def request(self, settings: TaskSettings) -> Request:
         """What is asked of every partition."""
@@ -123,7 +126,7 @@ class DiversityContext:
         Named by all that they depend on besides the method's results: who asks for something else, or of other values,
         finds nothing.
         """
-        asked = [
+        calls = [
             self.column,
             self.n,
             self.k,
@@ -134,7 +137,7 @@ class DiversityContext:
             last,
             repr(self.targets),
         ]
-        key = hashlib.blake2b(json.dumps(asked).encode(), key=self.source.key)
+        key = hashlib.blake2b(json.dumps(calls).encode(), key=self.source.key)
         for each in (
             self.places,
             *(target.overall for target in self.targets.each),
@@ -184,7 +187,7 @@ class _Parts:
         self.context, self.settings, self.batch = context, settings, batch
         self.positions = table["position"].to_numpy()
         self.whole = Records(context.domains, codes_of(table))
-        cells = table[f"{OTHER}{context.column}"].to_pandas()
+        cells = exact_frame(table.select([f"{OTHER}{context.column}"])).iloc[:, 0]
         self.values = context.places[context.values.codes(cells)][:, None]
         self.records = [self.whole.take(at) for at in batch.parts]
 
@@ -210,9 +213,9 @@ class _Parts:
         AnonflowError
             If some are gone.
         """
-        if len(files.found) < len(self.records):
+        if len(files.resumed) < len(self.records):
             raise AnonflowError("results of this run are gone or damaged; run the flow again")
-        return {p: files.found[p] for p in sorted(files.found)}
+        return {p: files.resumed[p] for p in sorted(files.resumed)}
 
     def outcome(self, part: Partition, given: Outcome) -> Outcome:
         """What the method made of a partition, as the step takes it."""
@@ -254,7 +257,7 @@ def diverse_batch(
     """
     parts = _Parts(context, settings, batch, rows)
     files = parts.round(last)
-    if len(files.found) < len(parts.records):
+    if len(files.resumed) < len(parts.records):
         files.keep(_next_results(parts, last))
         files = parts.round(last)
     each = [_diverse_of(result.matched.outcome) for result in parts.results(files).values()]
@@ -262,13 +265,13 @@ def diverse_batch(
         parts.values[_suppressed(batch, each)].ravel(), minlength=context.targets.size
     ).astype(np.int64)
     return DiverseRound(
-        np.logical_or.reduce([one.refused for one in each]),
-        any(one.open for one in each),
+        np.logical_or.reduce([part.refused for part in each]),
+        any(part.open for part in each),
         hidden,
-        sum(one.steps for one in each),
-        sum(one.lost for one in each),
-        sum(one.lost > 0 for one in each),
-        sum(one.k_member for one in each) + len(batch.left),
+        sum(part.steps for part in each),
+        sum(part.lost for part in each),
+        sum(part.lost > 0 for part in each),
+        sum(part.k_member for part in each) + len(batch.left),
         peak_memory(),
     )
 
@@ -326,11 +329,11 @@ def _diverse_of(outcome: Outcome) -> Diverse:
     return Diverse(outcome, refused, left["open"], left["steps"], left["k_member"], left["lost"])
 
 
-def _suppressed(batch: Batch, made: Sequence[Diverse]) -> np.ndarray:
+def _suppressed(batch: Batch, results: Sequence[Diverse]) -> np.ndarray:
     """Which of the batch's rows are suppressed."""
     suppressed = np.zeros(batch.stop - batch.start, bool)
-    for at, one in zip(batch.parts, made, strict=True):
-        suppressed[at] = one.outcome.suppressed
+    for at, result in zip(batch.parts, results, strict=True):
+        suppressed[at] = result.outcome.suppressed
     suppressed[batch.left] = True
     return suppressed
 
@@ -432,9 +435,9 @@ def finish_batch(
             beyond += int(over.any(axis=0).sum())
         findings = _done(tasks.check(settings, own, matched))
         results[number] = PartitionResult(matched, findings, _done(tasks.measure(own, matched)))
-    made = parts.open(context.made)
-    made.write(results)
-    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, made, None)
+    place = parts.open(context.results)
+    place.write(results)
+    done = done_of(shared, settings, batch, parts.positions, parts.whole, results, place, None)
     return done, beyond
 
 
@@ -501,7 +504,7 @@ def target_of_table(
 def diversified(
     session: Session,
     executor: Executor,
-    one: RunPlan,
+    run_plan: RunPlan,
     totals: Totals,
     shared: Shared,
     context: DiversityContext,
@@ -512,7 +515,7 @@ def diversified(
     ----------
     session : Session
     executor : Executor
-    one : RunPlan
+    run_plan : RunPlan
     totals : Totals
         Of the method's results.
     shared : Shared
@@ -534,27 +537,27 @@ def diversified(
     AnonflowError
         If results are gone, or cannot be put aside.
     """
-    settings = settings_of(session.flow, one.run, session.seed)
+    settings = settings_of(session.flow, run_plan.run, session.seed)
     request = context.request(settings)
 
     def each_batch(function: Any, more: Callable[[Batch], tuple[Any, ...]]) -> Iterator[tuple[Batch, Any]]:
         calls = (
             Call(
                 function,
-                (settings, batch, one.order.rows(batch.start, batch.stop), *more(batch)),
-                f"diversify-{one.run.number}-{batch.number}",
+                (settings, batch, run_plan.order.rows(batch.start, batch.stop), *more(batch)),
+                f"diversify-{run_plan.run.number}-{batch.number}",
                 batch,
             )
-            for batch in batches_of(one.cuts, context.n)
+            for batch in batches_of(run_plan.cuts, context.n)
         )
         for call, result in executor.stream(calls, context, shared):
             if isinstance(result, Failed):
-                raise raised(result, f"diversify, {call.key} of run {one.run.name!r}")
+                raise raised(result, f"diversify, {call.key} of run {run_plan.run.name!r}")
             yield call.key, result
 
     def in_order(function: Any, *more: Any) -> list[Any]:
-        found = {batch.number: result for batch, result in each_batch(function, lambda batch: more)}
-        return [found[number] for number in sorted(found)]
+        by_number = {batch.number: result for batch, result in each_batch(function, lambda batch: more)}
+        return [by_number[number] for number in sorted(by_number)]
 
     def go(last: bool | None) -> tuple[list[DiverseRound], np.ndarray, float]:
         done = in_order(diverse_batch, last)
@@ -589,7 +592,7 @@ def diversified(
             "diversify: every record would have to be suppressed; ask for less diversity, use larger partitions, "
             "or allow wider generalizations"
         )
-    again = Totals(one.run, totals.ready)
+    again = Totals(run_plan.run, totals.ready)
     again.follow(totals)
     beyond, having = 0, []
 
@@ -597,31 +600,32 @@ def diversified(
         own = (chosen[:, 0] >= batch.first) & (chosen[:, 0] < batch.first + len(batch.bounds))
         return last, chosen[own]
 
-    for batch, (told, over) in each_batch(finish_batch, leaving):
-        again.add(batch, told)
-        session.used(told.memory)
+    for batch, (text, over) in each_batch(finish_batch, leaving):
+        again.add(batch, text)
+        session.used(text.memory)
         beyond += over
-        if told.put:
+        if text.put:
             having.append(batch.number)
     nobody = Records(context.domains, np.empty((0, len(context.domains)), np.int32))
     refuse_beyond(beyond, [context.domains[a].column for a in limited(nobody)])
-    said = []
+    weights = np.array([domain.weight for domain in context.domains])
+    first, own = (
+        float(each.measured.costs @ weights / weights.sum() / context.n) for each in (totals, again)
+    )
+    sentence = compared(first, own)
     if totals.kind == "matches":
         other = sum(each.k_member for each in done) / context.n
         other += (1 - other) * (suppressed - before) / max(context.n - before, 1)
-        weights = np.array([domain.weight for domain in context.domains])
-        own = float(again.measured.costs @ weights / weights.sum() / context.n)
-        advice = "; take classes: they lose less" if own > other * (1 + 1e-9) else ""
-        said.append(f"GCP {own:.4f}, diverse k-member's {other:.4f}{advice}")
+        sentence += f", diverse k-member's {other:.4f}{ADVICE if own > other * (1 + 1e-9) else ''}"
     lost = sum(each.lost for each in done)
     if lost:
-        said.append(
-            f"{lost:,} records of {sum(each.lost_in for each in done):,} partitions that have less diversity are "
+        sentence += (
+            f"; {lost:,} records of {sum(each.lost_in for each in done):,} partitions that have less diversity are "
             "suppressed; larger partitions have more"
         )
     moves = any(each.open for each in done)
     promise = promise_in_words(request, totals.kind == "matches", moves, bound)
-    return again, sorted(having), (*(["; ".join(said)] if said else []), promise)
+    return again, sorted(having), (sentence, promise)
 
 
 def context_of(
@@ -632,7 +636,7 @@ def context_of(
     n: int,
     k: int,
     source: InFiles,
-    made: InFiles,
+    results: InFiles,
 ) -> DiversityContext:
     """What the tasks of a run need to know.
 
@@ -645,5 +649,5 @@ def context_of(
     rows = blind_rows(targets, k, n, float(spec.risk)) if spec.way == "blind" else k
     return DiversityContext(
         domains, column, values, places, targets, n, k, rows, float(spec.w), float(spec.risk), spec.way,
-        source, made,
+        source, results,
     )  # fmt: skip

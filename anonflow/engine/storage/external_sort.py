@@ -19,6 +19,7 @@ from anonflow.engine.storage.scan import Coder
 from anonflow.engine.storage.spill import as_numpy, read_batch, write_batches
 from anonflow.partition import first_to_last, random_places
 from anonflow.table import Domain, Records, Schema
+from anonflow.table.read import exact_frame
 
 __all__ = [
     "OTHER",
@@ -64,14 +65,14 @@ def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 
 def sort_piece(
-    made: Sequence[Coder], fingerprint: Fingerprint, bounds: Mapping[int, np.ndarray], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
+    coders: Sequence[Coder], fingerprint: Fingerprint, bounds: Mapping[int, np.ndarray], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
     compared: Sequence[str], into: str, key: int | None = None,
 ) -> np.ndarray:  # fmt: skip
     """Code a piece, sort it, and put it aside.
 
     Parameters
     ----------
-    made : sequence of Coder
+    coders : sequence of Coder
     fingerprint : Fingerprint
         Of the source.
     bounds : mapping
@@ -100,14 +101,13 @@ def sort_piece(
         If it cannot be read or has changed, or the file cannot be written.
     """
     table = read_piece(piece, columns, fingerprint.open, schema)
-    qis = {coder.name for coder in made}
-    frame = table.select(
-        [name for name in columns if schema[name].missing == "drop" or name in qis]
-    ).to_pandas()
+    qis = {coder.name for coder in coders}
+    needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
+    frame = exact_frame(table.select(needed))
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame, table = frame[kept], table.filter(pa.array(kept))
-    codes = np.concatenate([coder.code(frame[coder.name]) for coder in made], axis=1)
+    codes = np.concatenate([coder.code(frame[coder.name]) for coder in coders], axis=1)
     rows = {f"{_CODE}{a}": np.ascontiguousarray(codes[:, a]) for a in range(codes.shape[1])}
     for name in compared:
         if name.startswith(_BOUND):
@@ -154,8 +154,8 @@ def splitters(samples: Sequence[np.ndarray], ranges: int) -> np.ndarray:
     rows = np.concatenate(samples)
     rows = rows[np.lexsort(rows.T[::-1])]
     at = np.unique(np.arange(1, ranges) * len(rows) // ranges)
-    found: np.ndarray = rows[at[at > 0]]
-    return found
+    rows_at: np.ndarray = rows[at[at > 0]]
+    return rows_at
 
 
 def merge_range(

@@ -104,11 +104,11 @@ class InHand:
 
     Attributes
     ----------
-    found : mapping
+    resumed : mapping
         Partition of the batch -> what an earlier run left of it.
     """
 
-    found: Mapping[int, PartitionResult]
+    resumed: Mapping[int, PartitionResult]
 
     def open(
         self, settings: TaskSettings, batch: Batch, domains: tuple[Domain, ...], parts: Sequence[Records]
@@ -118,7 +118,7 @@ class InHand:
 
     def keep(self, results: Mapping[int, PartitionResult]) -> dict[int, PartitionResult]:
         """Those that are new."""
-        return {number: result for number, result in results.items() if number not in self.found}
+        return {number: result for number, result in results.items() if number not in self.resumed}
 
     def put(
         self, positions: np.ndarray, whole: Outcome, classes: Mapping[str, list[Any]]
@@ -185,29 +185,29 @@ class InMemory:
     def begin(self, plan: FlowPlan) -> None:
         """Find what an earlier run left."""
         session = self._session
-        for one in plan.runs:
-            self._results[one.run.number], self._classes[one.run.number] = {}, {}
+        for run_plan in plan.runs:
+            self._results[run_plan.run.number], self._classes[run_plan.run.number] = {}, {}
         if session.resume_store is None:
             return
-        for one in plan.runs:
-            parts = (self.table.records.take(at) for at in _index(one))
-            settings = settings_of(session.flow, one.run, session.seed)
+        for run_plan in plan.runs:
+            parts = (self.table.records.take(at) for at in _index(run_plan))
+            settings = settings_of(session.flow, run_plan.run, session.seed)
             for p, name in enumerate(session.resume_store.names(settings, self.table.domains, parts)):
-                self._names[one.run.number, p] = name
+                self._names[run_plan.run.number, p] = name
         there = session.resume_store.find(self._names.values(), self.table.domains)
         for (number, p), name in self._names.items():
             if name in there:
                 self._results[number][p] = there[name]
 
-    def place(self, one: RunPlan, batch: Batch) -> InHand:
+    def place(self, run_plan: RunPlan, batch: Batch) -> InHand:
         """Where a task puts the results of a batch: nowhere, it hands them back."""
-        there = self._results[one.run.number]
+        there = self._results[run_plan.run.number]
         numbers = range(batch.first, batch.first + len(batch.bounds))
         return InHand({p: there[p] for p in numbers if p in there})
 
-    def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
+    def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """Take what a task handed back."""
-        number = one.run.number
+        number = run_plan.run.number
         self._results[number] |= done.kept
         if isinstance(done, BatchDone):
             self._classes[number][batch.number] = done.put
@@ -215,28 +215,30 @@ class InMemory:
             for p, result in done.kept.items():
                 self._session.resume_store.add(self._names[number, p], result, self._session.seed)
 
-    def needs_workers(self, one: RunPlan) -> bool:
+    def needs_workers(self, run_plan: RunPlan) -> bool:
         """Putting a run together takes no tasks: all is at hand."""
         return False
 
-    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+    def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
         """The same: the whole run is made diverse when it is completed."""
         return totals
 
-    def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
+    def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """One call: all classes are at hand."""
-        chunks = self._classes.pop(one.run.number)
+        chunks = self._classes.pop(run_plan.run.number)
         together = {name: [each for b in sorted(chunks) for each in chunks[b][name]] for name in names}
         return [Call(utility.class_sums, (together,))]
 
-    def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
+    def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
         """The result with its anonymization, diversified, and with what only the whole table can say."""
-        results = self._results.pop(one.run.number)
+        results = self._results.pop(run_plan.run.number)
         if result.problem is not None:
             return result
-        flow, table, run = self._session.flow, self.table, one.run
+        flow, table, run = self._session.flow, self.table, run_plan.run
         try:
-            anonymization = self._gathered(one, [results[p].matched.outcome for p in range(len(results))])
+            anonymization = self._gathered(
+                run_plan, [results[p].matched.outcome for p in range(len(results))]
+            )
             more = flow.spec.steps.diversify
             if more is not None:
                 begin = perf_counter()
@@ -255,8 +257,8 @@ class InMemory:
             return infeasible(run, error.message, table.n)
         findings = result.findings
         if not flow.draws(run):
-            asked = read_criteria(flow.criteria, anonymization.guarantee)
-            whole = [each for each in asked if more is not None or each.name in OF_THE_WHOLE]
+            criteria = read_criteria(flow.criteria, anonymization.guarantee)
+            whole = [each for each in criteria if more is not None or each.name in OF_THE_WHOLE]
             if more is not None:
                 # everything again; what a k-regular result shows is known after the draw only
                 drawn = anonymization.matches is not None
@@ -268,12 +270,12 @@ class InMemory:
         # without classes it counts who is covered, anywhere in the table
         again = {"discernibility"} if anonymization.classes is None else set()
         others = [name for name in names if name not in result.measures or name in again]
-        found = result.measures | (utility.measure(table, anonymization, others) if others else {})
+        measures = result.measures | (utility.measure(table, anonymization, others) if others else {})
         return replace(
             result,
             guarantee=anonymization.guarantee,
             findings=findings,
-            measures={name: found[name] for name in names},
+            measures={name: measures[name] for name in names},
             said=tuple(
                 str(anonymization.facts[name])
                 for name in ("compared", "promise")
@@ -282,17 +284,17 @@ class InMemory:
             anonymization=anonymization,
         )
 
-    def _gathered(self, one: RunPlan, outcomes: list[Outcome]) -> Anonymization:
-        spec, cut = one.run.anonymize, one.run.partition
+    def _gathered(self, run_plan: RunPlan, outcomes: list[Outcome]) -> Anonymization:
+        spec, cut = run_plan.run.anonymize, run_plan.run.partition
         parameters = {
             "loss": measure_named(spec.loss),
             "partition_size": spec.method.partition_size(cut.cut, spec.k, spec.options),
             "order": cut.order,
             **spec.options,
             **({} if spec.boundaries else {"boundaries": False}),
-            **({} if one.run.budget is None else {"budget": one.run.budget}),
+            **({} if run_plan.run.budget is None else {"budget": run_plan.run.budget}),
         }
-        index = _index(one)
+        index = _index(run_plan)
         out = np.ones(self.table.n, bool)
         for at in index:
             out[at] = False
@@ -343,17 +345,19 @@ class HeldRelease:
             self.release.certificate.save(path)
 
 
-def _index(one: RunPlan) -> list[np.ndarray]:
+def _index(run_plan: RunPlan) -> list[np.ndarray]:
     """Table positions of each partition's records."""
-    assert isinstance(one.order, HeldOrder)
-    return [one.order.positions[cut] for cut in one.cuts]
+    assert isinstance(run_plan.order, HeldOrder)
+    return [run_plan.order.positions[cut] for cut in run_plan.cuts]
 
 
-def _said_again(result: RunResult, made: Anonymization, ready: MeasureRequest) -> RunResult:
+def _said_again(result: RunResult, anonymization: Anonymization, ready: MeasureRequest) -> RunResult:
     """A result whose records were generalized further."""
-    whole = Outcome(made.generalization, made.matches, made.classes, made.suppressed)
-    measured = measure(made.table.records, Matched(whole, 0.0))
+    whole = Outcome(
+        anonymization.generalization, anonymization.matches, anonymization.classes, anonymization.suppressed
+    )
+    measured = measure(anonymization.table.records, Matched(whole, 0.0))
     assert isinstance(measured, Measured)
-    summary = summary_of(ready, made.table.records, whole, made.partitions)
+    summary = summary_of(ready, anonymization.table.records, whole, anonymization.partitions)
     sums = [utility.class_sums(ready, summary.classes)]
-    return said_of(result, ready, made.table.domains, summary, measured, sums)
+    return said_of(result, ready, anonymization.table.domains, summary, measured, sums)

@@ -61,8 +61,8 @@ __all__ = ["check_made", "draw"]
 
 
 def draw(
-    session: Session, executor: Executor, one: RunPlan, totals: Totals, result: RunResult, table: Outline,
-    *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], found: Found,
+    session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, result: RunResult, table: Outline,
+    *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], scanned: Found,
 ) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
     """Draw and verify batch by batch, deal the rows to buckets, and shuffle these.
 
@@ -70,7 +70,7 @@ def draw(
     ----------
     session : Session
     executor : Executor
-    one : RunPlan
+    run_plan : RunPlan
     totals : Totals
     result : RunResult
     table : Outline
@@ -80,7 +80,7 @@ def draw(
         Batches with suppressed records.
     fields : mapping
         Published column -> its type in the source.
-    found : Found
+    scanned : Found
 
     Returns
     -------
@@ -93,15 +93,15 @@ def draw(
     AnonflowError
         If something cannot be drawn, or put aside.
     """
-    context = _context(session, totals, result, table, place, fields, found)
+    context = _context(session, totals, result, table, place, fields, scanned)
     offsets, tallies = session.step(
-        "draw", lambda: _draw(session, executor, one, context, place, hidden), result.number
+        "draw", lambda: _draw(session, executor, run_plan, context, place, hidden), result.number
     )
     findings = tuple(tally.finding() for tally in tallies)
-    sample = _sample(session, executor, one, context, place)
+    sample = _sample(session, executor, run_plan, context, place)
     if sample is not None:
-        for told in linked_in_sample(*sample, context.k):
-            session.warn(told)
+        for sentence in linked_in_sample(*sample, context.k):
+            session.warn(sentence)
     buckets: list[Bucket] = []
     if all(finding.holds for finding in findings):
         calls = [Call(shuffle_bucket, (b,), "shuffle") for b in range(bucket_count(context.n))]
@@ -111,16 +111,16 @@ def draw(
         if session.flow.table_path is not None:
             names = formula_cells(pd.DataFrame(columns=list(context.columns)))
             formulas = names + sum(bucket.formulas for bucket in buckets)
-            sentence = formula_sentence(formulas, session.flow.table_path)
-            if sentence:
-                session.warn(sentence)
+            of_formulas = formula_sentence(formulas, session.flow.table_path)
+            if of_formulas:
+                session.warn(of_formulas)
 
     def attacks() -> pd.DataFrame | None:
         if not is_attacked(session.flow, context.n):
             return None
         return session.step(
             "attack",
-            lambda: _attacked(session, executor, one, context, totals, result, place, sample),
+            lambda: _attacked(session, executor, run_plan, context, totals, result, place, sample),
             result.number,
         )
 
@@ -130,7 +130,7 @@ def draw(
 def _attacked(
     session: Session,
     executor: Executor,
-    one: RunPlan,
+    run_plan: RunPlan,
     context: ReleaseContext,
     totals: Totals,
     result: RunResult,
@@ -142,7 +142,7 @@ def _attacked(
     if sample is not None:
         table, release = sample
         elsewhere = np.zeros(table.n, np.int64)
-        calls = _sample_calls(session, one, context, place, covering_batch, True, table.codes)
+        calls = _sample_calls(session, run_plan, context, place, covering_batch, True, table.codes)
         for _, count in executor.answers(calls, context):
             elsewhere += count
         part = AttackedPart(table, release, elsewhere)
@@ -154,7 +154,7 @@ def _attacked(
 
 def _sample_calls(
     session: Session,
-    one: RunPlan,
+    run_plan: RunPlan,
     context: ReleaseContext,
     place: Place,
     function: Callable[..., Any],
@@ -162,8 +162,8 @@ def _sample_calls(
     *more: Any,
 ) -> Iterator[Call]:
     """Calls with the partitions of the sample that each batch has; of `every` batch, or of those that have some."""
-    picked = sampled(len(one.cuts), context.n, session.seed)
-    for stored in stored_batches(session, one, context.n, place):
+    picked = sampled(len(run_plan.cuts), context.n, session.seed)
+    for stored in stored_batches(session, run_plan, context.n, place):
         batch = stored.batch
         own = picked[(picked >= batch.first) & (picked < batch.first + len(batch.bounds))]
         if every or len(own):
@@ -171,14 +171,14 @@ def _sample_calls(
 
 
 def _sample(
-    session: Session, executor: Executor, one: RunPlan, context: ReleaseContext, place: Place
+    session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
 ) -> tuple[Table, Release] | None:
     """Some partitions as they are published, in memory; None where a partition is too large for that."""
-    if int(one.cuts.lengths[0][-1]) > MOST:
+    if int(run_plan.cuts.lengths[0][-1]) > MOST:
         return None
-    calls = _sample_calls(session, one, context, place, attack_batch, False)
-    found = dict(executor.answers(calls, context))
-    attacked = [found[number] for number in sorted(found) if len(found[number].codes)]
+    calls = _sample_calls(session, run_plan, context, place, attack_batch, False)
+    by_batch = dict(executor.answers(calls, context))
+    attacked = [by_batch[number] for number in sorted(by_batch) if len(by_batch[number].codes)]
     return _put_together(context, attacked, session.seed) if attacked else None
 
 
@@ -205,33 +205,33 @@ def _put_together(
 
 def _context(
     session: Session, totals: Totals, result: RunResult, table: Outline, place: InFiles,
-    fields: Mapping[str, pa.DataType], found: Found,
+    fields: Mapping[str, pa.DataType], scanned: Found,
 ) -> ReleaseContext:  # fmt: skip
     schema = table.schema
-    said, quiet = sketched(found)
-    for told in said:
-        session.warn(told)
+    sentences, quiet = sketched(scanned)
+    for sentence in sentences:
+        session.warn(sentence)
     weak = totals.texts.get("warning")
     if weak:
         session.warn(weak)
     kinds = {
-        name: published_kind(name, fields[name], found, 0 < totals.suppressed < result.k)
+        name: published_kind(name, fields[name], scanned, 0 < totals.suppressed < result.k)
         for name in table.columns
         if schema[name].role != "quasi-identifier"
     }
-    seed = seed_of_table(session.seed, found.content.to_bytes())
+    seed = seed_of_table(session.seed, scanned.content.to_bytes())
     key = RandomWords(seed).lanes("marks", 0, 2 * KEY_LENGTH // 8).tobytes().hex()[:KEY_LENGTH]
     return ReleaseContext(
         schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
         tuple(read_criteria(session.flow.criteria, totals.guarantee)), table.n, totals.suppressed,
-        seed, key, place.spill, found.texts(), together=tuple(quiet) if len(quiet) > 1 else (),
+        seed, key, place.spill, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (),
     )  # fmt: skip
 
 
 def _draw(
     session: Session,
     executor: Executor,
-    one: RunPlan,
+    run_plan: RunPlan,
     context: ReleaseContext,
     place: Place,
     hidden: Sequence[int],
@@ -243,19 +243,19 @@ def _draw(
     executor.all(first, context)
     calls = (
         Call(draw_batch, (stored,), "draw-verify", stored.batch.number)
-        for stored in stored_batches(session, one, context.n, place)
+        for stored in stored_batches(session, run_plan, context.n, place)
     )
     drawn: dict[int, BatchDrawn] = {}
     together: list[Sketch] = []
     for number, done in executor.answers(calls, context):
         session.used(done.memory)
         both = zip(together, done.together, strict=True)
-        together = [one.then(other) for one, other in both] if together else list(done.together)
+        together = [run_plan.then(other) for run_plan, other in both] if together else list(done.together)
         drawn[number] = replace(done, together=())
     if together:
-        unique, about = [one.alone for one in together], together[-1].level > 0
-        for told in unique_together(context.together, unique, context.n, about):
-            session.warn(told)
+        unique, about = [run_plan.alone for run_plan in together], together[-1].level > 0
+        for sentence in unique_together(context.together, unique, context.n, about):
+            session.warn(sentence)
     in_order = [drawn[number] for number in range(len(drawn))]
     tallies: tuple[Tally, ...] = ()
     for done in in_order:
@@ -264,8 +264,8 @@ def _draw(
 
 
 def check_made(
-    session: Session, executor: Executor, one: RunPlan, totals: Totals, table: Outline, place: InFiles,
-    found: Found, asked: Sequence[Criterion],
+    session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Outline, place: InFiles,
+    scanned: Found, criteria: Sequence[Criterion],
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Check criteria that look at more than a partition's quasi-identifiers, of a run that is not drawn.
 
@@ -273,13 +273,13 @@ def check_made(
     ----------
     session : Session
     executor : Executor
-    one : RunPlan
+    run_plan : RunPlan
     totals : Totals
     table : Outline
     place : InFiles
         Where the results of batches are.
-    found : Found
-    asked : sequence of CriterionRequest
+    scanned : Found
+    criteria : sequence of CriterionRequest
 
     Raises
     ------
@@ -290,13 +290,13 @@ def check_made(
     """
     kinds = {name: "" for name in table.columns if table.schema[name].role != "quasi-identifier"}
     context = ReleaseContext(
-        table.schema, table.domains, table.columns, kinds, one.run.anonymize.k, totals.guarantee,
-        one.run.anonymize.algorithm, tuple(asked), table.n, totals.suppressed, b"", "", place.spill,
-        found.texts(), False,
+        table.schema, table.domains, table.columns, kinds, run_plan.run.anonymize.k, totals.guarantee,
+        run_plan.run.anonymize.algorithm, tuple(criteria), table.n, totals.suppressed, b"", "", place.spill,
+        scanned.texts(), False,
     )  # fmt: skip
     calls = (
         Call(check_batch, (stored,), "verify", stored.batch.number)
-        for stored in stored_batches(session, one, context.n, place)
+        for stored in stored_batches(session, run_plan, context.n, place)
     )
     checked = dict(executor.answers(calls, context))
     in_order = [checked[number] for number in range(len(checked))]
@@ -320,18 +320,18 @@ def _with_hidden(
                 shown[name][text] = shown[name].get(text, 0) + count
     sensitive = [name for name in context.columns if context.schema[name].role == "sensitive"]
     findings: list[Finding | None] = []
-    for one in context.asked:
-        if one.name in DIVERSITY:
-            given = one.parameters.get("column")
+    for criterion in context.criteria:
+        if criterion.name in DIVERSITY:
+            given = criterion.parameters.get("column")
             findings += [
-                of_one_class(one.name, one.parameters, name, shown[name], context.overall[name])
+                of_one_class(criterion.name, criterion.parameters, name, shown[name], context.overall[name])
                 if context.suppressed >= context.k
                 else None
                 for name in (sensitive if given is None else [str(given)])
             ]
         else:
-            alone = one.name == "pattern" or not tallies
-            findings.append(_of_suppressed(context, one) if alone else None)
+            alone = criterion.name == "pattern" or not tallies
+            findings.append(_of_suppressed(context, criterion) if alone else None)
     if not tallies:  # nobody else is there
         return tuple(Tally(own, 1, int(own.holds is True), own.failed) for own in findings if own is not None)
     return tuple(
@@ -340,7 +340,7 @@ def _with_hidden(
     )
 
 
-def _of_suppressed(context: ReleaseContext, asked: Criterion) -> Finding:
+def _of_suppressed(context: ReleaseContext, criterion: Criterion) -> Finding:
     """A criterion of the suppressed records' quasi-identifiers: all are alike, so that k of them say it."""
     few = min(context.suppressed, context.k)
     records = Records(context.domains, np.zeros((few, len(context.domains)), np.int32))
@@ -348,5 +348,5 @@ def _of_suppressed(context: ReleaseContext, asked: Criterion) -> Finding:
     generalization = Generalization.of(records).with_suppressed(everyone)
     nobody = VerifiedRows(generalization, everyone, context.k, context.guarantee)
     table = Table.coded(records, context.schema, (), {})
-    (finding,) = verify(table, nobody, [asked], context.k).findings
+    (finding,) = verify(table, nobody, [criterion], context.k).findings
     return replace(finding, failed=context.suppressed if finding.holds is False else 0)

@@ -18,6 +18,7 @@ from anonflow.release.columns import telling
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.coding import code_column
 from anonflow.table.domain import missing_cells
+from anonflow.table.read import exact_frame, has_wide
 from anonflow.table.row_marks import Content, cell_text, unit_marks
 
 __all__ = [
@@ -85,14 +86,14 @@ class Sketch:
     def of_rows(cls, columns: Sequence[pd.Series]) -> list[Sketch]:
         """Sketches of what rows have in the first of some columns, in the first two, and so on; without runs."""
         rows = np.zeros(len(columns[0]), np.uint64)
-        found = []
+        marks = []
         for cells in columns:
             at, hashes = _hashed(cells)
             rows = (rows + np.append(hashes, np.uint64(1))[at]) * np.uint64(0x9E3779B97F4A7C15)
             rows ^= rows >> np.uint64(29)
             values, counts = np.unique(rows, return_counts=True)
-            found.append(cls(0, values, counts, np.zeros_like(counts), None, None, True)._thinned(JOINT))
-        return found
+            marks.append(cls(0, values, counts, np.zeros_like(counts), None, None, True)._thinned(JOINT))
+        return marks
 
     @property
     def alone(self) -> int:
@@ -102,10 +103,10 @@ class Sketch:
     def then(self, other: Sketch) -> Sketch:
         """This one's cells and those that follow."""
         level = max(self.level, other.level)
-        one, two = self._at(level), other._at(level)
-        values, at = np.unique(np.concatenate([one.values, two.values]), return_inverse=True)
-        counts = np.bincount(at, np.concatenate([one.counts, two.counts]), len(values)).astype(np.int64)
-        runs = np.bincount(at, np.concatenate([one.runs, two.runs]), len(values)).astype(np.int64)
+        mine, theirs = self._at(level), other._at(level)
+        values, at = np.unique(np.concatenate([mine.values, theirs.values]), return_inverse=True)
+        counts = np.bincount(at, np.concatenate([mine.counts, theirs.counts]), len(values)).astype(np.int64)
+        runs = np.bincount(at, np.concatenate([mine.runs, theirs.runs]), len(values)).astype(np.int64)
         if self.last is not None and self.last == other.first:
             runs[values == np.uint64(self.last)] -= 1  # one run goes across
         first = other.first if self.first is None else self.first
@@ -174,16 +175,16 @@ class ValueCounts:
         _check_distinct(name, len(values))
         place = {value: at for at, value in enumerate(values)}
         counts = np.zeros(len(values), np.int64)
-        for one in (self, other):
-            counts[[place[value] for value in one.values]] += one.counts
+        for part in (self, other):
+            counts[[place[value] for value in part.values]] += part.counts
         return ValueCounts(values, counts)
 
     def codes(self, cells: pd.Series) -> np.ndarray:
         """Which of the values each cell has, shape (m,), int64."""
         at, distinct = pd.factorize(cells, use_na_sentinel=False)
         place = {value: number for number, value in enumerate(self.values)}
-        found: np.ndarray = np.array([place[_plain(value)] for value in distinct], np.int64)[at]
-        return found
+        codes: np.ndarray = np.array([place[_plain(value)] for value in distinct], np.int64)[at]
+        return codes
 
 
 def _plain(value: Any) -> Any:
@@ -208,6 +209,8 @@ class Found:
         Other columns.
     beyond : frozenset of str
         Other columns with whole numbers that 64 bits with a sign cannot hold.
+    wide : frozenset of str
+        Other columns with whole numbers that floats cannot hold.
     content : Content
         Of the rows that are kept, for the words of the draw.
     sensitive : dict of ValueCounts
@@ -220,6 +223,7 @@ class Found:
     missing: dict[str, int]
     sketches: dict[str, Sketch]
     beyond: frozenset[str] = frozenset()
+    wide: frozenset[str] = frozenset()
     content: Content = field(default_factory=lambda: Content(0, 0))
     sensitive: dict[str, ValueCounts] = field(default_factory=dict)
 
@@ -232,8 +236,8 @@ class Found:
             If a quasi-identifier has too many distinct values.
         """
         values = {}
-        for name, one in self.values.items():
-            both = pd.concat([part for part in (one, other.values[name]) if len(part)] or [one])
+        for name, counts in self.values.items():
+            both = pd.concat([part for part in (counts, other.values[name]) if len(part)] or [counts])
             values[name] = both.groupby(level=0, sort=False).sum()
             _check_distinct(name, len(values[name]))
         return Found(
@@ -243,19 +247,20 @@ class Found:
             {name: count + other.missing[name] for name, count in self.missing.items()},
             {name: sketch.then(other.sketches[name]) for name, sketch in self.sketches.items()},
             self.beyond | other.beyond,
+            self.wide | other.wide,
             self.content.then(other.content),
-            {name: one.then(name, other.sensitive[name]) for name, one in self.sensitive.items()},
+            {name: counts.then(name, other.sensitive[name]) for name, counts in self.sensitive.items()},
         )
 
     def texts(self) -> dict[str, dict[str, int]]:
         """Column whose diversity is asked for -> how often each text occurs, as the verifier reads cells."""
-        found: dict[str, dict[str, int]] = {}
-        for name, one in self.sensitive.items():
-            own = found[name] = {}
-            for value, count in zip(one.values, one.counts.tolist(), strict=True):
+        texts: dict[str, dict[str, int]] = {}
+        for name, counts in self.sensitive.items():
+            own = texts[name] = {}
+            for value, count in zip(counts.values, counts.counts.tolist(), strict=True):
                 text = cell_text(value, False)
                 own[text] = own.get(text, 0) + count
-        return found
+        return texts
 
 
 def scan(
@@ -287,25 +292,29 @@ def scan(
     DataError
         If it cannot be read or has changed, or a quasi-identifier has too many distinct values.
     """
-    frame = read_piece(piece, columns, fingerprint.open, schema).to_pandas()
+    table = read_piece(piece, columns, fingerprint.open, schema)
+    frame = exact_frame(table)
     kept = kept_rows(frame, schema)
     if not kept.all():
         frame = frame[kept]
     values, missing, sketches = {}, {}, {}
-    beyond = set()
+    beyond, wide = set(), set()
     for name in columns:
         cells = frame[name]
         missing[name] = int(missing_cells(cells).sum())
         if schema[name].role != "quasi-identifier":
             sketches[name] = Sketch.of(cells)
-            if cells.dtype == np.uint64 and len(cells) and int(cells.max()) >= 1 << 63:
+            if str(cells.dtype).lower() == "uint64" and len(cells) and int(cells.max()) >= 1 << 63:
                 beyond.add(name)
+            if pa.types.is_integer(table.column(name).type) and has_wide(table.column(name)):
+                wide.add(name)
             continue
         values[name] = cells.value_counts(sort=False, dropna=True)
         _check_distinct(name, len(values[name]))
     content = Content.of(frame, columns)
     counted = {name: ValueCounts.of(frame[name]) for name in sensitive}
-    return Found(len(kept), int(kept.sum()), values, missing, sketches, frozenset(beyond), content, counted)
+    whole = frozenset(beyond), frozenset(wide)
+    return Found(len(kept), int(kept.sum()), values, missing, sketches, *whole, content, counted)
 
 
 def _check_distinct(name: str, count: int) -> None:
@@ -336,16 +345,16 @@ class Coder:
         """The codes of some cells, shape (m, positions), int32."""
         at, distinct = pd.factorize(cells)
         place = self.values.get_indexer(pd.Index(distinct))
-        found: np.ndarray = self.codes[np.append(place, len(self.values))[at]]
-        return found
+        codes: np.ndarray = self.codes[np.append(place, len(self.values))[at]]
+        return codes
 
 
-def coders(found: Found, schema: Schema) -> tuple[list[Coder], tuple[Domain, ...]]:
+def coders(scanned: Found, schema: Schema) -> tuple[list[Coder], tuple[Domain, ...]]:
     """The domains of a table, and how its values are coded: as if the whole table had been looked at at once.
 
     Parameters
     ----------
-    found : Found
+    scanned : Found
         Of all pieces.
     schema : Schema
 
@@ -360,21 +369,21 @@ def coders(found: Found, schema: Schema) -> tuple[list[Coder], tuple[Domain, ...
     DataError, HierarchyError, SchemaError
         If values do not go with their column.
     """
-    made: list[Coder] = []
+    coders_of_columns: list[Coder] = []
     domains: list[Domain] = []
     errors: list[AnonflowError] = []
     for name in schema.quasi_identifiers:
         try:
-            coder, own = _coder(name, found.values[name], found.missing[name], schema)
+            coder, own = _coder(name, scanned.values[name], scanned.missing[name], schema)
         except AnonflowError as error:
             errors.append(error)
             continue
-        made.append(coder)
+        coders_of_columns.append(coder)
         domains += own
     if errors:
         problems = [problem for error in errors for problem in error.problems]
         raise type(errors[0]).collected("the table does not go with its schema", problems)
-    return made, tuple(domains)
+    return coders_of_columns, tuple(domains)
 
 
 def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple[Coder, list[Domain]]:
@@ -396,7 +405,7 @@ def _coder(name: str, counted: pd.Series, missing: int, schema: Schema) -> tuple
 
 
 def codes_at(
-    made: Sequence[Coder],
+    coders: Sequence[Coder],
     fingerprint: Fingerprint,
     piece: Piece,
     schema: Schema,
@@ -407,7 +416,7 @@ def codes_at(
 
     Parameters
     ----------
-    made : sequence of Coder
+    coders : sequence of Coder
     fingerprint : Fingerprint
         Of the source.
     piece : Piece
@@ -426,11 +435,11 @@ def codes_at(
     DataError
         If it cannot be read or has changed.
     """
-    qis = {coder.name for coder in made}
+    qis = {coder.name for coder in coders}
     needed = [name for name in columns if schema[name].missing == "drop" or name in qis]
-    frame = read_piece(piece, needed, fingerprint.open, schema).to_pandas()
+    frame = exact_frame(read_piece(piece, needed, fingerprint.open, schema))
     rows = frame.iloc[np.flatnonzero(kept_rows(frame, schema))[at]]
-    return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in made], axis=1))
+    return np.ascontiguousarray(np.concatenate([coder.code(rows[coder.name]) for coder in coders], axis=1))
 
 
 def marks_of(
@@ -461,11 +470,11 @@ def marks_of(
         If it cannot be read or has changed.
     """
     needed = [name for name in columns if schema[name].missing == "drop" or name in by]
-    frame = read_piece(piece, needed, fingerprint.open, schema).to_pandas()
+    frame = exact_frame(read_piece(piece, needed, fingerprint.open, schema))
     return unit_marks(frame[kept_rows(frame, schema)], by, key)
 
 
-def sketched(found: Found) -> tuple[list[str], list[str]]:
+def sketched(scanned: Found) -> tuple[list[str], list[str]]:
     """What is to be said of the other columns before they are published, and the others by their number of values.
 
     Returns
@@ -474,16 +483,18 @@ def sketched(found: Found) -> tuple[list[str], list[str]]:
     quiet : list of str
         Columns of which nothing is said, those with the most values first.
     """
-    told = {name: sketch.told(name) for name, sketch in found.sketches.items()}
+    sentences = {name: sketch.told(name) for name, sketch in scanned.sketches.items()}
     values = {
-        name: (len(sketch.values) << sketch.level) + (found.missing[name] > 0)
-        for name, sketch in found.sketches.items()
+        name: (len(sketch.values) << sketch.level) + (scanned.missing[name] > 0)
+        for name, sketch in scanned.sketches.items()
     }
-    quiet = sorted((name for name, one in told.items() if not one), key=lambda name: -values[name])
-    return [one for one in told.values() if one], quiet
+    quiet = sorted(
+        (name for name, sentence in sentences.items() if not sentence), key=lambda name: -values[name]
+    )
+    return [sentence for sentence in sentences.values() if sentence], quiet
 
 
-def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) -> str:
+def published_kind(name: str, field: pa.DataType, scanned: Found, hidden: bool) -> str:
     """What another column's cells are published as: int, float, bool or text, as in a table that is read whole.
 
     Parameters
@@ -491,12 +502,12 @@ def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) ->
     name : str
     field : pyarrow.DataType
         Of the source.
-    found : Found
+    scanned : Found
     hidden : bool
         Whether some cells are published as ``*``.
     """
-    missing = found.missing[name]
-    if hidden or missing == found.kept or name in found.beyond:
+    missing = scanned.missing[name]
+    if hidden or missing == scanned.kept or name in scanned.beyond or (missing and name in scanned.wide):
         return "text"
     if pa.types.is_boolean(field) and not missing:
         return "bool"
@@ -505,10 +516,10 @@ def published_kind(name: str, field: pa.DataType, found: Found, hidden: bool) ->
     return "float" if pa.types.is_floating(field) else "text"
 
 
-def stand_in(made: Sequence[Coder], domains: tuple[Domain, ...], found: Found) -> Records:
+def stand_in(coders: Sequence[Coder], domains: tuple[Domain, ...], scanned: Found) -> Records:
     """A few records that have every value that the table has, column by column: for what looks at no more."""
     # the last row of codes is that of a missing value, if there is one
-    there = [coder.codes if found.missing[coder.name] else coder.codes[:-1] for coder in made]
+    there = [coder.codes if scanned.missing[coder.name] else coder.codes[:-1] for coder in coders]
     at = np.arange(max(1, *(len(codes) for codes in there)))
     parts = [codes[at % len(codes)] for codes in there]
     return Records(domains, np.ascontiguousarray(np.concatenate(parts, axis=1)))

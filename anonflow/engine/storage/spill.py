@@ -127,5 +127,5 @@ def as_numpy(column: pa.Array) -> np.ndarray:
     pyarrow.ArrowInvalid
         If it would have to be copied.
     """
-    found: np.ndarray = column.to_numpy(zero_copy_only=True)
-    return found
+    values: np.ndarray = column.to_numpy(zero_copy_only=True)
+    return values

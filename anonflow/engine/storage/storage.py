@@ -124,16 +124,16 @@ class Storage(Protocol):
             If it cannot be written down that it begins.
         """
 
-    def place(self, one: RunPlan, batch: Batch) -> Place:
+    def place(self, run_plan: RunPlan, batch: Batch) -> Place:
         """Where a task puts the results of a batch."""
 
-    def arrived(self, one: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
+    def arrived(self, run_plan: RunPlan, batch: Batch, done: BatchDone | BatchFailed) -> None:
         """A task put them there."""
 
-    def needs_workers(self, one: RunPlan) -> bool:
+    def needs_workers(self, run_plan: RunPlan) -> bool:
         """Whether putting a run together takes tasks, and so waits until the workers have no other ones."""
 
-    def diversified(self, executor: Executor, one: RunPlan, totals: Totals, shared: Shared) -> Totals:
+    def diversified(self, executor: Executor, run_plan: RunPlan, totals: Totals, shared: Shared) -> Totals:
         """What a run adds up to once its results are diverse, where that takes tasks.
 
         Raises
@@ -144,10 +144,10 @@ class Storage(Protocol):
             If results are gone, or cannot be put aside.
         """
 
-    def class_calls(self, one: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
+    def class_calls(self, run_plan: RunPlan, names: Sequence[str], ready: MeasureRequest) -> list[Call]:
         """Calls that each give what some classes add to measures, as :func:`anonflow.utility.class_sums` does."""
 
-    def completed(self, one: RunPlan, totals: Totals, result: RunResult) -> RunResult:
+    def completed(self, run_plan: RunPlan, totals: Totals, result: RunResult) -> RunResult:
         """A run's result with what is to be had only where all rows are at hand."""
 
     def draw(

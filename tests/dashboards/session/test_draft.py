@@ -38,6 +38,25 @@ def test_a_first_draft_is_a_valid_flow_and_reads_back() -> None:
     assert again.document == first.document
 
 
+@pytest.mark.parametrize("matrix", [{}, {"anonymize.k": [5, 7]}])
+@pytest.mark.parametrize("draw", [[], [{"draw": {}}]])
+def test_attackers_wait_for_the_run_that_is_chosen(matrix: dict[str, list[int]], draw: list[object]) -> None:
+    """Which run is published, and so attacked, is chosen after the runs: no reason to refuse the flow."""
+    first = draft()
+    steps = [{"anonymize": {"algorithm": "greedy", "k": 5}}, *draw, {"attack": ["prosecutor"]}]
+    first.set(("steps",), steps)
+    first.set(("matrix",), matrix or None)
+    assert first.problems == ()
+    assert len(first.flow().runs) == max(1, sum(map(len, matrix.values())))
+    again = Draft.read(first.text())
+    assert again.document == first.document
+    assert "publish" not in again.document
+    first.set(("steps", "attack"), ["prosecuter"])
+    assert any("prosecuter" in problem for problem in first.problems)
+    first.set(("matrix",), {"anonymize.k": 5})
+    assert first.problems
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_every_example_flow_goes_through_a_draft_unchanged(path: Path) -> None:
     first = Draft.read(path.read_text(encoding="utf-8"), folder=path.parent)

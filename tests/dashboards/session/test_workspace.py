@@ -69,6 +69,34 @@ def test_it_says_no_cell_of_itself(workspace: Workspace) -> None:
         assert "xz" not in repr(thing), type(thing)
 
 
+def test_a_flow_with_attackers_and_a_matrix_opens_runs_and_is_resumed(workspace: Workspace) -> None:
+    text = """
+flow: attacked
+version: 1
+table:
+  source: {dataset: census_like, n: 60, seed: 3}
+  columns:
+    Age: {role: quasi-identifier, kind: numeric}
+    Salary-class: {role: sensitive}
+steps:
+  - anonymize: {algorithm: greedy, k: 3}
+  - draw: {}
+  - attack: [prosecutor]
+matrix:
+  anonymize.k: [3, 4]
+publish: {run: {anonymize.k: 3}, table: out/x.csv, report: out/x.html}
+"""
+    workspace.open_flow(text)
+    assert workspace.problems == ()
+    workspace.start()
+    workspace.wait(WAIT)
+    assert len(workspace.runs) == 2
+    publication = workspace.publish(workspace.runs[0].id)
+    assert len(publication.release.frame) == 60
+    workspace.open_flow(workspace.draft.text())  # as a server that was lost left it
+    assert workspace.problems == ()
+
+
 def test_a_built_in_table_opens_ready_to_run(workspace: Workspace) -> None:
     opened(workspace, 400)
     assert len(workspace.frame) == 400

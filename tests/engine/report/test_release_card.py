@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.engine.report.card import LINES, ReleaseCard, card_of, smallest_k
+from anonflow.engine.report.card import LINES, ReleaseCard, _plausible, card_of, smallest_k
 from anonflow.errors import ParameterError
 from anonflow.risk.attack import OF_THE_ROW
 
@@ -54,17 +54,25 @@ def test_every_line_is_there_and_in_order() -> None:
 
 def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> None:
     people = table(ill="rare")
-    found = card(people)
+    anonymization = af.anonymize(people, "greedy", k=3, seed=SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = anonymization.release(seed=SEED)
+    found = af.release_card(anonymization, release, seed=SEED)
     line = next(each for each in found.lines if each.name == "homogeneity")
     assert line.verdict == "failed"
     assert [each.what for each in line.remedies] == ["p = 2", "l = 2"]
     price = line.remedies[0].price
     assert price is not None
-    # the same by hand: the method with the prices' own seed, and then diverse
+    # the same by hand: the method with the prices' own seed, and then diverse, of people whom the release could be about
     from anonflow.algorithms.seeds import derived_seed
 
+    context = af.risk.AttackContext.of(people, release, 3, seed=derived_seed(SEED, "attackers"))
+    plausible = _plausible(anonymization, context, SEED).table
+    assert af.verify(plausible, release.frame, ["covers", "k-regular"], k=3, certificate=release.certificate)
+    assert not plausible.frame["ill"].equals(people.frame["ill"])
     own = derived_seed(SEED, "prices")
-    made = af.anonymize(people, "greedy", k=3, seed=own)
+    made = af.anonymize(plausible, "greedy", k=3, seed=own)
     diverse = af.diversify(made, "p-sensitivity", p=2, seed=own)
     assert price == pytest.approx(diverse.loss() - made.loss())
     assert f"p = 2 costs {price:+.3f} GCP" in line.sentence()

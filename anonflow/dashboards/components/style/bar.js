@@ -30,6 +30,89 @@ function around(node, name) {
   return null;
 }
 
+// Names and roles for what Panel's and Bokeh's own parts leave without: sliders, spinners, boxes, grids, tabs.
+function within(node, css) {
+  const label = node.getRootNode().querySelector(css);
+  return label ? label.textContent.trim().replace(/:$/, "") : "";
+}
+function set(node, name, value) {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+}
+const GIVE = {
+  ".noUi-handle": (node) => set(node, "aria-label", within(node, "label, .bk-slider-title").replace(/:.*/, "")),
+  "input[type=checkbox]": (node) => {
+    if (!node.closest("label")) set(node, "aria-label", within(node, "span, label") || "choose");
+  },
+  ".bk-input-group": (node) => {
+    const boxes = node.querySelectorAll("input[type=checkbox], input[type=radio]");
+    if (boxes.length < 2) return;
+    set(node, "role", "group");
+    set(node, "aria-label", within(node, ":scope > label, .bk-input-group > label, label") || "choices");
+  },
+  ".tabulator-tableholder": (node) => set(node, "role", "rowgroup"),
+  ".tabulator-tableholder > .tabulator-table": (node) => set(node, "role", "none"),
+  ".tabulator": (node) => {
+    node.removeAttribute("aria-owns");
+    const heading = node.getRootNode().host && headingOf(node.getRootNode().host);
+    set(node, "aria-label", heading || "Table");
+  },
+  ".tabulator-col": (node) => {
+    const title = node.querySelector(".tabulator-col-title");
+    const isGroup = node.classList.contains("tabulator-col-group");
+    if (!isGroup && title && title.textContent.trim()) return;
+    set(node, "role", "none");
+    for (const name of ["aria-sort", "aria-title"]) node.removeAttribute(name);
+  },
+  ".tabulator-footer": (node) => set(node, "role", "rowgroup"),
+  ".tabulator-footer-contents": (node) => set(node, "role", "row"),
+  ".tabulator-paginator": (node) => set(node, "role", "gridcell"),
+  ".bk-header": (node) => {
+    set(node, "role", "tablist");
+    const tabs = [...node.querySelectorAll(".bk-tab")];
+    // before what they show, also for the keyboard
+    if (node.previousElementSibling && node.previousElementSibling.tagName !== "STYLE") node.parentNode.insertBefore(node, firstShown(node.parentNode));
+    tabs.forEach((tab, at) => {
+      const on = tab.classList.contains("bk-active");
+      set(tab, "role", "tab");
+      set(tab, "aria-selected", String(on));
+      set(tab, "tabindex", on ? "0" : "-1");
+      if (tab.dataset.heard) return;
+      tab.dataset.heard = "1";
+      tab.addEventListener("keydown", (event) => {
+        const all = [...tab.parentNode.querySelectorAll(".bk-tab")];
+        const here = all.indexOf(tab);
+        const to = { ArrowRight: here + 1, ArrowLeft: here - 1, Home: 0, End: all.length - 1, Enter: here, " ": here }[event.key];
+        if (to === undefined) return;
+        event.preventDefault();
+        const next = all[(to + all.length) % all.length];
+        next.click();
+        setTimeout(() => {
+          const drawn = [...next.getRootNode().querySelectorAll(".bk-tab")];
+          (drawn[(to + all.length) % all.length] || next).focus();
+        }, 60);
+      });
+    });
+  },
+  ".bk-btn-group .bk-btn": (node) => set(node, "aria-pressed", String(node.classList.contains("bk-active"))),
+};
+function firstShown(parent) {
+  return [...parent.children].find((child) => child.tagName !== "STYLE" && child.tagName !== "LINK") || null;
+}
+function headingOf(host) {
+  // the title of the card that a part stands in
+  for (let at = host; at; at = at.parentElement || (at.getRootNode().host ?? null)) {
+    for (let other = at.previousElementSibling; other; other = other.previousElementSibling) {
+      const title = (other.shadowRoot || other).querySelector("h3, h4");
+      if (title) return title.textContent.trim();
+    }
+  }
+  return "";
+}
+function mend(root) {
+  for (const [css, give] of Object.entries(GIVE)) for (const node of root.querySelectorAll(css)) give(node);
+  for (const node of root.querySelectorAll("*")) if (node.shadowRoot) mend(node.shadowRoot);
+}
+
 export function render({ model, el }) {
   const top = make("div", { class: "top" });
   const skip = make("a", { class: "skip", href: "#" }, "Skip to the screen");
@@ -49,10 +132,16 @@ export function render({ model, el }) {
   const text = make("div", { class: "text", role: "status", "aria-live": "polite" });
   const bar = make("progress", { max: "1", value: "0", "aria-label": "All runs" });
   const trouble = make("span", { class: "trouble" });
-  const said = make("div", { class: "said" }, text, bar, trouble);
-  top.append(skip, make("header", {}, brand, nav, tools), make("div", { class: "line" }, said));
+  const table = make("span", { class: "table" });
+  const said = make("div", { class: "said" }, table, text, bar, trouble);
+  const heading = make("h1", { class: "unseen" });
+  const screen = make("h2", { class: "unseen" });
+  const line = make("div", { class: "line", role: "region", "aria-label": "What happens" }, said);
+  top.append(make("header", {}, skip, heading, screen, brand, nav, tools), line);
 
   const drawSteps = () => {
+    heading.textContent = "anonflow";
+    screen.textContent = model.steps[model.step];
     const held = [...steps.children].findIndex((item) => item.contains(el.getRootNode().activeElement));
     steps.replaceChildren(
       ...model.steps.map((name, at) => {
@@ -73,6 +162,9 @@ export function render({ model, el }) {
     redo.disabled = !model.can_redo;
   };
   const drawStatus = () => {
+    table.hidden = !model.table;
+    table.textContent = model.table;
+    table.title = `The table that is open: ${model.table}`;
     if (text.textContent !== model.status) text.textContent = model.status;
     bar.hidden = !model.running;
     bar.value = model.share;
@@ -123,9 +215,14 @@ export function render({ model, el }) {
 
   model.on(["steps", "step", "captions"], drawSteps);
   model.on(["can_undo", "can_redo"], drawTools);
-  model.on(["status", "running", "share", "troubles"], drawStatus);
+  model.on(["status", "running", "share", "troubles", "table"], drawStatus);
   model.on("dark", drawTheme);
   model.on("remove", () => document.removeEventListener("keydown", keys));
+  const mending = setInterval(() => {
+    const app = around(top, "af-app");
+    if (app && app.shadowRoot && !document.hidden) mend(app.shadowRoot);
+  }, 700);
+  model.on("remove", () => clearInterval(mending));
   model.on("after_layout", () => {
     const target = main();
     if (target) {
@@ -135,6 +232,46 @@ export function render({ model, el }) {
     drawTheme();
   });
   model.on("step", () => { window.scrollTo({ top: 0 }); });
+
+  // Each screen has its address, so that Back moves between screens and a page that is loaded anew shows the same one.
+  // Not after a "#": Panel pushes such an address once more when it changes, and nothing would be forward of it.
+  const address = (at) => `${location.pathname}?screen=${model.steps[at].toLowerCase()}`;
+  const named = () => {
+    const name = new URLSearchParams(location.search).get("screen");
+    return model.steps.findIndex((step) => step.toLowerCase() === name);
+  };
+  const follow = () => {
+    const at = named();
+    if (at >= 0 && at !== model.step) model.step = at;
+  };
+  const title = () => { document.title = `${model.steps[model.step]} · anonflow`; };
+  const leave = (event) => {
+    // the next page is asked for before this one is gone: the server is told which workspace will be free
+    const secure = location.protocol === "https:" ? "; Secure" : "";
+    if (model.number) document.cookie = `anonflow-leaving=${model.number}; Path=/; Max-Age=5; SameSite=Strict${secure}`;
+    if (model.unsaved) {
+      event.preventDefault();
+      event.returnValue = "";
+    }
+  };
+  if (model.page) {
+    // what a link brought is on the server by now: loading the page anew must not begin with the link again
+    follow();
+    history.replaceState(null, "", address(model.step));
+    title();
+    model.on("step", () => {
+      if (named() !== model.step) history.pushState(null, "", address(model.step));
+      title();
+    });
+    window.addEventListener("popstate", follow);
+    window.addEventListener("beforeunload", leave);
+    model.on("remove", () => {
+      window.removeEventListener("popstate", follow);
+      window.removeEventListener("beforeunload", leave);
+    });
+  }
+  // in a notebook, changes that come before the browser has drawn the cell do not reach it
+  model.send_msg({ action: "here", version: model.version });
 
   drawSteps();
   drawTools();

@@ -1,0 +1,184 @@
+"""Which page shows which workspace: a workspace outlives its page, and its browser's next page takes it up."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from anonflow.dashboards.session.workspace import Workspace
+
+__all__ = ["Seat", "Seats"]
+
+
+@dataclass(eq=False)
+class Seat:
+    """A workspace, and the page that shows it.
+
+    Attributes
+    ----------
+    key : str
+        A secret of the browser that it belongs to; empty for nobody's.
+    workspace : Workspace
+    document : bokeh.document.Document or None
+        Of the page; None while no page shows it.
+    begun : dict
+        The draft that every session begins with: as long as that is all there is, nothing is lost with it.
+    seen : bool
+        Whether a browser has drawn the page.
+    number : str
+        Of the page: what it tells when it is about to go. No secret.
+    since : float
+        Since when no page shows it.
+    moved : callable
+        Called when another page takes the workspace up.
+    """
+
+    key: str = field(repr=False)
+    workspace: Workspace
+    document: Any
+    begun: dict[str, Any] = field(repr=False)
+    seen: bool = False
+    number: str = ""
+    since: float = 0.0
+    moved: Callable[[], None] = lambda: None
+
+    @property
+    def has_work(self) -> bool:
+        """Whether something would be lost with it."""
+        workspace = self.workspace
+        return bool(workspace.runs or workspace.running) or workspace.draft.document != self.begun
+
+    @property
+    def is_free(self) -> bool:
+        """Whether its page is gone."""
+        if self.document is None:
+            return True
+        if not self.seen:
+            return False
+        context = self.document.session_context
+        session = None if context is None else context.session
+        return session is None or session.destroyed or session.connection_count == 0
+
+
+class Seats:
+    """All workspaces of a server.
+
+    Parameters
+    ----------
+    seconds : float
+        How long a workspace is kept that no page shows.
+    schedule : callable
+        Has changes made that come while no page is there.
+
+    Notes
+    -----
+    Everything happens on the server's event loop; only :attr:`shown` is asked elsewhere.
+    """
+
+    def __init__(self, seconds: float, schedule: Callable[[Callable[[], None]], None]) -> None:
+        self.seconds = seconds
+        self._schedule = schedule
+        self._seats: list[Seat] = []
+        self._guard = threading.Lock()
+
+    @property
+    def shown(self) -> int:
+        """How many workspaces a page shows."""
+        with self._guard:
+            return sum(seat.document is not None for seat in self._seats)
+
+    def of(self, document: Any) -> Seat | None:
+        """The seat of a page."""
+        with self._guard:
+            return next((seat for seat in self._seats if seat.document is document), None)
+
+    def add(self, key: str, workspace: Workspace, document: Any, begun: dict[str, Any]) -> Seat:
+        """A new workspace, its page, and the draft that every session begins with."""
+        seat = Seat(key, workspace, document, begun, number=secrets.token_hex(8))
+        with self._guard:
+            self._seats.append(seat)
+        return seat
+
+    def free_of(self, key: str, leaving: str = "") -> Seat | None:
+        """The workspace with work in it of a browser whose page is gone; the one that was left last.
+
+        Parameters
+        ----------
+        key : str
+        leaving : str
+            Number of the page that is about to go: a page that is loaded anew is asked for before it is gone.
+        """
+        with self._guard:
+            seats = [seat for seat in self._seats if key and seat.key == key]
+        goes = [seat for seat in seats if leaving and seat.number == leaving]
+        if goes:
+            return goes[0]
+        seats = [seat for seat in seats if seat.is_free and seat.has_work]
+        return max(seats, key=lambda seat: seat.since or time.monotonic(), default=None)
+
+    def take_up(self, seat: Seat, document: Any, schedule: Callable[[Callable[[], None]], None]) -> None:
+        """Show a workspace in another page."""
+        seat.moved()
+        seat.document, seat.seen, seat.since, seat.number = document, False, 0.0, secrets.token_hex(8)
+        seat.moved = lambda: None
+        seat.workspace.move(schedule)
+
+    def leave(self, document: Any) -> Workspace | None:
+        """A page is gone for good: its workspace is kept for a while if there is work in it; else it is handed back."""
+        seat = self.of(document)
+        if seat is None:
+            return None  # another page shows it by now
+        if self.seconds and seat.key and seat.seen and seat.has_work:
+            seat.document, seat.since = None, time.monotonic()
+            seat.moved = lambda: None
+            seat.workspace.move(self._schedule)
+            return None
+        self._remove(seat)
+        return seat.workspace
+
+    def make_room(self) -> bool:
+        """End the workspace that has been without a page the longest; whether there was one."""
+        with self._guard:
+            waiting = [seat for seat in self._seats if seat.document is None]
+        if not waiting:
+            return False
+        self._close(min(waiting, key=lambda seat: seat.since))
+        return True
+
+    @property
+    def kept(self) -> int:
+        """How many workspaces are kept that no page shows."""
+        with self._guard:
+            return sum(seat.document is None for seat in self._seats)
+
+    def sweep(self) -> None:
+        """End the workspaces that have been without a page for too long."""
+        now = time.monotonic()
+        with self._guard:
+            late = [
+                seat for seat in self._seats if seat.document is None and now - seat.since >= self.seconds
+            ]
+        for seat in late:
+            self._close(seat)
+
+    def revoke(self, key: str) -> None:
+        """The key of a browser opens nothing any more: what is kept of it ends, and what a page shows ends with that."""
+        with self._guard:
+            seats = [seat for seat in self._seats if key and seat.key == key]
+        for seat in seats:
+            seat.key = ""
+            if seat.document is None:
+                self._close(seat)
+
+    def _close(self, seat: Seat) -> None:
+        self._remove(seat)
+        seat.workspace.close()
+
+    def _remove(self, seat: Seat) -> None:
+        with self._guard:
+            if seat in self._seats:
+                self._seats.remove(seat)

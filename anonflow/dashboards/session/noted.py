@@ -1,0 +1,43 @@
+"""What screens found out about runs: it belongs to the workspace, for a page may be loaded anew."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from anonflow.dashboards.session.publication import Publication
+
+__all__ = ["Noted"]
+
+
+@dataclass(eq=False)
+class Noted:
+    """What is known of the runs of a workspace, by their ids.
+
+    Attributes
+    ----------
+    attacks : dict
+        What attackers did, as the screen Explore has it.
+    risks : dict
+        Measured risk, between 0 and 1.
+    publications : dict
+        Releases that were drawn.
+    drawn : dict
+        Of each table, the ids and names of its runs that were drawn: known as long as the session, also of runs that
+        are gone.
+    earlier : dict
+        What was said of people who are in an earlier release.
+    """
+
+    attacks: dict[int, Any] = field(default_factory=dict)
+    risks: dict[int, float] = field(default_factory=dict)
+    publications: dict[int, Publication] = field(default_factory=dict)
+    drawn: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    earlier: dict[int, str] = field(default_factory=dict)
+
+    def keep(self, ids: Collection[int]) -> None:
+        """Forget what is known of other runs than these; what was drawn is remembered."""
+        for known in (self.attacks, self.risks, self.publications, self.earlier):
+            for id in [id for id in known if id not in ids]:
+                del known[id]

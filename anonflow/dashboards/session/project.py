@@ -1,0 +1,456 @@
+"""A project in one file: the flow, its hierarchies, the runs with their measures and notes; the table where that is asked for.
+
+The file is a ZIP archive of ``project.json``, ``flow.yaml`` and the files that the flow names, in ``files/``. What is
+opened is a stranger's: nothing of it is unpacked by name, nothing is run, and every size is bounded.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from anonflow import strict_yaml
+from anonflow.algorithms.registry import REGISTRY
+from anonflow.criteria.verification import Finding
+from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.jobs import FinishedRun
+from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
+from anonflow.engine.execution.result import ColumnLoss, RunResult
+from anonflow.errors import DataError, FlowError
+
+__all__ = ["ENDING", "Project", "flow_document", "read_project", "read_runs", "runs_text", "save_project"]
+
+ENDING = ".anonflow.zip"
+
+MOST_RUNS = 1000
+MOST_FILES = 1100
+"""A hierarchy for each column of the widest table that is taken, and the table."""
+MOST_TEXT = 32 << 20
+"""Bytes of ``project.json``, and of ``flow.yaml``, at most."""
+MOST_BYTES = 1 << 30
+"""Bytes of all files of a project together, unpacked, where a server names no cap of its own."""
+
+_Text = Annotated[str, Field(max_length=20_000)]
+_Word = Annotated[str, Field(max_length=300)]
+_Number = Annotated[float | int | bool | None, Field()]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+_Model = TypeVar("_Model", bound=_Strict)
+
+
+class _Finding(_Strict):
+    criterion: _Word
+    holds: bool | None
+    failed: Annotated[int, Field(ge=0)] = 0
+    detail: _Text = ""
+
+
+class _Column(_Strict):
+    column: _Text
+    loss: float
+    exact: float
+    whole: float
+
+
+class _Run(_Strict):
+    document: dict[str, Any]
+    name: _Word
+    label: _Word = ""
+    note: _Text = ""
+    pinned: bool = False
+    when: float
+    algorithm: _Word
+    guarantee: _Word
+    k: Annotated[int, Field(ge=2)]
+    records: Annotated[int, Field(ge=0)]
+    measures: Annotated[dict[_Word, _Number | _Word | dict[_Word, _Number]], Field(max_length=200)]
+    suppressed: Annotated[int, Field(ge=0)]
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    findings: Annotated[list[_Finding], Field(max_length=200)]
+    columns: Annotated[list[_Column], Field(max_length=2000)]
+    sizes: Annotated[list[tuple[int, int]], Field(max_length=1_000_000)]
+    spread: Annotated[list[tuple[int, int]], Field(max_length=101)]
+    values: dict[_Word, _Number | _Word]
+    problem: _Text | None
+    said: list[_Text]
+    seed: Annotated[str, Field(pattern="^[0-9a-f]{1,64}$")] | None = None
+
+
+class _Project(_Strict):
+    format: Literal["anonflow project"]
+    version: Literal[1]
+    records: Annotated[int, Field(ge=0)]
+    columns: Annotated[list[_Text], Field(max_length=100_000)]
+    table: _Word | None
+    runs: Annotated[list[_Run], Field(max_length=MOST_RUNS)]
+
+
+@dataclass(frozen=True, eq=False)
+class Project:
+    """What a project file holds.
+
+    Attributes
+    ----------
+    document : dict
+        The flow.
+    files : dict
+        Name -> bytes, of what the flow names.
+    runs : tuple of FinishedRun
+        Without their results' records: ids count from 1.
+    records : int
+        Of the table that it was made with; -1 where nobody knows.
+    columns : tuple of str
+        Of that table.
+    """
+
+    document: dict[str, Any] = field(repr=False)
+    files: dict[str, bytes] = field(repr=False)
+    runs: tuple[FinishedRun, ...]
+    records: int = -1
+    columns: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def table_file(self) -> str | None:
+        """The file that the flow takes its table from; None for a built-in table."""
+        source = self.document["table"]["source"]
+        name = source.get("csv", source.get("parquet"))
+        return None if name is None else str(name)
+
+    def over(self, source: Mapping[str, Any], folder: Path) -> Project:
+        """The project over a table that is open, checked by the engine's loader.
+
+        Parameters
+        ----------
+        source : mapping
+            Where the table is read from.
+        folder : pathlib.Path
+            Where the files are.
+
+        Raises
+        ------
+        FlowError
+            If the flow, or that of a run, cannot be used.
+        """
+
+        def moved(document: dict[str, Any]) -> dict[str, Any]:
+            table = document.get("table")
+            if not isinstance(table, dict):
+                raise FlowError("this project has a run without a table; save it again on the screen Data")
+            changed = {**document, "table": {**table, "source": dict(source)}}
+            Draft(document=changed, folder=folder).flow()
+            return changed
+
+        document = moved(self.document)
+        runs = tuple(replace(run, document=moved(run.document)) for run in self.runs)
+        return replace(self, document=document, runs=runs)
+
+    def unpack(self, folder: Path) -> None:
+        """Write the files into a folder, for their owner alone."""
+        for name, content in self.files.items():
+            path = folder / safe_name(name)
+            path.write_bytes(content)
+            os.chmod(path, 0o600)
+
+
+# ------------------------------------------------------------------------------------------------ saving
+
+
+def save_project(
+    document: Mapping[str, Any],
+    folder: Path,
+    runs: Sequence[FinishedRun],
+    records: int,
+    columns: Sequence[str],
+    with_table: bool = False,
+) -> bytes:
+    """A project as one file.
+
+    Parameters
+    ----------
+    document : mapping
+        The flow.
+    folder : pathlib.Path
+        Where the files are that it names.
+    runs : sequence of FinishedRun
+    records : int
+    columns : sequence of str
+        Of the table that is open.
+    with_table : bool
+        Whether the table goes along, where it is a file, and the seeds of the runs with it: then the file is as secret
+        as they are.
+
+    Returns
+    -------
+    bytes
+        A ZIP archive.
+
+    Raises
+    ------
+    DataError
+        If a file that the flow names cannot be read.
+    """
+    source = document["table"]["source"]
+    table = source.get("csv", source.get("parquet"))
+    named = {
+        str(holder[key]) for place, holder, key in paths_in(dict(document)) if not place.startswith("publish")
+    }
+    if not with_table:
+        named -= {table}
+    text = json.dumps(
+        {
+            "format": "anonflow project",
+            "version": 1,
+            "records": records,
+            "columns": [str(name) for name in columns],
+            "table": table if with_table else None,
+            "runs": [_run_entry(run, with_table) for run in runs],
+        },
+        allow_nan=False,
+        ensure_ascii=False,
+    )
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def put(name: str, content: bytes) -> None:
+            # the same project is the same bytes: no clock in it
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o600 << 16
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
+
+        put("project.json", text.encode())
+        put("flow.yaml", strict_yaml.dumps(dict(document)).encode())
+        for name in sorted(named):
+            try:
+                put(f"files/{safe_name(name)}", (folder / name).read_bytes())
+            except OSError:
+                raise DataError(f"{safe_name(name)}: cannot be read any more; open the table again") from None
+    return stream.getvalue()
+
+
+def runs_text(runs: Sequence[FinishedRun]) -> str:
+    """Runs with their measures and notes as JSON, without seeds."""
+    return json.dumps([_run_entry(run, False) for run in runs], allow_nan=False, ensure_ascii=False)
+
+
+def _run_entry(run: FinishedRun, secret: bool) -> dict[str, Any]:
+    result = run.result
+    return {
+        "document": run.document,
+        "name": result.name,
+        "label": run.label,
+        "note": run.note,
+        "pinned": run.pinned,
+        "when": float(run.when),
+        "algorithm": result.algorithm,
+        "guarantee": result.guarantee,
+        "k": int(result.k),
+        "records": int(result.records),
+        "measures": {str(name): _plain(value) for name, value in result.measures.items()},
+        "suppressed": int(result.suppressed),
+        "seconds": float(result.seconds),
+        "findings": [
+            {
+                "criterion": one.criterion,
+                "holds": None if one.holds is None else bool(one.holds),
+                "failed": int(one.failed),
+                "detail": one.detail,
+            }
+            for one in result.findings
+        ],
+        "columns": [
+            {"column": one.column, "loss": float(one.loss), "exact": float(one.exact), "whole": float(one.whole)}
+            for one in result.columns
+        ],
+        "sizes": [[int(a), int(b)] for a, b in result.sizes],
+        "spread": [[int(a), int(b)] for a, b in result.spread],
+        "values": {str(key): _plain(value) for key, value in result.values.items()},
+        "problem": result.problem,
+        "said": list(result.said),
+        "seed": f"{run.seed:x}" if secret and run.seed else None,
+    }  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """A measure as JSON has it: no number that is none, no numpy."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, int | float | bool | None) else str(value)
+
+
+# ----------------------------------------------------------------------------------------------- opening
+
+
+def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
+    """What a project file holds, checked as a stranger's.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    folder : pathlib.Path
+        Where its files will lie; the flow may name nothing outside.
+    most : int, optional
+        Bytes of all its files together, unpacked.
+
+    Raises
+    ------
+    DataError
+        If it is no project, or too large.
+    FlowError
+        If its flow is none, or names files that it may not.
+    """
+    parts = _members(path, MOST_BYTES if most is None else most)
+    if "project.json" not in parts or "flow.yaml" not in parts:
+        raise DataError(
+            "this is no anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
+        )
+    found = _checked(_Project, _json(parts["project.json"]), "project.json")
+    try:
+        text = parts["flow.yaml"].decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError("flow.yaml of this project is no text; save it again on the screen Data") from None
+    document = flow_document(text, folder)
+    files = {
+        name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
+    }
+    kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
+    return Project(kept, files, _runs(found.runs, folder), found.records, tuple(found.columns))
+
+
+def flow_document(text: str, folder: Path) -> dict[str, Any]:
+    """The mapping of a stranger's flow whose files may not be there yet; :meth:`Project.over` checks the rest.
+
+    Raises
+    ------
+    FlowError
+        If it is no strict YAML, has no table or no steps, or names files outside `folder`.
+    """
+    document = strict_yaml.loads(text).data
+    check_confined(document, folder)
+    table = document.get("table") if isinstance(document, dict) else None
+    if (
+        not isinstance(table, dict)
+        or not isinstance(table.get("source"), dict)
+        or not isinstance(document.get("steps"), list)
+    ):
+        raise FlowError("this is no flow: a flow is a mapping with flow, version, table and steps")
+    return dict(document)
+
+
+def read_runs(text: str, folder: Path) -> tuple[FinishedRun, ...]:
+    """Runs of :func:`runs_text`.
+
+    Raises
+    ------
+    DataError, FlowError
+        If they are none.
+    """
+    entries = _json(text.encode())
+    if not isinstance(entries, list) or len(entries) > MOST_RUNS:
+        raise DataError("the runs that were kept cannot be read")
+    return _runs([_checked(_Run, entry, "the runs that were kept") for entry in entries], folder)
+
+
+def _members(path: Path, most: int) -> dict[str, bytes]:
+    """The members of an archive, by name; none is larger than it may be, whatever the archive says."""
+    parts: dict[str, bytes] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+            if len(entries) > MOST_FILES:
+                raise DataError(
+                    f"this project holds {len(entries):,} files, more than any that is saved here"
+                )
+            left = most
+            for entry in entries:
+                name = entry.filename
+                own = name in ("project.json", "flow.yaml")
+                if name in parts or entry.flag_bits & 1 or not (own or _is_file(name)):
+                    raise DataError("this is no anonflow project: it holds a file that no project has")
+                cap = min(left, MOST_TEXT) if own else left
+                with archive.open(entry) as stream:
+                    content = stream.read(cap + 1)
+                if len(content) > cap:
+                    raise DataError(
+                        f"this project is larger than {most / 1e6:,.0f} MB when it is unpacked, the most that is taken here"
+                    )
+                left -= len(content)
+                parts[name] = content
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError):
+        raise DataError("this is no anonflow project: the file is damaged, or of another kind") from None
+    return parts
+
+
+def _is_file(name: str) -> bool:
+    last = name.removeprefix("files/")
+    return name.startswith("files/") and bool(last) and safe_name(last) == last
+
+
+def _json(content: bytes) -> Any:
+    def refused(constant: str) -> Any:
+        raise ValueError(constant)
+
+    try:
+        return json.loads(content.decode("utf-8"), parse_constant=refused)
+    except (ValueError, RecursionError):
+        raise DataError(
+            "project.json of this project is no JSON; save the project again on the screen Data"
+        ) from None
+
+
+def _checked(model: type[_Model], entry: Any, where: str) -> _Model:
+    try:
+        # as JSON: a pair is a list there
+        return model.model_validate_json(json.dumps(entry))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])[:200]
+        raise DataError(
+            f"{where}: {place or 'the whole'}: {first['msg'].lower()}; save the project again on the screen Data"
+        ) from None
+    except (ValueError, RecursionError):
+        raise DataError(f"{where}: cannot be read; save the project again on the screen Data") from None
+
+
+def _runs(entries: Sequence[_Run], folder: Path) -> tuple[FinishedRun, ...]:
+    runs = []
+    for number, entry in enumerate(entries, 1):
+        if entry.algorithm not in REGISTRY:
+            raise DataError(
+                f"run {number} of this project used a method that there is not: open it with the version that saved it"
+            )
+        check_confined(entry.document, folder)
+        result = RunResult(
+            number=number, name=entry.name, algorithm=entry.algorithm, guarantee=entry.guarantee, k=entry.k,
+            records=entry.records,
+            measures={name: math.nan if value is None else value for name, value in entry.measures.items()},
+            suppressed=entry.suppressed, seconds=entry.seconds,
+            findings=tuple(Finding(one.criterion, one.holds, one.failed, detail=one.detail) for one in entry.findings),
+            columns=tuple(ColumnLoss(one.column, one.loss, one.exact, one.whole) for one in entry.columns),
+            sizes=tuple(entry.sizes), spread=tuple(entry.spread), values=dict(entry.values),
+            problem=entry.problem, said=tuple(entry.said),
+        )  # fmt: skip
+        seed = int(entry.seed, 16) if entry.seed else 0
+        runs.append(
+            FinishedRun(
+                number, entry.document, seed, result, entry.when, entry.label, entry.note, entry.pinned
+            )
+        )
+    return tuple(runs)

@@ -1,0 +1,569 @@
+"""A column of a release to compute with: what each cell may stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import DataError, ParameterError
+from anonflow.hierarchy import Hierarchy, number_text
+from anonflow.release.cells import quoted_value
+from anonflow.table.domain import WHOLE, day_number, set_members
+from anonflow.table.metadata import ColumnMetadata, range_ends
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PublishedColumn"]
+
+_DATES = ("date", "time", "utc")
+_NUMBERS = ("integer", "number")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PublishedColumn:
+    """A column of a release, and what each of its cells may stand for.
+
+    Attributes
+    ----------
+    cells : pandas.Series, length n
+        As published.
+    about : ColumnMetadata
+        What the release tells of the column.
+    withheld : bool
+        Whether a ``*`` of a column that is published as it was stands for a value that is not published: suppressed
+        records have it.
+
+    Notes
+    -----
+    Cells that read alike are read once: u distinct texts, ``codes`` says which one each row has. What ``*`` stands for is
+    known where the release, or :meth:`with_domain`, says it; else its ends, members and shares are missing, and it may
+    stand for every value. A missing value is None.
+    """
+
+    cells: pd.Series
+    about: ColumnMetadata
+    withheld: bool = False
+
+    def __repr__(self) -> str:
+        # not its values: a repr ends up in messages and logs
+        return f"PublishedColumn({self.name!r}, {self.about.notation}, {len(self.cells)} rows)"
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+        return self.about.name
+
+    @cached_property
+    def _distinct(self) -> tuple[np.ndarray, tuple[str | None, ...]]:
+        import pandas as pd
+
+        at, distinct = pd.factorize(self.cells, use_na_sentinel=False)
+        generalized = self.about.is_generalized
+        texts: list[str | None] = []
+        for cell in distinct:
+            if isinstance(cell, str):
+                texts.append(cell)
+            elif pd.isna(cell):
+                texts.append("" if generalized else None)
+            elif isinstance(cell, bool | np.bool_):
+                texts.append(str(bool(cell)))
+            else:
+                texts.append(number_text(cell))
+        return at, tuple(texts)
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Which distinct text each row has, shape (n,), integer."""
+        return self._distinct[0]
+
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """The distinct texts, length u; None is the empty cell of a column that is published as it was."""
+        return self._distinct[1]
+
+    # ------------------------------------------------------------------------------------------ kinds of cells
+
+    @cached_property
+    def hidden(self) -> np.ndarray:
+        """Which cells say nothing, shape (n,), bool: ``*`` alone."""
+        return self._each([self._hides(text) for text in self.texts])
+
+    def _hides(self, text: str | None) -> bool:
+        return text == WHOLE and (self.about.is_generalized or self.withheld)
+
+    @cached_property
+    def exact(self) -> np.ndarray:
+        """Which cells are one value, shape (n,), bool; of a hierarchy that is not public, leaves cannot be told."""
+        notation, tree = self.about.notation, self.about.tree
+        if notation == "exact":
+            return ~self.hidden
+        if notation == "range":
+            return self._each([text != WHOLE and self._ends_are_equal(text) for text in self.texts])
+        if notation == "positions":
+            return self._each([WHOLE not in str(text) for text in self.texts])
+        if notation == "node":
+            leaves = set() if tree is None else set(tree.leaves)
+            return self._each([text == "" or text in leaves for text in self.texts])
+        return self._each([text != WHOLE and not _is_set(str(text)) for text in self.texts])
+
+    def _ends_are_equal(self, text: str | None) -> bool:
+        ends = range_ends(str(text))
+        return ends is not None and ends[0] == ends[1]
+
+    def _each(self, of_text: Sequence[bool]) -> np.ndarray:
+        return np.array(of_text, bool)[self.codes] if len(self) else np.zeros(0, bool)
+
+    # ------------------------------------------------------------------------------------------ numbers and dates
+
+    @cached_property
+    def is_ordered(self) -> bool:
+        """Whether its values are numbers or dates, so that they have ends, a middle and a width."""
+        return self.about.notation == "range" or self.about.type in (*_NUMBERS, *_DATES)
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether its values are dates or times."""
+        return self.about.type in _DATES
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """The lowest and the highest value of each distinct text, shape (u, 2), float64 or datetime64[us].
+
+        Missing (NaN, NaT) of a missing value, and of ``*`` where no domain is known.
+
+        Raises
+        ------
+        ParameterError
+            If the values are neither numbers nor dates.
+        DataError
+            If cells are no ranges.
+        """
+        if not self.is_ordered:
+            raise ParameterError(
+                f"column {self.name!r}: is neither of numbers nor of dates; ask for its members instead"
+            )
+        pairs: list[tuple[str, str] | None] = []
+        wrong = np.zeros(len(self.texts), bool)
+        dates = self.has_dates
+        for u, text in enumerate(self.texts):
+            if text == WHOLE and self.about.is_generalized:
+                pairs.append(self.about.bounds)
+            elif text is None:
+                pairs.append(None)
+            elif not self.about.is_generalized:
+                wrong[u] = not _is_number(text)
+                pairs.append(None if wrong[u] else (text, text))
+            else:
+                found = range_ends(text)
+                wrong[u] = found is None or found[2] != dates
+                pairs.append(None if found is None else found[:2])
+        self._refuse(wrong, "a number" if not self.about.is_generalized else "a range")
+        if dates:
+            return np.array([[_moment(end) for end in pair or ("NaT", "NaT")] for pair in pairs]).reshape(
+                -1, 2
+            )
+        return np.array(
+            [(math.nan, math.nan) if pair is None else pair for pair in pairs], np.float64
+        ).reshape(-1, 2)
+
+    @property
+    def low(self) -> pd.Series:
+        """The lowest value that each cell may stand for, float64 or datetime64[us].
+
+        Raises
+        ------
+        ParameterError, DataError
+            As :attr:`ends`.
+        """
+        return self._series(self.ends[:, 0])
+
+    @property
+    def high(self) -> pd.Series:
+        """The highest value that each cell may stand for, float64 or datetime64[us].
+
+        Raises
+        ------
+        ParameterError, DataError
+            As :attr:`ends`.
+        """
+        return self._series(self.ends[:, 1])
+
+    @property
+    def middle(self) -> pd.Series:
+        """Half-way between the two ends, float64 or datetime64[us].
+
+        Raises
+        ------
+        ParameterError, DataError
+            As :attr:`ends`.
+        """
+        low, high = self.ends.T
+        return self._series(low + (high - low) / 2)
+
+    @property
+    def width(self) -> pd.Series:
+        """The highest less the lowest value, float64 or timedelta64[us].
+
+        Raises
+        ------
+        ParameterError, DataError
+            As :attr:`ends`.
+        """
+        return self._series(self.ends[:, 1] - self.ends[:, 0])
+
+    # ------------------------------------------------------------------------------------------ values of a set
+
+    @cached_property
+    def _named(self) -> tuple[tuple[str | None, ...] | None, ...]:
+        """The values that each distinct text names; None of all of them, and where they cannot be told."""
+        named = []
+        wrong = np.zeros(len(self.texts), bool)
+        for u, text in enumerate(self.texts):
+            try:
+                named.append(self._values_of(text))
+            except ValueError:
+                wrong[u] = True
+                named.append(None)
+        self._refuse(
+            wrong, {"set": "a set", "node": "a node of its hierarchy"}.get(self.about.notation, "a value")
+        )
+        return tuple(named)
+
+    def _values_of(self, text: str | None) -> tuple[str | None, ...] | None:
+        about = self.about
+        if self._hides(text):
+            return None
+        if text is None or not about.is_generalized:
+            return (text,)
+        if about.notation == "positions":
+            return None if WHOLE in text else (text,)
+        if about.notation == "node":
+            return self._below(text, about.tree)
+        if about.notation == "suppression" and _is_set(text):
+            raise ValueError
+        members = set_members(text[1:-1]) if _is_set(text) else [text]
+        values = tuple(quoted_value(member) if member else None for member in members)
+        if about.values is not None and not set(values) <= set(about.values):
+            raise ValueError
+        return values
+
+    @staticmethod
+    def _below(text: str, tree: Hierarchy | None) -> tuple[str | None, ...] | None:
+        if text == "":
+            return (None,)
+        if tree is None:
+            return None
+        if text not in tree:
+            raise ValueError
+        node = tree.node(text)
+        return tree.leaves[int(tree.first[node]) : int(tree.last[node]) + 1]
+
+    @cached_property
+    def values(self) -> tuple[str | None, ...]:
+        """All values there are: those declared, else those that cells name; None first, then sorted by text.
+
+        Of a hierarchy its leaves in their order; of one that is not public the labels that are published.
+
+        Raises
+        ------
+        ParameterError
+            If the values are numbers or dates.
+        DataError
+            If cells cannot be read.
+        """
+        if self.about.notation == "range":
+            raise ParameterError(f"column {self.name!r}: has numbers or dates; ask for low and high instead")
+        tree, blank = self.about.tree, "" in self.texts
+        if tree is not None and self.about.notation == "node":
+            return (*([None] if blank and "" not in tree.leaves else []), *tree.leaves)
+        if self.about.values is not None and self.about.notation != "positions":
+            return self.about.values
+        if self.about.notation in ("node", "positions"):
+            seen = {text for text in self.texts if text != WHOLE}
+            return tuple(sorted((text or None for text in seen), key=_by_text))
+        return tuple(sorted({value for some in self._named for value in some or ()}, key=_by_text))
+
+    @property
+    def members(self) -> pd.Series:
+        """The values that each cell may stand for: a tuple of them, None where that is not published.
+
+        Raises
+        ------
+        ParameterError, DataError
+            As :attr:`values`.
+        """
+        every = self.values if self.about.has_domain and self.about.notation != "positions" else None
+        each = [
+            every if some is None and self._hides(text) else some
+            for some, text in zip(self._named, self.texts, strict=True)
+        ]
+        return self._series(np.fromiter(each, object, len(each)))
+
+    @cached_property
+    def candidates(self) -> np.ndarray:
+        """Which of :attr:`values` each distinct text may stand for, shape (u, D), bool.
+
+        ``*`` may stand for all of them. O(u D) memory.
+
+        Raises
+        ------
+        ParameterError, DataError
+            As :attr:`values`.
+        """
+        place = {value: at for at, value in enumerate(self.values)}
+        allowed = np.zeros((len(self.texts), len(place)), bool)
+        for u, (some, text) in enumerate(zip(self._named, self.texts, strict=True)):
+            if some is not None:
+                allowed[u, [place[value] for value in some]] = True
+            elif self.about.notation == "positions":
+                allowed[u] = [_fits(str(value), text) for value in self.values]
+            elif self._hides(text):
+                allowed[u] = True
+            else:
+                allowed[u, place[text or None]] = True  # the label of a node
+        return allowed
+
+    # ------------------------------------------------------------------------------------------ questions
+
+    def contains(self, value: Any) -> pd.Series:
+        """Whether each cell may stand for a value, bool: nothing that is published rules it out.
+
+        Parameters
+        ----------
+        value : number, date, text or None
+            None asks for a missing value. A node's label asks for the label where the hierarchy is not public.
+
+        Raises
+        ------
+        DataError
+            If cells cannot be read.
+        ParameterError
+            If the value is none of the column's type.
+        """
+        if self.is_ordered:
+            at = None if value is None else self._point(value)
+            low, high = self.ends.T
+            inside = np.zeros(len(self.texts), bool) if at is None else (low <= at) & (at <= high)
+            star = np.array([self._hides(text) for text in self.texts], bool)
+            if at is None:
+                open_end = star & (self.about.missing or not self.about.is_generalized)
+                inside = np.array([text is None or text == "" for text in self.texts], bool)
+            else:
+                open_end = star & np.isnan(low) if not self.has_dates else star & np.isnat(low)
+            return self._series(inside | open_end)
+        if self.about.notation == "positions":
+            return self._series(np.array([_fits(str(value), text) for text in self.texts], bool))
+        value = _as_value(value)
+        each = []
+        for some, text in zip(self._named, self.texts, strict=True):
+            if self._hides(text):
+                known = self.about.has_domain and not (value is None and self.about.missing)
+                each.append(not known or value in self.values)
+            else:
+                each.append(text == value if some is None else value in some)
+        return self._series(np.array(each, bool))
+
+    def share_of(self, values: Any) -> pd.Series:
+        """Which share of what each cell may stand for lies among some values, as if all were equally likely, float64.
+
+        Parameters
+        ----------
+        values : (low, high), or list of values
+            Of numbers and dates the two ends, both included: of whole numbers and dates, those between are counted; of
+            other numbers and times, lengths are compared.
+
+        Returns
+        -------
+        pandas.Series, length n, float64
+            Missing where it is not published what the cell stands for, and of missing numbers.
+
+        Raises
+        ------
+        DataError
+            If cells cannot be read.
+        ParameterError
+            If the values are none of the column's type.
+        """
+        if self.is_ordered:
+            return self._series(self._share_between(values))
+        if isinstance(values, str) or not isinstance(values, Collection):
+            raise ParameterError(f"column {self.name!r}: share_of takes a list of values")
+        wanted = {_as_value(value) for value in values}
+        if self.about.notation == "positions":
+            return self._series(
+                np.array([self._share_of_codes(wanted, text) for text in self.texts], np.float64)
+            )
+        every = self.values if self.about.has_domain else None
+        shares = np.full(len(self.texts), math.nan)
+        for u, (some, text) in enumerate(zip(self._named, self.texts, strict=True)):
+            among = every if self._hides(text) else some
+            if among is not None:
+                shares[u] = sum(value in wanted for value in among) / len(among)
+        return self._series(shares)
+
+    def _share_between(self, values: Any) -> np.ndarray:
+        try:
+            first, last = values
+        except (TypeError, ValueError):
+            raise ParameterError(f"column {self.name!r}: share_of takes (low, high), both included") from None
+        a, b = self._point(first), self._point(last)
+        low, high = self.ends.T
+        unknown = np.isnat(low) if self.has_dates else np.isnan(low)
+        if self.has_dates:
+            day = self.about.type == "date"
+            scale = np.timedelta64(1, "D")
+            start = np.datetime64("1970-01-01")
+            low, high, a, b = ((each - start) / scale for each in (low, high, a, b))
+        else:
+            day = self.about.type == "integer"
+        if day:  # whole numbers are counted
+            inside = np.minimum(high, np.floor(b)) - np.maximum(low, np.ceil(a)) + 1
+            shares = np.clip(inside, 0, None) / (high - low + 1)
+        else:
+            inside = np.clip(np.minimum(high, b) - np.maximum(low, a), 0, None)
+            point = high == low
+            shares = np.divide(
+                inside, high - low, out=((low >= a) & (low <= b)).astype(np.float64), where=~point & ~unknown
+            )
+        return np.where(unknown, math.nan, shares)
+
+    def _share_of_codes(self, wanted: Collection[Any], text: str | None) -> float:
+        fitting = sum(_fits(str(value), text) for value in wanted)
+        hidden = str(text).count(WHOLE)
+        if not hidden:
+            return float(fitting)
+        if self.about.values is None or text == WHOLE:
+            return math.nan
+        return fitting / len(self.about.values) ** hidden
+
+    def _point(self, value: Any) -> Any:
+        """A value as :attr:`ends` has them.
+
+        Raises
+        ------
+        ParameterError
+            If it is no number, or no date.
+        """
+        try:
+            return _moment(str(value)) if self.has_dates else float(value)
+        except (TypeError, ValueError):
+            what = "date" if self.has_dates else "number"
+            raise ParameterError(f"column {self.name!r}: what is asked for is no {what}") from None
+
+    # ------------------------------------------------------------------------------------------ other views
+
+    def with_domain(self, domain: Any) -> PublishedColumn:
+        """The same column with what ``*`` stands for, where the release does not say it and you know it.
+
+        Parameters
+        ----------
+        domain : (low, high), list of values, or Hierarchy
+            Of a range, of a set or suppression (None is a missing value), of nodes. Of positions, the characters that may
+            stand in each.
+
+        Raises
+        ------
+        ParameterError
+            If the domain does not go with the column.
+        """
+        about = self.about
+        if about.notation == "node":
+            if not isinstance(domain, Hierarchy):
+                raise ParameterError(f"column {self.name!r}: its domain is a Hierarchy")
+            return PublishedColumn(self.cells, replace(about, tree=domain))
+        if about.notation == "range":
+            try:
+                low, high = domain
+                texts = _as_text(low), _as_text(high)
+            except (TypeError, ValueError):
+                raise ParameterError(f"column {self.name!r}: its domain is (lowest, highest)") from None
+            if self._point(texts[0]) > self._point(texts[1]):
+                raise ParameterError(f"column {self.name!r}: its domain is (lowest, highest)")
+            return PublishedColumn(self.cells, replace(about, bounds=texts))
+        if not about.is_generalized:
+            raise ParameterError(f"column {self.name!r}: is published as it was, and needs no domain")
+        if isinstance(domain, str) or not isinstance(domain, Collection) or not domain:
+            raise ParameterError(f"column {self.name!r}: its domain is a list of values")
+        values = tuple(sorted({_as_value(value) for value in domain}, key=_by_text))
+        return PublishedColumn(self.cells, replace(about, values=values))
+
+    def _series(self, of_text: np.ndarray) -> pd.Series:
+        """What is true of each distinct text, for each row."""
+        import pandas as pd
+
+        return pd.Series(of_text[self.codes], index=self.cells.index, name=self.cells.name)
+
+    def _refuse(self, wrong: np.ndarray, what: str) -> None:
+        if wrong.any():
+            count = int(wrong[self.codes].sum())
+            raise DataError(
+                f"column {self.name!r}: {count:,} cells are not {what}, as the notation {self.about.notation!r} has them; "
+                "give the file that belongs to the description, or correct the cells"
+            )
+
+
+def _is_set(text: str) -> bool:
+    return len(text) > 1 and text[0] == "{" and text[-1] == "}"
+
+
+def _by_text(value: str | None) -> tuple[bool, str]:
+    return value is not None, value or ""
+
+
+def _fits(value: str, text: str | None) -> bool:
+    """Whether a code with hidden positions may stand for a value."""
+    if text == WHOLE:
+        return True
+    return (
+        text is not None
+        and len(value) == len(text)
+        and all(shown in (WHOLE, own) for own, shown in zip(value, text, strict=True))
+    )
+
+
+def _moment(text: str) -> np.datetime64:
+    """A date or time as UTC.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    if text == "NaT":
+        return np.datetime64("NaT", "us")
+    days = day_number(text)
+    if days is None:
+        raise ValueError
+    import pandas as pd
+
+    return pd.Timestamp(text).as_unit("us").to_datetime64()
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _as_value(value: Any) -> str | None:
+    """A value as the members of cells are written; None is a missing one."""
+    return None if value is None else _as_text(value)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | float | np.integer | np.floating):
+        return number_text(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,230 @@
+"""Rows that carry their own records' values: who runs the method again knows which record each row was made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from anonflow.criteria.order import DRAWS, SUSPICIOUS, chance
+from anonflow.errors import ParameterError
+from anonflow.release import draws_of_graph
+from anonflow.risk.attacker import Success, percent
+from anonflow.table.row_marks import row_labels
+
+if TYPE_CHECKING:
+    from anonflow.risk.attack_context import AttackContext
+
+__all__ = ["OwnRows", "OwnRowsTest", "own_rows_test"]
+
+_RECORDS = 2_000
+"""Records whose rows are looked at: whole components, until they are so many."""
+
+_BLOCK = 1 << 22
+"""Matches that are drawn from at a time."""
+
+
+@dataclass(frozen=True)
+class OwnRowsTest:
+    """What running a method again says of a file: whether its rows were drawn, and shuffled.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the file that were made from records, and are looked at.
+    found : int
+        Those of them that running the method again makes, too.
+    shown : int
+        T: rows that show their own record's values.
+    expected : float
+        The mean of T over fresh draws.
+    drawn : float
+        The chance of as large a T along a draw.
+    shuffled : float
+        The chance of as many neighbouring rows that were made from neighbouring records, in a shuffled file.
+    """
+
+    rows: int
+    found: int
+    shown: int
+    expected: float
+    drawn: float
+    shuffled: float
+
+    def remarks(self) -> tuple[str, ...]:
+        """What looks as if a step was left out; never a reason to draw again."""
+        remarks = []
+        if self.found < self.rows:
+            remarks.append(
+                f"running the method again makes {self.found:,} of {self.rows:,} rows, and says nothing of the others: its "
+                "version, options or partitions are not those of the release"
+            )
+        if self.drawn < SUSPICIOUS:
+            remarks.append(
+                f"rows show the values of the records that they were made from: {self.shown:,} of {self.found:,}, where "
+                f"draws give {self.expected:,.1f} (p = {self.drawn:.1g}); release() draws them"
+            )
+        if self.shuffled < SUSPICIOUS:
+            remarks.append(
+                f"neighbouring rows were made from neighbouring records (p = {self.shuffled:.1g}); shuffle them, or a row "
+                "names its person by its place"
+            )
+        return tuple(remarks)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRows:
+    """Runs the method again, and takes each row for that of the record it was made from.
+
+    It wins against a file whose rows were shuffled, but never drawn. Whether they were cannot be read off a file, but
+    compared with fresh draws.
+
+    Parameters
+    ----------
+    anonymization : Anonymization, optional
+        What running the method again gives; the context's own without it.
+    """
+
+    anonymization: Any = None
+    name: ClassVar[str] = "own-rows"
+    needs_truth: ClassVar[bool] = True
+    knows: ClassVar[str] = (
+        "everybody's quasi-identifiers and the method; takes rows for those of their own records"
+    )
+
+    def attack(self, context: AttackContext) -> Success:
+        """O(999 k) for each of the rows that are looked at.
+
+        Raises
+        ------
+        ParameterError
+            As :func:`own_rows_test`.
+        """
+        made = self.anonymization if self.anonymization is not None else context.anonymization
+        if made is None:
+            raise ParameterError(
+                "own-rows: give what running the method again makes: risk.OwnRows(anonymization=...)"
+            )
+        seen = own_rows_test(context.table, context.frame, made)
+        rate, usual = seen.shown / max(seen.found, 1), seen.expected / max(seen.found, 1)
+        return Success(
+            seen.found, rate, rate, seen.shown if seen.drawn < SUSPICIOUS else 0, usual,
+            f"Who runs the method again makes {seen.found:,} of {seen.rows:,} rows; {percent(rate)} of them show their own "
+            f"record's values, and {percent(usual)} after a draw (p = {seen.drawn:.1g}).",
+            counted=True,
+        )  # fmt: skip
+
+
+def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
+    """Compare the rows of a file that show their own record's values with fresh draws.
+
+    Parameters
+    ----------
+    table : Table
+        The n originals.
+    frame : pandas.DataFrame
+        The published table, n rows.
+    anonymization : Anonymization
+        What running the method again makes of the table.
+
+    Returns
+    -------
+    OwnRowsTest
+
+    Raises
+    ------
+    ParameterError
+        If rows are published that all read the same, or that are everybody's own by design (k-concealment); if no other
+        column is published, or the anonymization is of another table.
+
+    Notes
+    -----
+    T = number of rows with their own record's values, the rows of equal quasi-identifiers taken together, against 999
+    draws of the graph: p = (1 + #{T_r >= T}) / 1000, and below that as :func:`anonflow.criteria.order.chance`. Order
+    alike: neighbouring rows from neighbouring records, against 999 shuffles. Rows without such a partner (a
+    randomized method, other options) are left out and counted.
+    """
+    n = table.n
+    names = [name for name in table.other_columns if name in frame.columns]
+    if anonymization.n != n or len(frame) != n:
+        raise ParameterError(
+            "own-rows: the release, the table and the anonymization have other numbers of rows"
+        )
+    if anonymization.matches is None:
+        raise ParameterError(
+            "own-rows: only a freeform method's rows can be told apart by who made them: classes are equal rows, and "
+            "k-concealment publishes everybody's own by design"
+        )
+    if not names:
+        raise ParameterError("own-rows: no other column is published: nothing shows whose a row is")
+    rng = np.random.default_rng(n)
+    at = _whole_components(anonymization, rng)
+    keys = list(table.qi_columns)
+    made, shown = row_labels([anonymization.frame(), frame], keys)
+    own, told = row_labels([table.frame, frame], names)
+    # as many rows of a kind in the file as the method makes: then they are these
+    kinds = int(max(made.max(initial=-1), shown.max(initial=-1))) + 1
+    known = np.bincount(made, minlength=kinds) == np.bincount(shown, minlength=kinds)
+    inside = np.zeros(kinds, bool)
+    inside[made[at]] = True
+    outside = np.ones(n, bool)
+    outside[at] = False
+    inside[made[outside]] = False  # a kind that other components have, too
+    known &= inside
+    values = int(max(own.max(initial=-1), told.max(initial=-1))) + 1
+    mine = at[known[made[at]]]
+    theirs = np.flatnonzero(known[shown])
+    kind_value = np.unique(made[mine] * values + own[mine], return_counts=True)
+
+    def together(pairs: np.ndarray) -> int:
+        """How many rows have their own record's values, at most, where equal rows cannot be told apart."""
+        kinds_there, counts = np.unique(pairs, return_counts=True)
+        place = np.minimum(np.searchsorted(kind_value[0], kinds_there), max(len(kind_value[0]) - 1, 0))
+        same = kind_value[0][place] == kinds_there if len(kind_value[0]) else np.zeros(len(place), bool)
+        return int(np.minimum(kind_value[1][place[same]], counts[same]).sum())
+
+    count = together(shown[theirs] * values + told[theirs])
+    local = np.full(n, -1, np.int64)
+    local[at] = np.arange(len(at))
+    matches = anonymization.matches[at]
+    graph = np.where(matches >= 0, local[matches], -1)
+    looked_at = local[mine]
+    draws = [
+        together(made[mine] * values + own[at[assignment[looked_at]]])
+        for block in draws_of_graph(graph, DRAWS, rng.bytes(32), max(1, _BLOCK // max(graph.size, 1)))
+        for assignment in block
+    ]
+    expected = float(np.mean(draws)) if draws else 0.0
+    return OwnRowsTest(
+        len(at), len(mine), count, expected, chance(count, draws) if len(mine) else 1.0,
+        _order(made, shown, known, rng),
+    )  # fmt: skip
+
+
+def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarray:
+    """Records of some components of the graph, ascending, without suppressed ones."""
+    from anonflow.table.linkage import Candidates
+
+    label = Candidates.of_matches(anonymization.matches).components(anonymization.n)
+    sizes = np.bincount(label)
+    order = rng.permutation(len(sizes))
+    chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), _RECORDS)) + 1]
+    found: np.ndarray = np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
+    return found
+
+
+def _order(made: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:
+    """The chance of so many neighbouring rows from neighbouring records, of rows that nothing else reads like."""
+    alone = known & (np.bincount(made, minlength=len(known)) == 1)
+    record = np.full(len(known), -1, np.int64)
+    record[made] = np.arange(len(made))
+    places = record[shown[alone[shown]]]
+    places = np.argsort(np.argsort(places))
+    if len(places) < 2:
+        return 1.0
+
+    def neighbours(order: np.ndarray) -> int:
+        return int((np.abs(np.diff(order)) == 1).sum())
+
+    return chance(neighbours(places), [neighbours(rng.permutation(places)) for _ in range(DRAWS)])

@@ -1,0 +1,416 @@
+"""What a published table says of itself: a description made of its own cells and of what the schema declares.
+
+Nothing here sees the original. A description is a function of the published cells and of the declarations (schema, k,
+guarantee), so that two originals with the same files and declarations have the same one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from anonflow.errors import DataError
+from anonflow.hierarchy import Hierarchy, number_text
+from anonflow.table.domain import NUMBER
+from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["EXACT", "NOTATIONS", "TYPES", "ColumnMetadata", "ReleaseMetadata", "SeenCells", "range_ends"]
+
+EXACT = "exact"
+"""The notation of a column that is published as it was."""
+
+NOTATIONS = {
+    "numeric": "range",
+    "categorical": "set",
+    "hierarchy": "node",
+    "suppression": "suppression",
+    "positions": "positions",
+}
+"""Kind of a quasi-identifier -> how its cells are written."""
+
+TYPES = ("boolean", "integer", "number", "date", "time", "utc", "text")
+"""What a value may be; ``utc`` is a time in UTC."""
+
+_MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+_RANGE = re.compile(rf"({NUMBER})(?:-({NUMBER}))?")
+_NUMBER = re.compile(NUMBER)
+_LONGEST = 40
+_DATES = re.compile(rf"({_MOMENT})(?:/({_MOMENT}))?")
+
+
+def range_ends(text: str) -> tuple[str, str, bool] | None:
+    """The two ends of a published range, and whether they are dates; None where it is none.
+
+    Parameters
+    ----------
+    text : str
+        ``53-59``, ``53``, ``2020-01-01/2020-03-31``; ``*`` is no range.
+    """
+    dates = _DATES.fullmatch(text)
+    found = dates or _RANGE.fullmatch(text)
+    return None if found is None else (found[1], found[2] or found[1], dates is not None)
+
+
+def _type_of(text: str) -> str | None:
+    """The type of the ends of a range, None where it has none."""
+    ends = range_ends(text)
+    if ends is None:
+        return None
+    if ends[2]:
+        return "utc" if ends[0].endswith("Z") else "time" if "T" in ends[0] else "date"
+    return "integer" if all(end.lstrip("-").isdigit() for end in ends[:2]) else "number"
+
+
+@dataclass(frozen=True)
+class SeenCells:
+    """What is visible in the cells of a published table, or of a part of one.
+
+    Attributes
+    ----------
+    rows : int
+    types : mapping
+        Column -> one of `TYPES`, or None where no cell says it (all are ``*``).
+    """
+
+    rows: int
+    types: Mapping[str, str | None]
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, ranges: Iterable[str]) -> SeenCells:
+        """Look at a published frame.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            As it is published, not as a CSV file of it is read.
+        ranges : iterable of str
+            The columns whose cells are ranges.
+        """
+        import pandas as pd
+
+        written = set(ranges)
+        types: dict[str, str | None] = {}
+        for name in frame.columns:
+            cells = frame[name]
+            if name in written:
+                texts = [text for text in pd.unique(cells) if isinstance(text, str)]
+                seen = {kind for kind in map(_type_of, texts) if kind is not None}
+                types[str(name)] = _widest(seen)
+            else:
+                types[str(name)] = _exact_type(cells)
+        return cls(len(frame), types)
+
+    def then(self, other: SeenCells) -> SeenCells:
+        """The same of two parts together."""
+        both = {
+            name: _widest({kind for kind in (kind, other.types.get(name)) if kind is not None})
+            for name, kind in self.types.items()
+        }
+        return SeenCells(self.rows + other.rows, both)
+
+
+def _widest(seen: set[str]) -> str | None:
+    """One type for all cells; whole numbers and others are numbers, dates and times are times."""
+    if "boolean" in seen and len(seen) > 1:
+        return "text"
+    return max(seen, key=TYPES.index) if seen else None
+
+
+def _exact_type(cells: pd.Series) -> str | None:
+    """The type of values that are published as they were, by what they read like: a CSV file shows nothing else."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(cells.dtype):
+        return "boolean" if len(cells) else None
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        values = cells.dropna().to_numpy()
+        if not len(values) or values.dtype.kind != "f":
+            return "integer" if len(values) else None
+        if not np.isfinite(values).all():
+            return "text"
+        return "integer" if ((values == np.floor(values)) & (np.abs(values) < 1e16)).all() else "number"
+    seen: set[str] = set()
+    for text in pd.unique(cells.dropna()):
+        seen.add(_text_type(str(text)))
+        if "text" in seen:
+            break
+    return _widest(seen)
+
+
+def _text_type(text: str) -> str:
+    """What a text reads like, where it is written as numbers and truth values are published."""
+    if text in ("True", "False"):
+        return "boolean"
+    if len(text) > _LONGEST or _NUMBER.fullmatch(text) is None:
+        return "text"
+    whole = text.lstrip("-").isdigit()
+    if number_text(int(text) if whole else float(text)) != text:
+        return "text"
+    return "integer" if whole else "number"
+
+
+@dataclass(frozen=True)
+class ColumnMetadata:
+    """What is told of one published column.
+
+    Attributes
+    ----------
+    name : str
+    role : str
+        As in a schema.
+    notation : str
+        ``range``, ``set``, ``node`` (of a hierarchy), ``suppression``, ``positions`` or ``exact``.
+    type : str or None
+        One of `TYPES`; None where no cell says it.
+    missing : bool
+        Whether the schema lets values be missing that no declared domain has: ``*`` stands for them, too.
+    bounds : (str, str) or None
+        Of a range: the declared domain.
+    values : tuple of (str or None), or None
+        Of a set, a suppression or positions: the declared values (None is a missing one); of positions, the characters
+        that may stand in each.
+    tree : Hierarchy or None
+        Of a node: the declared hierarchy.
+    """
+
+    name: str
+    role: str
+    notation: str
+    type: str | None = None
+    missing: bool = False
+    bounds: tuple[str, str] | None = None
+    values: tuple[str | None, ...] | None = None
+    tree: Hierarchy | None = None
+
+    @classmethod
+    def declared(cls, column: Column, tree: Hierarchy | None = None) -> ColumnMetadata:
+        """What a schema declares of a column, the type left open.
+
+        Parameters
+        ----------
+        column : Column
+        tree : Hierarchy, optional
+            Its hierarchy, where that is public.
+        """
+        if column.kind is None:
+            return cls(column.name, column.role, EXACT)
+        notation, domain = NOTATIONS[column.kind], column.domain
+        missing = column.missing == {"numeric": "suppress", "hierarchy": "value"}.get(column.kind, "")
+        common = cls(column.name, column.role, notation, missing=missing, tree=tree)
+        if notation == "range":
+            return replace(common, bounds=domain if isinstance(domain, tuple) else None)  # type: ignore[arg-type]
+        common = replace(common, type="text")
+        return replace(common, values=domain) if isinstance(domain, tuple) else common
+
+    @property
+    def is_generalized(self) -> bool:
+        """Whether cells may be less than a value."""
+        return self.notation != EXACT
+
+    @property
+    def has_domain(self) -> bool:
+        """Whether it is published what ``*`` stands for."""
+        return self.bounds is not None or self.values is not None or self.tree is not None
+
+    @property
+    def pattern(self) -> str | None:
+        """A regular expression (ECMAScript) of its cells, where they have one."""
+        if self.notation != "range":
+            return None
+        if self.type is None:
+            return r"\*"
+        if self.type in ("integer", "number"):
+            number = r"-?[0-9]+" if self.type == "integer" else NUMBER
+            return rf"\*|{number}(?:-{number})?"
+        return rf"\*|{_MOMENT}(?:/{_MOMENT})?"
+
+    @property
+    def sentences(self) -> str:
+        """What its cells mean, in words."""
+        return " ".join([*_MEANINGS[self.notation](self), _star(self)])
+
+
+def _of_range(column: ColumnMetadata) -> list[str]:
+    if column.type in ("date", "time", "utc"):
+        zone = " Times are in UTC." if column.type == "utc" else ""
+        return [
+            "A cell is a date or time, or two with a slash between them: one from the first to the second, both "
+            f"included.{zone}"
+        ]
+    return [
+        "A cell is a number, or two with a hyphen between them (-500--20 is from -500 to -20): some number from the "
+        "first to the second, both included."
+    ]
+
+
+_QUOTED = (
+    "A value is written as a JSON string where it is empty, is *, begins with a quotation mark, contains {, | or }, or "
+    "begins or ends with a space. An empty cell or member is a missing value."
+)
+_MEANINGS = {
+    "range": _of_range,
+    "set": lambda column: ["A cell is a value, or {a|b|c}: one of these values.", _QUOTED],
+    "node": lambda column: [
+        "A cell is the label of a node of a hierarchy: a value, or a group of values and then some value of the group.",
+        "An empty cell is a missing value.",
+    ],
+    "suppression": lambda column: ["A cell is a value.", _QUOTED],
+    "positions": lambda column: ["A cell is a code; a * in it is a character that is hidden."],
+    "exact": lambda column: ["A cell is the value as it was; an empty cell is a missing value."],
+}
+
+
+def _star(column: ColumnMetadata) -> str:
+    if column.notation == EXACT:
+        return "In a row whose generalized columns all are *, a * is a value that is not published."
+    alone = "A cell that is * alone" if column.notation == "positions" else "*"
+    what = (
+        f"{alone} is any value of the domain that is given here"
+        if column.has_domain
+        else f"{alone} is any value; which values there are is not published"
+    )
+    return what + (", or a missing value." if column.missing else ".")
+
+
+@dataclass(frozen=True)
+class ReleaseMetadata:
+    """What a published table says of itself.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnMetadata
+        In the table's order.
+    guarantee : str or None
+        The criterion that the method promises.
+    k : int or None
+    version : str
+        Of anonflow.
+    rows : int or None
+    """
+
+    columns: tuple[ColumnMetadata, ...]
+    guarantee: str | None = None
+    k: int | None = None
+    version: str = ""
+    rows: int | None = None
+
+    @classmethod
+    def declared(
+        cls, schema: Schema, names: Sequence[str], guarantee: str | None = None, k: int | None = None
+    ) -> ReleaseMetadata:
+        """What can be told before a cell is seen.
+
+        Parameters
+        ----------
+        schema : Schema
+        names : sequence of str
+            The published columns, in their order.
+        guarantee : str, optional
+        k : int, optional
+
+        Raises
+        ------
+        HierarchyError
+            If a hierarchy that is declared public cannot be read.
+        """
+        from anonflow import __version__
+
+        columns = [ColumnMetadata.declared(schema[name], public_tree(schema[name], schema)) for name in names]
+        return cls(tuple(columns), guarantee, k, __version__)
+
+    @classmethod
+    def of_schema(cls, schema: Schema, frame: pd.DataFrame) -> ReleaseMetadata:
+        """That of a release whose file is alone, from the schema that it was made with.
+
+        Parameters
+        ----------
+        schema : Schema
+        frame : pandas.DataFrame
+            The release as it was read.
+
+        Raises
+        ------
+        HierarchyError
+            If a hierarchy cannot be read.
+        """
+        names = [str(name) for name in frame.columns if schema[str(name)].role not in UNPUBLISHED]
+        bare = cls.declared(schema, names)
+        columns = [
+            column
+            if column.tree is not None
+            else replace(column, tree=_any_tree(schema[column.name], schema))
+            for column in bare.columns
+        ]
+        return replace(bare, columns=tuple(columns)).seeing(
+            SeenCells.of(frame, [column.name for column in columns if column.notation == "range"])
+        )
+
+    def seeing(self, seen: SeenCells) -> ReleaseMetadata:
+        """The same with what the published cells show."""
+        columns = [
+            replace(column, type=seen.types[column.name]) if column.type is None else column
+            for column in self.columns
+        ]
+        return replace(self, columns=tuple(columns), rows=seen.rows)
+
+    def agreeing(self, declared: ReleaseMetadata, name: str) -> ReleaseMetadata:
+        """The same with the domains that a schema adds.
+
+        Parameters
+        ----------
+        declared : ReleaseMetadata
+            What the schema says.
+        name : str
+            Of the release, for messages.
+
+        Raises
+        ------
+        DataError
+            If the two contradict each other.
+        """
+        columns, problems = [], []
+        for column in self.columns:
+            other = declared[column.name]
+            same = (column.notation, column.role) == (other.notation, other.role)
+            domains = [(c.bounds, c.values, c.tree) for c in (column, other) if c.has_domain]
+            if not same or (len(domains) == 2 and domains[0] != domains[1]):
+                problems.append(
+                    f"column {column.name!r}: the description and the schema of {name} contradict each other"
+                )
+            columns.append(column if column.has_domain else replace(other, type=column.type))
+        if problems:
+            raise DataError.collected(f"{name}: its description does not go with the schema", problems)
+        return replace(self, columns=tuple(columns))
+
+    @property
+    def ranges(self) -> tuple[str, ...]:
+        """Names of the columns whose cells are ranges."""
+        return tuple(column.name for column in self.columns if column.notation == "range")
+
+    def __getitem__(self, name: str) -> ColumnMetadata:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise DataError(f"column {name!r}: is not in the release")
+
+
+def public_tree(column: Column, schema: Schema) -> Hierarchy | None:
+    """The hierarchy of a column, where the schema declares it public."""
+    return _any_tree(column, schema) if column.domain == PUBLIC_HIERARCHY else None
+
+
+def _any_tree(column: Column, schema: Schema) -> Hierarchy | None:
+    """The hierarchy that a schema gives; None where it is made from the values of a table, which are not here."""
+    given = column.hierarchy
+    if given is None:
+        return None
+    if isinstance(given, Mapping) and not {"csv", "nested"} & set(given):
+        return None
+    return Hierarchy.from_mapping(given, folder=schema.folder)

@@ -1,0 +1,70 @@
+"""Nothing is lost: Back, reload and a closed tab; a project saved and opened; what is no project is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import ready
+from tests.browser.test_compare_explore_publish import flow, press, run_all, step
+
+pytestmark = pytest.mark.browser
+
+
+def caption(page: Any, name: str, text: str) -> None:
+    page.locator("nav li button", has_text=name).get_by_text(text).first.wait_for()
+
+
+def current(page: Any, name: str) -> None:
+    page.locator("nav li button[aria-current=step]", has_text=name).wait_for()
+
+
+def test_back_reload_and_a_closed_tab_lose_nothing(
+    new_page: Callable[..., Any], serve: Any, tmp_path: Path
+) -> None:
+    served = serve(flow(tmp_path, n=120, size=60))
+    page = new_page()
+    page.goto(served.url)
+    ready(page)
+    step(page, "Compare")
+    assert page.url.endswith("?screen=compare")
+    run_all(page, "Done: 4 runs")
+    step(page, "Publish")
+    press(page, ".af-draw", lambda: page.get_by_text("Every check passed").first.wait_for(timeout=30_000))
+    # each screen has its address, and Back moves between them
+    page.go_back()
+    current(page, "Compare")
+    page.go_forward()
+    current(page, "Publish")
+    # a page that is loaded anew goes on where it was, release and all
+    page.reload()
+    ready(page)
+    current(page, "Publish")
+    caption(page, "Compare", "4 runs")
+    page.get_by_text("Every check passed").first.wait_for()
+    # the address alone opens nothing
+    stranger = new_page()
+    stranger.goto(page.url)
+    ready(stranger)
+    caption(stranger, "Compare", "0 runs")
+    # a second tab of the same browser is a session of its own
+    second = page.context.new_page()
+    second.goto(served.url)
+    ready(second)
+    caption(second, "Compare", "0 runs")
+    second.close()
+    # a tab that was closed is opened again
+    context = page.context
+    page.close()
+    again = context.new_page()
+    again.goto(served.url + "?screen=compare")
+    ready(again)
+    current(again, "Compare")
+    caption(again, "Compare", "4 runs")
+    again.locator(".af-runs .tabulator-row").nth(3).wait_for()
+    # and runs on
+    run_all(again, "Done: 4 runs")
+    caption(again, "Compare", "8 runs")

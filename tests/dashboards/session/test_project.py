@@ -1,0 +1,279 @@
+"""Projects: what is saved comes back; what is no project is refused in a sentence; nothing is unpacked by name."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from anonflow import datasets
+from anonflow.errors import AnonflowError, DataError, FlowError
+
+pytest.importorskip("param", reason="the dashboards are an extra")
+from anonflow.dashboards import Limits, Workspace
+from anonflow.dashboards.session import project
+
+WAIT = 120.0
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    one = Workspace()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def other() -> Iterator[Workspace]:
+    one = Workspace(limits=Limits(upload_bytes=200_000))
+    yield one
+    one.close()
+
+
+def people(folder: Path, name: str = "people.csv") -> Path:
+    path = folder / name
+    datasets.census_like(40, seed=1).to_csv(path, index=False)
+    return path
+
+
+def run_once(one: Workspace) -> None:
+    one.set_algorithms(["mondrian"])
+    one.set_ks([4])
+    one.start()
+    one.wait(WAIT)
+
+
+def written(folder: Path, content: bytes) -> Path:
+    path = folder / "saved.anonflow.zip"
+    path.write_bytes(content)
+    return path
+
+
+def changed(content: bytes, **members: bytes | None) -> bytes:
+    """The archive with members put in, replaced or (None) left out; ``__`` stands for a dot."""
+    stream = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as old,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as new,
+    ):
+        wanted = {name.replace("__", "."): value for name, value in members.items()}
+        for name in old.namelist():
+            if name not in wanted:
+                new.writestr(name, old.read(name))
+        for name, value in wanted.items():
+            if value is not None:
+                new.writestr(name, value)
+    return stream.getvalue()
+
+
+def test_a_project_brings_flow_hierarchies_runs_and_notes_back(
+    workspace: Workspace, other: Workspace, tmp_path: Path
+) -> None:
+    workspace.open_file("people.csv", people(tmp_path))
+    (workspace.folder / "sex.csv").write_text("Male;any\nFemale;any\n")
+    workspace.set_column("Gender", kind="hierarchy", hierarchy="sex.csv")
+    run_once(workspace)
+    workspace.edit_run(1, label="the first", note="for the board", pinned=True)
+    saved = workspace.save_project()
+    names = zipfile.ZipFile(io.BytesIO(saved)).namelist()
+    assert names == ["project.json", "flow.yaml", "files/sex.csv"]
+    cells = b"".join(zipfile.ZipFile(io.BytesIO(saved)).read(name) for name in names)
+    assert f"{workspace.runs[0].seed:x}".encode() not in cells
+    assert saved == workspace.save_project()
+
+    other.open_project(written(tmp_path, saved))
+    assert other.frame is None
+    assert other.waits_for == "people.csv"
+    assert "people.csv" in other.status
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("a,b\n1,2\n3,4\n")
+    with pytest.raises(DataError, match="the column 'Age'"):
+        other.open_file("wrong.csv", wrong)
+    other.open_file("renamed.csv", people(tmp_path))
+    assert other.draft.get(("table", "source")) == {"csv": "renamed.csv"}
+    assert other.draft.get(("steps",)) == workspace.draft.get(("steps",))
+    assert other.problems == ()
+    (run,) = other.runs
+    assert (run.name, run.note, run.pinned) == ("the first", "for the board", True)
+    assert run.row().keys() == workspace.runs[0].row().keys()
+    assert run.result.measures == workspace.runs[0].result.measures
+    assert run.result.columns == workspace.runs[0].result.columns
+    assert other.chosen_run is None  # its records are not in a project
+    assert stat.S_IMODE((other.folder / "sex.csv").stat().st_mode) == 0o600
+    run_once(other)
+    assert [run.id for run in other.runs] == [1, 2]
+    assert other.chosen_run is other.runs[1]
+    assert other.runs[1].result.measures["gcp"] == run.result.measures["gcp"]
+
+
+def test_with_its_table_a_project_is_opened_whole(
+    workspace: Workspace, other: Workspace, tmp_path: Path
+) -> None:
+    workspace.open_file("people.csv", people(tmp_path))
+    run_once(workspace)
+    saved = workspace.save_project(with_table=True)
+    other.open_project(written(tmp_path, saved))
+    assert len(other.frame) == 40
+    assert other.runs[0].seed == workspace.runs[0].seed
+    assert "1 run of the project" in other.status
+    with pytest.raises(DataError, match="no table is open"):
+        Workspace().save_project()
+
+
+def test_a_flow_waits_for_its_table(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.open_file("people.csv", people(tmp_path))
+    workspace.set_ks([3, 5])
+    text = workspace.draft.text()
+    one = Workspace()
+    one.open_flow_file(text)
+    assert one.waits_for == "people.csv"
+    one.open_file("people.csv", people(tmp_path))
+    assert one.ks == [3, 5]
+    assert one.waits_for == ""
+    one.close()
+
+
+DEEP = b"[" * 5000 + b"]" * 5000
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"project__json": None}, "is missing"),
+        ({"project__json": b"\xff\xfe"}, "no JSON"),
+        ({"project__json": DEEP}, "no JSON"),
+        ({"project__json": b"[]"}, "project.json: the whole"),
+        ({"project__json": b'{"format": "anonflow project", "version": 2}'}, "version"),
+        ({"flow__yaml": b"\xff\xfe"}, "no text"),
+        ({"flow__yaml": b"- 1\n"}, "no flow"),
+        ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: /etc/passwd}}\nsteps: []\n"}, "outside"),
+        ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: ../../secret}}\nsteps: []\n"}, "outside"),
+        ({"files/../../evil__csv": b"x"}, "a file that no project has"),
+        ({"files/": b""}, "a file that no project has"),
+        ({"run__py": b"import os"}, "a file that no project has"),
+        ({"files/bomb__csv": b"0" * 300_000}, "larger than 0 MB"),
+    ],
+)  # fmt: skip
+def test_what_is_no_project_is_refused_in_a_sentence(
+    workspace: Workspace, other: Workspace, tmp_path: Path, members: dict[str, bytes | None], said: str
+) -> None:
+    workspace.open_file("people.csv", people(tmp_path))
+    before = sorted(other.folder.rglob("*"))
+    with pytest.raises((DataError, FlowError)) as error:
+        other.open_project(written(tmp_path, changed(workspace.save_project(), **members)))
+    assert said in " ".join([error.value.message, *error.value.problems])
+    assert "\n" not in error.value.problems[0]
+    assert other.frame is None
+    assert sorted(other.folder.rglob("*")) == before
+    assert not (tmp_path / "evil.csv").exists()
+
+
+def entry_of(workspace: Workspace, folder: Path) -> dict[str, Any]:
+    workspace.open_file("people.csv", people(folder))
+    run_once(workspace)
+    found = json.loads(zipfile.ZipFile(io.BytesIO(workspace.save_project())).read("project.json"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, tmp_path: Path) -> None:
+    entry = entry_of(workspace, tmp_path)
+    run = entry["runs"][0]
+    outside = json.loads(json.dumps(run["document"]))
+    outside["table"]["columns"]["Age"] = {
+        "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "../../../etc/passwd"
+    }  # fmt: skip
+    for change, said in (
+        ({"algorithm": "evil"}, "a method that there is not"),
+        ({"k": "5"}, "runs.0.k"),
+        ({"k": 1}, "runs.0.k"),
+        ({"seconds": -1.0}, "runs.0.seconds"),
+        ({"note": "x" * 30_000}, "runs.0.note"),
+        ({"surprise": 1}, "runs.0.surprise"),
+        ({"document": outside}, "outside"),
+    ):
+        bad = {**entry, "runs": [{**run, **change}]}
+        content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
+        with pytest.raises(AnonflowError) as error:
+            other.open_project(written(tmp_path, content))
+        assert said in " ".join([error.value.message, *error.value.problems]), change
+        assert "evil" not in " ".join(error.value.problems)
+    # a run whose flow is none is refused when its table is there
+    bad = {**entry, "runs": [{**run, "document": {**run["document"], "steps": "none"}}]}
+    content = changed(workspace.save_project(), project__json=json.dumps(bad).encode())
+    other.open_project(written(tmp_path, content))
+    with pytest.raises(AnonflowError):
+        other.open_file("people.csv", people(tmp_path))
+
+
+def test_a_file_that_is_no_archive_is_no_flow_either(workspace: Workspace, tmp_path: Path) -> None:
+    for content in (b"PK\x03\x04" + b"x" * 100, b"\x00\x01\x02", b""):
+        path = tmp_path / "some.zip"
+        path.write_bytes(content)
+        with pytest.raises(AnonflowError):
+            workspace.open_project(path)
+    assert project.ENDING == ".anonflow.zip"
+
+
+def test_runs_are_named_noted_pinned_and_deleted(tmp_path: Path) -> None:
+    one = Workspace(limits=Limits(runs=2))
+    one.open_file("people.csv", people(tmp_path))
+    run_once(one)
+    one.edit_run(1, pinned=True, label="keep")
+    run_once(one)
+    run_once(one)
+    assert [run.id for run in one.runs] == [1, 3]
+    one.choose(3)
+    one.delete_run(3)
+    assert one.chosen == 1
+    with pytest.raises(AnonflowError, match="no run 3"):
+        one.delete_run(3)
+    one.close()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
+def test_encodings_that_a_file_says_it_has_are_recognized(
+    workspace: Workspace, tmp_path: Path, encoding: str
+) -> None:
+    path = tmp_path / "people.csv"
+    text = "age;town\n34;Ærø\n35;Łódź\n36;Ærø\n"
+    mark = "\ufeff" if encoding == "utf-16-le" else ""
+    path.write_bytes((mark + text).encode(encoding))
+    workspace.open_file("people.csv", path)
+    assert list(workspace.frame.columns) == ["age", "town"]
+    assert set(workspace.frame["town"]) == {"Ærø", "Łódź"}
+    assert workspace.problems == () or "k" in workspace.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("begins", "said"), [(b"\x89PNG\r\n", "a picture"), (b"PK\x03\x04", "Excel"), (b"%PDF-1.7", "PDF")]
+)
+def test_files_of_another_kind_get_their_own_sentence(
+    workspace: Workspace, tmp_path: Path, begins: bytes, said: str
+) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(begins + b"x" * 50)
+    with pytest.raises(DataError, match=said):
+        workspace.open_file("people.csv", path)
+    with pytest.raises(DataError, match="workbook"):
+        workspace.open_file("people.xlsx", path)
+
+
+def test_after_a_wrong_encoding_the_file_is_read_again(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes("age,town\n34,Århus\n35,Århus\n".encode("latin-1"))
+    with pytest.raises(DataError):
+        workspace.read_file("people.csv", path)
+    assert path.exists()
+    workspace.read_file("people.csv", path, encoding="latin-1")()
+    assert workspace.table_name == "people.csv"
+    assert set(workspace.frame["town"]) == {"Århus"}
+    workspace.reread(encoding="latin-1", missing=["Århus"])()
+    assert pd.isna(workspace.frame["town"]).all()
