@@ -122,13 +122,14 @@ def boundary_classes(records: Records) -> np.ndarray:
     return equal_columns(rows, records.n)
 
 
-def unit_layers(records: Records, within: np.ndarray) -> np.ndarray:
+def unit_layers(records: Records, units: np.ndarray, within: np.ndarray) -> np.ndarray:
     """Layers of records in which nobody has two: who may be generalized together where people have several rows.
 
     Parameters
     ----------
     records : Records
-        With `units`.
+    units : numpy.ndarray, shape (n,), int64
+        Whose each record is.
     within : numpy.ndarray, shape (n,), int64
         Labels of what is layered by itself.
 
@@ -145,13 +146,12 @@ def unit_layers(records: Records, within: np.ndarray) -> np.ndarray:
     every release needs in which a row lists k records of k units: nothing that can be had is refused. Units follow each
     other in lexicographic order of their first record: every layer is a thinned copy of the table.
     """
-    assert records.units is not None
     place = np.empty(records.n, np.int64)
     place[lexicographic_order(records)] = np.arange(records.n)
     layers = np.zeros(records.n, np.int64)
     for label in range(int(within.max(initial=-1)) + 1):
         mine = np.flatnonzero(within == label)
-        own = np.unique(records.units[mine], return_inverse=True)[1]
+        own = np.unique(units[mine], return_inverse=True)[1]
         many = int(np.bincount(own).max())
         if many > 1:
             first = np.full(own.max() + 1, records.n)
@@ -173,9 +173,9 @@ def kept_apart(records: Records) -> np.ndarray:
     numpy.ndarray, shape (n,), int64
     """
     labels = boundary_classes(records)
-    return (
-        labels if records.units is None else equal_columns([labels, unit_layers(records, labels)], records.n)
-    )
+    if records.units is None:
+        return labels
+    return equal_columns([labels, unit_layers(records, records.units, labels)], records.n)
 
 
 def refuse_large_units(rows: int, n: int, k: int) -> None:

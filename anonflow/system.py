@@ -116,8 +116,10 @@ def wait_for_folder(folder: str | os.PathLike[str]) -> int:
 
     Raises
     ------
-    OSError
+    FileNotFoundError
         If there is no such folder.
+    OSError
+        If it cannot be opened.
     """
     if fcntl is not None:
         descriptor = os.open(folder, os.O_RDONLY)

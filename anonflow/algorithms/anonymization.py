@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Anonymization"]
 
+DRAWN = 50_000
+"""Records of a table whose lattice a notebook draws: it counts some dozens of nodes anew."""
+
 
 @dataclass(eq=False, repr=False)
 class Anonymization:
@@ -248,8 +251,15 @@ class Anonymization:
             ("information loss (GCP)", f"{self.loss('ncp'):.4f}"),
             ("suppressed", f"{int(self.suppressed.sum()):,}"),
         ]
+        picture = None
+        if self.algorithm.diverse and self.n <= DRAWN:
+            from anonflow.algorithms.recoding.lattice_part import lattice_part
+            from anonflow.algorithms.recoding.lattice_view import lattice_view
+
+            part = lattice_part(self)
+            picture = None if part is None else lattice_view(part)
         return anonymization_view(
-            self.algorithm.name, numbers, self.table, self.generalization, self.suppressed, self
+            self.algorithm.name, numbers, self.table, self.generalization, self.suppressed, self, picture
         )
 
 

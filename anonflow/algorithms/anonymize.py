@@ -14,6 +14,7 @@ from anonflow.algorithms.anonymization import Anonymization
 from anonflow.algorithms.assembly import gathered, left_out
 from anonflow.algorithms.budget import AUTO, check_budget
 from anonflow.algorithms.budget_choice import Choice, check_automatic, choose, choose_method, first_method
+from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.algorithms.limits.enforce import run_within_limits
 from anonflow.algorithms.method import Algorithm, Outcome, Partition, Progress
 from anonflow.algorithms.registry import algorithm_named
@@ -191,6 +192,7 @@ def solve(
     rng: np.random.Generator,
     options: Mapping[str, Any],
     watch: Callable[[Progress], None] | None = None,
+    sensitive: SensitiveValues | None = None,
 ) -> Outcome:
     """Run a method on one partition: what every driver calls, here and on a cluster.
 
@@ -203,7 +205,8 @@ def solve(
     AnonflowError
         If the result is wrong, by a bug (:func:`anonflow.algorithms.soundness.check_outcome`).
     """
-    outcome = run_within_limits(method, Partition(records, loss, rng, watch=watch), k, options)
+    records = records.at_floor()
+    outcome = run_within_limits(method, Partition(records, loss, rng, sensitive, watch), k, options)
     check_outcome(method, records, k, loss, options, outcome)
     return outcome
 

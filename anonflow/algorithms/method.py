@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from anonflow.loss import plan
 from anonflow.option import Option, options_of
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
+
+if TYPE_CHECKING:
+    from anonflow.algorithms.diversity.target import SensitiveValues
 
 __all__ = ["Algorithm", "Outcome", "Partition", "Progress"]
 
@@ -50,8 +53,8 @@ class Partition:
         Name of the information loss to be kept low.
     rng : numpy.random.Generator
         The partition's own generator; algorithms use no other randomness.
-    sensitive : numpy.ndarray, shape (P,), int64, or None
-        Codes of the sensitive column, for methods that look at it.
+    sensitive : SensitiveValues or None
+        What classes are to keep besides k, for methods that choose by it (`diverse`).
     watch : callable, optional
         Called with a :class:`Progress` between the rounds of a method that works in rounds. What it raises ends the
         method: nothing of it is kept.
@@ -60,13 +63,24 @@ class Partition:
     records: Records
     loss: str
     rng: np.random.Generator
-    sensitive: np.ndarray | None = None
+    sensitive: SensitiveValues | None = None
     watch: Callable[[Progress], None] | None = None
 
     @property
     def n(self) -> int:
         """Number of records, P."""
         return self.records.n
+
+    def take(self, index: np.ndarray) -> Partition:
+        """Some of its records, to be worked on alone.
+
+        Raises
+        ------
+        IndexError
+            If a position does not exist.
+        """
+        sensitive = None if self.sensitive is None else self.sensitive.take(index)
+        return replace(self, records=self.records.take(index), sensitive=sensitive)
 
     @cached_property
     def plan(self) -> Plan:
@@ -148,6 +162,8 @@ class Algorithm:
         Whether a value is published as it is or hidden, never in between (patterns).
     fixed_cells : bool, optional
         Whether cells are chosen for a column, and may be wider than what their class needs (levels).
+    diverse : bool, optional
+        Whether it keeps diversity itself, where its partition has sensitive values; else classes are united afterwards.
     needs_hierarchies : bool, optional
         Whether it refuses categorical columns without a hierarchy.
     whole_table : bool, optional
@@ -178,6 +194,7 @@ class Algorithm:
     small: bool = False
     hides: bool = False
     fixed_cells: bool = False
+    diverse: bool = False
     needs_hierarchies: bool = False
     whole_table: bool = False
     without_boundaries: str | None = None

@@ -8,6 +8,7 @@ from anonflow.algorithms.classes.agglomerative import AGGLOMERATIVE
 from anonflow.algorithms.classes.forest import FOREST
 from anonflow.algorithms.classes.greedy_cka import GREEDY_CKA
 from anonflow.algorithms.classes.k_member import K_MEMBER
+from anonflow.algorithms.classes.mdav import MDAV
 from anonflow.algorithms.classes.mondrian import MONDRIAN
 from anonflow.algorithms.concealment.k_concealment import K_CONCEALMENT
 from anonflow.algorithms.freeform.greedy import GREEDY
@@ -49,6 +50,7 @@ REGISTRY: dict[str, Algorithm] = {
         FOREST,
         K_MEMBER,
         GREEDY_CKA,
+        MDAV,
         PATTERN_GUIDED,
         PATTERN_GUIDED_OPTIMAL,
     )

@@ -53,6 +53,7 @@ def anonymization_view(
     generalization: Generalization,
     suppressed: np.ndarray,
     anonymization: MatchesOrClasses,
+    levels: Markup | None = None,
 ) -> str:
     """An anonymization as HTML: what it cost, column by column, and a few records before and after.
 
@@ -66,6 +67,8 @@ def anonymization_view(
     generalization : Generalization
     suppressed : numpy.ndarray, shape (n,), bool
     anonymization : MatchesOrClasses
+    levels : markupsafe.Markup, optional
+        The lattice, of methods that choose levels.
 
     Notes
     -----
@@ -81,6 +84,7 @@ def anonymization_view(
         facts(numbers),
         heading("Information loss by column"),
         plots.bars(names, losses, "Information loss by column"),
+        *([heading("Levels of the columns"), levels] if levels is not None else []),
         *_sizes(anonymization, table.n),
         heading("Records and what they become"),
         _changes(table, generalization, suppressed),

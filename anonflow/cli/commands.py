@@ -405,8 +405,20 @@ def _replayed(
 
 @app.command()
 def describe(
-    release: ReleaseFile,
-    schema: SchemaFile,
+    received: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A published table, with its description beside it: what a receiver sees.",
+            metavar="[RELEASE]",
+        ),
+    ] = None,
+    release: Annotated[
+        Path | None,
+        typer.Option(help="A table that anybody published: classes, risks, diversity.", metavar="FILE"),
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="The schema, or the flow it is in.", metavar="FILE")
+    ] = None,
     original: Original = None,
     register: Register = None,
     threshold: Annotated[float, typer.Option(help="Rows of a greater risk are counted.")] = 0.09,
@@ -414,7 +426,15 @@ def describe(
     delimiter: Delimiter = ",",
     encoding: Encoding = "utf-8",
 ) -> int:
-    """Classes, risks and diversity of anybody's release, and what each figure could not see."""
+    """What a receiver of RELEASE sees; with --release and --schema, the classes, risks and diversity of anybody's release."""
+    if (received is None) == (release is None):
+        raise ParameterError("describe takes a RELEASE, or --release with --schema")
+    if received is not None:
+        if original is not None or register is not None:
+            raise ParameterError("--original and --register go with --release; a receiver has neither")
+        return _describe_received(received, schema, as_json)
+    if schema is None or release is None:
+        raise ParameterError("--release needs --schema")
     from anonflow import risk
     from anonflow.cli.show import number
     from anonflow.cli.show import table as shown
@@ -433,6 +453,44 @@ def describe(
         say(shown(["figure", "column", "value", "not seen"], rows, right=[2]))
     for remark in told.remarks:
         say(f"anonflow: {remark}", err=True)
+    return 0
+
+
+def _describe_received(path: Path, schema: Path | None, as_json: bool) -> int:
+    """What a receiver of a release sees."""
+    from anonflow.cli.show import table as shown
+    from anonflow.release import read_release
+
+    summary = read_release(path, None if schema is None else _schema(schema)).summary()
+    if as_json:
+        say_json(summary.to_json())
+        return 0
+    rows = [
+        [
+            column.name,
+            column.role,
+            column.cells,
+            *(
+                "-" if share is None else f"{share:.1%}"
+                for share in (column.exact, column.generalized, column.hidden)
+            ),
+            "published" if column.domain else "not published",
+        ]
+        for column in summary.columns
+    ]
+    say(summary.headline())
+    say(
+        shown(
+            ["column", "role", "cells", "exact", "generalized", "hidden", "what * stands for"],
+            rows,
+            right=[3, 4, 5],
+        )
+    )
+    for title, sentences in (("can be answered:", summary.can), ("cannot be answered:", summary.cannot)):
+        if sentences:
+            say(title)
+        for sentence in sentences:
+            say(f"- {sentence}")
     return 0
 
 

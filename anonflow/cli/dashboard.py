@@ -52,6 +52,26 @@ def dashboard(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy in front says who asks, in X-Real-IP.")
     ] = False,
+    proxy_address: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The address or network of that proxy, this machine without it; may repeat.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    trust_header: Annotated[
+        str | None,
+        typer.Option(
+            help="The header in which that proxy names who signed in there, such as X-Forwarded-User.",
+            metavar="HEADER",
+        ),
+    ] = None,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Answer /metrics for Prometheus: sessions, queue, runs, memory.")
+    ] = False,
+    log_format: Annotated[
+        str, typer.Option(help="Of the log: text, or json, a line of JSON for each.")
+    ] = "text",
     owner: Annotated[
         Path | None,
         typer.Option(
@@ -72,13 +92,18 @@ def dashboard(
         from dataclasses import replace
 
         from anonflow.dashboards.server.accounts import add_account
+        from anonflow.dashboards.server.json_log import log_as_json
         from anonflow.dashboards.server.server import Server, ServerSettings
-        from anonflow.dashboards.session.user_limits import HOSTED, MEGABYTE, Limits
+        from anonflow.dashboards.session.user_limits import HOSTED, MEGABYTE, local_limits
         from anonflow.engine.duration import seconds_of
     except ModuleNotFoundError as error:
         raise ParameterError(
             f"the dashboards need the package {error.name}; install them with: pip install 'anonflow[app]'"
         ) from None
+    if log_format not in ("text", "json"):
+        raise ParameterError("--log-format is text or json")
+    if log_format == "json":
+        log_as_json()
     if add_user is not None:
         if users is None:
             raise ParameterError("--add-user needs --users FILE, the file to put the user into")
@@ -94,6 +119,9 @@ def dashboard(
         workers=workers,
         https=https,
         proxied=behind_proxy,
+        proxies=tuple(proxy_address) if proxy_address else ServerSettings.proxies,
+        trust_header=trust_header,
+        metrics=metrics,
         open_to_all=open_to_all,
         owner=owner,
         keep=seconds_of(keep),
@@ -105,7 +133,7 @@ def dashboard(
         "seconds": max_seconds,
         "running": max_running,
     }
-    base = HOSTED if settings.hosted else Limits()
+    base = HOSTED if settings.hosted else local_limits()
     limits = replace(base, **{name: value for name, value in given.items() if value is not None})
     server = Server(replace(settings, limits=limits))
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.covers import covers
+from anonflow.criteria.description import description
 from anonflow.criteria.evidence import Evidence, Subject, collect, collect_alone, subject_of
 from anonflow.criteria.order import order_remarks
 from anonflow.criteria.registry import CRITERIA
@@ -18,6 +19,8 @@ from anonflow.criteria.request import CriterionRequest, read_criteria
 from anonflow.criteria.verification import Finding, Verification
 from anonflow.errors import DataError, ParameterError
 from anonflow.table import Schema, Table
+from anonflow.table.metadata import ReleaseMetadata
+from anonflow.table.metadata_file import read_metadata
 from anonflow.table.row_marks import row_marks
 
 if TYPE_CHECKING:
@@ -53,14 +56,16 @@ def verify(
     table : Table, Schema, or frame
         The n originals, a frame with its `schema`; without them the release's schema: then only its rows can be looked at.
     subject : Anonymization, Release, frame or path
-        What is verified; a frame is one of pandas, or speaks Arrow's PyCapsule interface (polars, DuckDB, pyarrow). Rows of an anonymization belong to the originals at the same positions; those of a
-        release, of a DataFrame and of a CSV or Parquet file are in no order.
+        What is verified; a frame is one of pandas, or speaks Arrow's PyCapsule interface (polars, DuckDB, pyarrow). Rows
+        of an anonymization belong to the originals at the same positions; those of a release, of a frame and of a CSV or
+        Parquet file are in no order. A description beside a file is compared with what the schema declares; where they
+        differ, a finding of its own, ``description``, fails.
     criteria : str, mapping, or list of them, optional
         Names as :func:`criteria_names` gives them, ``guarantee`` for what the algorithm promises; with
         parameters ``l-diversity(l=3, column=disease)`` or ``{l-diversity: {l: 3}}``. Without it: ``covers``
         and the strongest of k-anonymity, k-regular, k-concealment that holds (all three, if none does).
     k : int, optional
-        At least 2. Without it what the subject or the certificate says.
+        At least 2. Without it what the subject, the certificate or the description beside a file says.
     certificate : Certificate, or numpy.ndarray, shape (n, k), integer, optional
         The owner's claim of which originals each published row matches. Criteria about matches are then
         checked along it, in O(nk) instead of by maximum flow; where rows are not those it was made with, a finding
@@ -103,8 +108,11 @@ def verify(
             f"the original is an anonflow Table, or a frame with schema=, not a {type(table).__name__} alone"
         )
     given = subject_of(subject)
-    k = _k(k, given, certificate)
-    guarantee = given.guarantee or getattr(certificate, "criterion", None)
+    about = read_metadata(subject) if isinstance(subject, str | PathLike) else None
+    k = _k(k, given, certificate, about)
+    guarantee = (
+        given.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
+    )
     asked = None if criteria is None else read_criteria(criteria, guarantee)
     if given.rows == 0 and isinstance(table, Schema):
         raise DataError("the release has no rows: there is nothing to check")
@@ -120,6 +128,7 @@ def verify(
     if deletions:
         return _of_rows(evidence, asked, k)
     changed = _changed(table, given, certificate)
+    told = None if about is None else description(about, table.schema, given.frame)
     if asked is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
@@ -128,6 +137,8 @@ def verify(
         ]
     if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
         findings += CRITERIA["units"].findings(evidence, {})
+    if told is not None:
+        findings.append(told)
     if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():
@@ -207,8 +218,8 @@ def _changed(table: Table, given: Subject, certificate: Any) -> np.ndarray | Non
     return changed
 
 
-def _k(k: Any, given: Subject, certificate: Any) -> int | None:
-    for candidate in (k, given.k, getattr(certificate, "k", None)):
+def _k(k: Any, given: Subject, certificate: Any, about: ReleaseMetadata | None) -> int | None:
+    for candidate in (k, given.k, getattr(certificate, "k", None), getattr(about, "k", None)):
         if candidate is None:
             continue
         if isinstance(candidate, bool) or not isinstance(candidate, int | np.integer) or candidate < 2:

@@ -1,4 +1,4 @@
-"""The app: five screens that follow the user's work, over one workspace."""
+"""The app: six screens that follow the user's work, over one workspace."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from anonflow.dashboards.components.html import empty
 from anonflow.dashboards.components.theme import Bar, Theme
 from anonflow.dashboards.data.screen import DataScreen
 from anonflow.dashboards.explore.screen import ExploreScreen
+from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.session.user_limits import local_limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.table import Table
@@ -30,7 +32,7 @@ __all__ = ["App", "application", "captions", "dashboard", "extension", "schedule
 
 LOG = logging.getLogger("anonflow.dashboards")
 
-SCREENS = (DataScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
+SCREENS = (DataScreen, PrepareScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
 
 OVER = "This session is over: run the cell again."
 
@@ -97,6 +99,8 @@ def captions(workspace: Workspace) -> list[str]:
     """A few words on each screen, for the bar."""
     one = workspace
     data = "no table yet" if one.frame is None else f"{len(one.frame):,} records"
+    steps = len(one.draft.get(("table", "prepare"), []))
+    prepare = f"{steps} step{'' if steps == 1 else 's'}" if steps else "nothing to do before"
     if one.frame is None:
         protect = "methods and k"
     else:
@@ -106,11 +110,11 @@ def captions(workspace: Workspace) -> list[str]:
     runs = len(one.runs)
     compare = f"{runs} run{'' if runs == 1 else 's'}" + (", running" if one.running else "")
     chosen = next((run.name for run in one.runs if run.id == one.chosen), "no run chosen")
-    return [data, protect, compare, chosen, chosen]
+    return [data, prepare, protect, compare, chosen, chosen]
 
 
 class App(pn.viewable.Viewer):
-    """The five screens over one workspace, and the bar above them.
+    """The six screens over one workspace, and the bar above them.
 
     Parameters
     ----------
@@ -332,7 +336,9 @@ def dashboard(
             with lock:  # several runs end at once, each in its thread
                 change()
 
-        workspace = Workspace(owner=None if owner is None else Path(owner), schedule=one_by_one)
+        workspace = Workspace(
+            owner=None if owner is None else Path(owner), schedule=one_by_one, limits=local_limits()
+        )
         if isinstance(table, Table):
             workspace.open_table(table, name)
         elif isinstance(table, pd.DataFrame):

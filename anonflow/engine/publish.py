@@ -21,6 +21,7 @@ from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
 from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, SeedWarning, publish
+from anonflow.release.tables import write_described
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
@@ -280,8 +281,8 @@ def write_all(
             pdf = printed(html)
     keep = functools.partial(_keep_owners, session, release)
     if flow.table_path is not None and release is not None:
-        write_whole(flow.table_path, release.write_release, make_folders=True, ready=keep)
-        published.append(_delivered(flow.table_path, flow.targets[0]))
+        for path in write_described(flow.table_path, release.write_release, keep):
+            published.append(_delivered(path, _beside(flow.targets[0], path)))
     else:
         keep()
     if flow.report_path is not None and html is not None:
@@ -313,6 +314,11 @@ def write_all(
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)
+
+
+def _beside(named: str | None, path: Path) -> str | None:
+    """Where a file is published that is written with another: beside it."""
+    return f"{named.rpartition('/')[0]}/{path.name}" if named is not None and is_address(named) else named
 
 
 def _delivered(file: Path, named: str | None) -> Path | str:

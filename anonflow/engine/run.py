@@ -31,7 +31,9 @@ from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
 from anonflow.kernels import jit
+from anonflow.release.tables import check_package
 from anonflow.table.csv_form import AUTO
+from anonflow.table.metadata_file import metadata_path
 from anonflow.table.read import csv_form
 
 __all__ = ["run"]
@@ -214,6 +216,10 @@ class _Runner:
             from anonflow.engine.report.pdf import browser
 
             browser()
+        beside = None if flow.table_path is None else metadata_path(flow.table_path)
+        if beside is not None and flow.table_path is not None:
+            targets.append(beside)
+            check_package(flow.table_path)
         check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         if self.session.owner is not None:
             self.session.owner.check()

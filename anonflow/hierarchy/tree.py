@@ -211,6 +211,26 @@ class Tree:
             rows[level] = np.maximum(self.parent[rows[level - 1]], 0)
         return rows
 
+    def at_level(self, level: int) -> Ints:
+        """The highest node of at most a height above each leaf, the leaf itself at level 0.
+
+        Parameters
+        ----------
+        level : int
+            A branch that is shorter than the others stays at its values for longer.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_leaves,)
+            Node ids, in O(level n_leaves).
+        """
+        node = self.leaf_node
+        for height in range(1, level + 1):
+            above = self.parent[node]
+            # the heights along a path grow, so at most one ancestor comes into reach
+            node = np.where((above >= 0) & (self.height[above] <= height), above, node)
+        return node
+
     def lca(self, lo: npt.ArrayLike, hi: npt.ArrayLike) -> Ints:
         """Lowest node that covers each run of leaves, in O(1) a run.
 

@@ -13,13 +13,18 @@ from anonflow.release.draw import (
 from anonflow.release.earlier import Earlier
 from anonflow.release.publish import publish, publish_once
 from anonflow.release.published import Release, ReleaseWarning, read_release, write_release
+from anonflow.release.published_column import PublishedColumn
 from anonflow.release.randomness import RandomWords, SeedWarning
+from anonflow.release.summary import ColumnSummary, ReleaseSummary
 
 __all__ = [
     "Certificate",
+    "ColumnSummary",
     "Earlier",
+    "PublishedColumn",
     "RandomWords",
     "Release",
+    "ReleaseSummary",
     "ReleaseWarning",
     "SeedWarning",
     "assignments",

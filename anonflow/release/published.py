@@ -15,6 +15,7 @@ import numpy as np
 from anonflow.errors import AnonflowWarning, DataError, ParameterError
 from anonflow.release.certificate import Certificate
 from anonflow.release.published_column import PublishedColumn
+from anonflow.release.summary import ReleaseSummary, summary_of
 from anonflow.release.tables import write_described, write_table
 from anonflow.release.view import release_view
 from anonflow.table import Schema
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
+
+
+_UNTOLD = "nothing is told of what the cells mean; read the release with read_release"
 
 
 class ReleaseWarning(AnonflowWarning):
@@ -76,7 +80,7 @@ class Release:
             If there is no such column, or nothing is told of the release's columns.
         """
         if self.about is None:
-            raise DataError("nothing is told of what the cells mean; read the release with read_release")
+            raise DataError(_UNTOLD)
         about = self.about[name]
         return PublishedColumn(self.frame[name], about, not about.is_generalized and self._withholds)
 
@@ -93,6 +97,53 @@ class Release:
         if not hidden.any() or not columns[True]:
             return False
         return all((self.frame.loc[hidden, name] == WHOLE).all() for name in columns[False])
+
+    def to_frame(self, cells: str = "text") -> pd.DataFrame:
+        """The published table in other types.
+
+        Parameters
+        ----------
+        cells : {"text", "nullable", "interval"}
+            ``text``: as published. ``nullable``: the cells that are one value, in pandas' nullable types, and missing
+            elsewhere. ``interval``: ranges as closed intervals (missing where it is not published what ``*`` stands for), sets
+            and nodes as tuples of values, and columns that are published as they were as ``nullable``.
+
+        Returns
+        -------
+        pandas.DataFrame, n rows
+
+        Raises
+        ------
+        ParameterError
+            If it is another word.
+        DataError
+            If nothing is told of the release's columns, or cells are not what is told.
+        """
+        import pandas as pd
+
+        if cells not in ("text", "nullable", "interval"):
+            raise ParameterError("to_frame: cells is text, nullable or interval")
+        if cells == "text":
+            return self.frame.copy()
+        columns = {str(name): self.column(str(name)) for name in self.frame.columns}
+        return pd.DataFrame(
+            {
+                name: column.intervals() if cells == "interval" else column.nullable()
+                for name, column in columns.items()
+            }
+        )
+
+    def summary(self) -> ReleaseSummary:
+        """What whoever receives the release sees: rows, columns, kinds of cells, which questions it can answer.
+
+        Raises
+        ------
+        DataError
+            If nothing is told of the release's columns, or cells are not what is told.
+        """
+        if self.about is None:
+            raise DataError(_UNTOLD)
+        return summary_of(self.about, [self.column(column.name) for column in self.about.columns])
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the published table as CSV or Parquet, by the name's ending, and beside it what its cells mean.
@@ -220,6 +271,7 @@ def read_release(
         _check_columns(frame, schema, path)
     if not len(frame):
         raise DataError(f"{fspath(path)}: the release has no rows")
+    described = about is not None
     if about is not None:
         _check_described(frame, about, path)
     if schema is not None:
@@ -231,6 +283,9 @@ def read_release(
             # the empty cell of a CSV file, which stands for a missing value
             frame[column.name] = frame[column.name].astype(object).fillna("").astype(text_type())
     release = Release(frame, about=about)
+    if described:
+        for column in about.columns:
+            release.column(column.name).check()
     return release
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PublishedColumn"]
 
+_EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
 _NUMBERS = ("integer", "number")
 
@@ -174,6 +175,32 @@ class PublishedColumn:
         return np.array(
             [(math.nan, math.nan) if pair is None else pair for pair in pairs], np.float64
         ).reshape(-1, 2)
+
+    def check(self) -> None:
+        """See that every cell can be read, and lies in the domain that is published.
+
+        Raises
+        ------
+        DataError
+            If one cannot, or does not.
+        """
+        about = self.about
+        if about.notation == "range" or (about.type in _NUMBERS and not about.is_generalized):
+            ends = self.ends
+            if about.bounds is not None:
+                pair = [self._point(end) for end in about.bounds]
+                self._refuse((ends[:, 0] < pair[0]) | (ends[:, 1] > pair[1]), "in the domain")
+        elif about.notation == "positions":
+            known = None if about.values is None else {WHOLE, *about.values}
+            lengths = {len(text or "") for text in self.texts if text != WHOLE}
+            wrong = [known is not None and not known.issuperset(text or "") for text in self.texts]
+            self._refuse(np.array(wrong, bool) | (len(lengths) > 1), "a code of one length")
+        elif about.type == "boolean":
+            self._refuse(
+                np.array([text not in (None, "True", "False") for text in self.texts], bool), "True or False"
+            )
+        elif about.is_generalized:
+            self._named  # noqa: B018
 
     @property
     def low(self) -> pd.Series:
@@ -461,6 +488,48 @@ class PublishedColumn:
 
     # ------------------------------------------------------------------------------------------ other views
 
+    def nullable(self) -> pd.Series:
+        """The cells that are one value, missing elsewhere: Int64, Float64, boolean, string, or datetime64[us].
+
+        Raises
+        ------
+        DataError
+            If cells cannot be read.
+        """
+        import pandas as pd
+
+        single = self.exact
+        if self.is_ordered:
+            points = self.low.where(single)
+            if self.has_dates:
+                return points
+            whole = self.about.type == "integer" and not (points.abs() >= _EXACT).any()
+            return points.astype("Int64" if whole else "Float64")
+        each = [some[0] if some is not None and len(some) == 1 else None for some in self._named]
+        if self.about.notation == "node" and self.about.tree is None:
+            each = [None] * len(each)
+        texts = self._series(np.fromiter(each, object, len(each))).where(single, None)
+        if self.about.type == "boolean":
+            return texts.map({"True": True, "False": False}).astype("boolean")
+        return texts.astype(pd.StringDtype())
+
+    def intervals(self) -> pd.Series:
+        """Ranges as closed intervals, other generalized cells as tuples of values; others as :meth:`nullable`.
+
+        Raises
+        ------
+        DataError
+            If cells cannot be read.
+        """
+        import pandas as pd
+
+        if not self.about.is_generalized:
+            return self.nullable()
+        if not self.is_ordered:
+            return self.members
+        pairs = pd.arrays.IntervalArray.from_arrays(self.low, self.high, closed="both")
+        return pd.Series(pairs, index=self.cells.index, name=self.cells.name)
+
     def with_domain(self, domain: Any) -> PublishedColumn:
         """The same column with what ``*`` stands for, where the release does not say it and you know it.
 
@@ -506,8 +575,8 @@ class PublishedColumn:
         if wrong.any():
             count = int(wrong[self.codes].sum())
             raise DataError(
-                f"column {self.name!r}: {count:,} cells are not {what}, as the notation {self.about.notation!r} has them; "
-                "give the file that belongs to the description, or correct the cells"
+                f"column {self.name!r}: {count:,} cells are not {what}, as its description says (notation "
+                f"{self.about.notation!r}); read the release with the description that belongs to it"
             )
 
 

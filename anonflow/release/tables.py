@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = ["has_returns", "write_described", "write_parts", "write_table"]
+__all__ = ["check_package", "has_returns", "write_described", "write_parts", "write_table"]
 
 _CSV = ".csv"
 _PARQUET = (".parquet", ".pq")
@@ -90,6 +90,21 @@ def write_described(
                 name_table()
                 name_description()
     return target, place
+
+
+def check_package(table: str | PathLike[str]) -> None:
+    """See that a Parquet release can be described in its folder.
+
+    Raises
+    ------
+    DataError
+        If the folder's data package describes other data.
+    """
+    place = metadata_path(table)
+    if place is not None and place.name == PACKAGE and place.is_file():
+        held = _held(place)
+        if held is not None:
+            without_table(held, Path(table))
 
 
 def _held(place: Path) -> str | None:

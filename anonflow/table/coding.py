@@ -285,11 +285,41 @@ def _hierarchy(cells: pd.Series, missing: np.ndarray, column: Column, folder: Pa
         except HierarchyError as error:
             problems = [f"column {column.name!r}: {problem}" for problem in error.problems]
             raise SchemaError.collected("boundaries that are no nodes", problems) from None
+    floor = None if column.at_least is None else _floor(tree, column, column.at_least)
+    if (
+        bound is not None
+        and floor is not None
+        and ((bound[:, 0] > floor[:, 0]) | (bound[:, 1] < floor[:, 1])).any()
+    ):
+        raise SchemaError(
+            f"column {column.name!r}: a boundary is below level {column.at_least}, at which it is published at least; lower "
+            "at-least, or widen the boundary"
+        )
     points = np.arange(len(tree.leaves), dtype=np.float64)
     domain = Domain(
-        column.name, "hierarchy", tree.leaves, points, counts, column.weight, hierarchy=tree, bound=bound
+        column.name,
+        "hierarchy",
+        tree.leaves,
+        points,
+        counts,
+        column.weight,
+        hierarchy=tree,
+        bound=bound,
+        floor=floor,
     )
     return Coded([domain], [leaf])
+
+
+def _floor(tree: Hierarchy, column: Column, level: int) -> np.ndarray:
+    """The run of the highest node of at most a level above each leaf, shape (D, 2), int32."""
+    levels = int(tree.height[0])
+    if level >= levels:
+        raise SchemaError(
+            f"column {column.name!r}: at-least {level} would hide the whole column, its hierarchy has {levels - 1} levels between "
+            "values and root; take a lower one, or leave the column out"
+        )
+    node = tree.at_level(level)
+    return np.stack([tree.first[node], tree.last[node]], axis=1)
 
 
 def _tree(column: Column, values: list[str], folder: Path) -> Hierarchy:

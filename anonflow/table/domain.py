@@ -71,6 +71,8 @@ class Domain:
         Kind positions: which position of the code this is.
     bound : numpy.ndarray, shape (D, 2), int32, optional
         The first and last code of the largest run that each value may be generalized to (its boundary).
+    floor : numpy.ndarray, shape (D, 2), int32, optional
+        The first and last code of the smallest run that each value may be published as (``at-least``).
     limit : float, optional
         The greatest width (numeric, in the column's unit) or number of values (categorical) of one
         generalized record.
@@ -94,6 +96,7 @@ class Domain:
     hierarchy: Hierarchy | None = None
     position: int | None = None
     bound: np.ndarray | None = None
+    floor: np.ndarray | None = None
     limit: float | None = None
     has_missing: bool = False
     dates: str | None = None
@@ -215,16 +218,22 @@ class Domain:
     def read_run(self, text: str) -> tuple[int, int] | None:
         """The run of codes that a published text covers, or None if it is no such text.
 
-        A range of numbers that lies between two values of the domain covers none: ``(D, -1)``.
+        A range of numbers that lies between two values of the domain covers none: ``(D, -1)``. A node below the level
+        that the column is published at least covers none either.
         """
         if text == WHOLE:
             return 0, self.size - 1
         if self.kind == "hierarchy":
-            return self._node_run.get(text)
+            run = self._node_run.get(text)
+            return run if run is None or self._is_high_enough(run) else (self.size, -1)
         code = self._code_of.get(text)
         if code is not None:
             return code, code
         return self._read_range(text) if self.kind == "numeric" else None
+
+    def _is_high_enough(self, run: tuple[int, int]) -> bool:
+        """Whether a node is not below the level that the column is published at least."""
+        return self.floor is None or bool(self.floor[run[0], 0] == run[0] and self.floor[run[1], 1] == run[1])
 
     def _read_range(self, text: str) -> tuple[int, int] | None:
         if self.dates:
@@ -249,9 +258,12 @@ class Domain:
     def is_within(self, text: str) -> bool:
         """Whether a text is a range inside the domain, canonically written, with an end that no record has.
 
-        No method here publishes one, but a release made elsewhere may. Every other text has one way to be written,
+        Likewise a node that is too low to be published. No method here publishes one, but a release made elsewhere may. Every other text has one way to be written,
         that of :meth:`run_texts`: a second one would tell rows apart.
         """
+        node = self._node_run.get(text) if self.kind == "hierarchy" else None
+        if node is not None:
+            return not self._is_high_enough(node)
         if self.kind != "numeric" or not self.size:
             return False
         if self.dates:

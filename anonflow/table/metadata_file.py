@@ -175,13 +175,19 @@ def _csvw_column(column: ColumnMetadata) -> dict[str, Any]:
     if pattern is not None:
         datatype = {"base": "string", "format": pattern}
     return {
-        "name": quote(column.name, safe="").replace("-", "%2D").replace("~", "%7E").replace(".", "%2E"),
+        "name": _variable(column.name),
         "titles": guarded_text(column.name),
         "datatype": datatype,
         "null": "",
         "http://purl.org/dc/terms/description": column.sentences,
         **{_OWN + key: value for key, value in _own_column(column).items()},
     }
+
+
+def _variable(name: str) -> str:
+    """A column's name as the standard wants it: letters, digits, and all else percent-encoded."""
+    encoded = quote(name, safe="").replace("-", "%2D").replace("~", "%7E").replace(".", "%2E")
+    return f"%5F{encoded[1:]}" if encoded.startswith("_") else encoded
 
 
 def _resource(about: ReleaseMetadata, name: str, others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,11 +6,15 @@ whole table are prepared alike.
 
 from __future__ import annotations
 
+import csv
+import io
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["STEPS", "Preparation", "Step"]
+
+MOST_BYTES = 1 << 25
+"""Characters of a table file."""
 
 MOST_VALUES = 100_000
 """Entries of a table of values in a step."""
@@ -106,7 +113,8 @@ def intervals(
 def recode(
     cells: pd.Series,
     *,
-    values: Values,
+    values: Values = None,
+    file: Annotated[str | None, Option("Table file")] = None,
     others: Annotated[
         Literal["keep", "missing", "refuse"], Option("Values that the table does not name")
     ] = "keep",
@@ -118,14 +126,22 @@ def recode(
     cells : pandas.Series
     values : mapping
         Value -> what it becomes; nothing (``null``) makes it missing. Numbers are written as they are published.
+    file : str, optional
+        Instead of values: a CSV file of two columns, ``old,new``, with that header; an empty new value makes it missing.
+
+        A :class:`Preparation` reads it when it is made, in UTF-8.
     others : {"keep", "missing", "refuse"}, optional
         What happens to values that the table does not name.
 
     Raises
     ------
     DataError
-        If there are others and they are refused.
+        If there are others and they are refused, or there is a file that was not read.
     """
+    if values is None:
+        raise DataError(
+            f"column {cells.name!r}: the table file of `recode` was not read; make a Preparation of the step"
+        )
     table = {_cell_text(old): None if new is None else _cell_text(new) for old, new in values.items()}
     if others == "refuse":
         absent = int((~_cells(cells).isin(list(table)) & ~missing_cells(cells)).sum())
@@ -303,18 +319,28 @@ class Step:
     column : str
     options : dict
         As the step's function takes them.
+    file : str or None
+        The table file that the options' values were read from.
     """
 
     name: str
     column: str
     options: dict[str, Any]
+    file: str | None = None
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """The options as a flow has them: a table file by its name."""
+        if self.file is None:
+            return self.options
+        return {"file": self.file, **{key: value for key, value in self.options.items() if key != "values"}}
 
     @property
     def words(self) -> str:
         """The step in a few words; tables of values as their length."""
         options = [
             f"{key.replace('_', '-')} {f'({len(value)})' if isinstance(value, Mapping | list | tuple) else value}"
-            for key, value in self.options.items()
+            for key, value in self.written.items()
         ]
         return f"{self.name} {self.column}" + (f": {', '.join(options)}" if options else "")
 
@@ -344,6 +370,8 @@ class Preparation:
     steps : sequence of mapping
         Each has the name of one step, with its column and options:
         ``{"top-code": {"column": "age", "at": 90}}``.
+    folder : path, optional
+        Where relative paths of table files start; the working directory without it.
 
     Attributes
     ----------
@@ -352,10 +380,10 @@ class Preparation:
     Raises
     ------
     SchemaError
-        With every problem: no list, unknown steps and options, values that an option may not have.
+        With every problem: no list, unknown steps and options, values that an option may not have, files that cannot be read.
     """
 
-    def __init__(self, steps: Sequence[Any] | None = ()) -> None:
+    def __init__(self, steps: Sequence[Any] | None = (), folder: str | PathLike[str] | None = None) -> None:
         problems: list[Problem] = []
         known: list[Step] = []
         if steps is not None and (not isinstance(steps, Sequence) or isinstance(steps, str)):
@@ -364,7 +392,7 @@ class Preparation:
             )
             steps = ()
         for place, entry in enumerate(steps or ()):
-            step = _step(place, entry, problems)
+            step = _step(place, entry, problems, Path(folder or ""))
             if step is not None:
                 known.append(step)
         if problems:
@@ -372,6 +400,11 @@ class Preparation:
                 "the steps before cannot be used", [problem.text for problem in problems], problems
             )
         self.steps = tuple(known)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The table files, as they are named."""
+        return tuple(step.file for step in self.steps if step.file is not None)
 
     def __bool__(self) -> bool:
         return bool(self.steps)
@@ -385,7 +418,7 @@ class Preparation:
             {
                 step.name: {
                     "column": step.column,
-                    **{key.replace("_", "-"): value for key, value in step.options.items()},
+                    **{key.replace("_", "-"): value for key, value in step.written.items()},
                 }
             }
             for step in self.steps
@@ -462,7 +495,7 @@ def _absent(step: Step, frame: pd.DataFrame) -> SchemaError:
     return SchemaError(f"prepare, {step.name}: {unknown(step.column, known, 'column')}")
 
 
-def _step(place: int, entry: Any, problems: list[Problem]) -> Step | None:
+def _step(place: int, entry: Any, problems: list[Problem], folder: Path) -> Step | None:
     """Check one entry."""
     before = len(problems)
 
@@ -503,14 +536,64 @@ def _step(place: int, entry: Any, problems: list[Problem]) -> Step | None:
         text = _together(name, read)
         if text is not None:
             add(f"{name}: {text}", name)
-    return Step(name, str(column), read) if len(problems) == before else None
+    file = read.pop("file", None)
+    if len(problems) == before and file is not None:
+        try:
+            read["values"] = _read_table(folder / file)
+        except SchemaError as error:
+            add(f"{name}: {error.message}", name, "file")
+    return Step(name, str(column), read, file) if len(problems) == before else None
+
+
+def _read_table(path: Path) -> dict[str, str | None]:
+    """The table of a file: value -> what it becomes."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        why = (
+            "is not in UTF-8; convert it"
+            if isinstance(error, UnicodeError)
+            else "cannot be read; check the path"
+        )
+        raise SchemaError(f"the table file {path.name!r} {why}") from None
+    if len(text) > MOST_BYTES:
+        raise SchemaError(f"the table file {path.name!r} has more than {MOST_BYTES:,} characters; shorten it")
+    try:
+        rows = list(csv.reader(io.StringIO(text), strict=True))
+    except csv.Error:
+        raise SchemaError(
+            f"the table file {path.name!r} is no CSV file; write values with commas in quotes"
+        ) from None
+    if not rows or [cell.strip() for cell in rows[0]] != ["old", "new"]:
+        raise SchemaError(f"the table file {path.name!r} does not begin with the line old,new; add it")
+    table: dict[str, str | None] = {}
+    for line, row in enumerate(rows[1:], start=2):
+        if not row:
+            continue
+        if len(row) != 2:
+            raise SchemaError(
+                f"the table file {path.name!r}, line {line}: has {len(row)} cells; write old,new"
+            )
+        if row[0] in table:
+            raise SchemaError(
+                f"the table file {path.name!r}, line {line}: its value is there before; keep one of the two"
+            )
+        table[row[0]] = row[1] or None
+    if not 0 < len(table) <= MOST_VALUES:
+        raise SchemaError(
+            f"the table file {path.name!r} has {len(table):,} values; 1 to {MOST_VALUES:,} can be used"
+        )
+    return table
 
 
 def _own_problem(step: str, option: str, value: Any) -> str | None:
     """What is wrong with a value that its declared type does not say."""
     if (step, option) in (("round", "to"), ("intervals", "width")) and not value > 0:
         return "must be a positive number"
-    if (step, option) == ("recode", "values"):
+    if (step, option) == ("recode", "file") and value is not None and (not value or "\0" in value):
+        return "must be the path of a CSV file"
+    if (step, option) == ("recode", "values") and value is not None:
         if not isinstance(value, Mapping) or not 0 < len(value) <= MOST_VALUES:
             return f"must be a mapping of 1 to {MOST_VALUES:,} values to what they become"
         if not all(_is_cell(old) for old in value) or not all(
@@ -534,6 +617,8 @@ def _own_problem(step: str, option: str, value: Any) -> str | None:
 
 def _together(step: str, given: Mapping[str, Any]) -> str | None:
     """What is wrong with options that are each right."""
+    if step == "recode" and (given.get("values") is None) == (given.get("file") is None):
+        return "needs values or a table file, one of the two"
     if step == "date-part" and (given["part"] == "age") != (given.get("on") is not None):
         return "the date `on` goes with the part age, and age needs it"
     if step == "filter" and not {"at_least", "at_most", "values", "without"} & {

@@ -62,17 +62,35 @@ class Records:
         return total.hexdigest()
 
     def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:
-        """First and last codes of each record's own run on QI `a`: its code, or the whole domain if missing.
+        """First and last codes of each record's own run on QI `a`: the least that it may be published as.
+
+        That is its code, the run of the level that the column is published at least, or the whole domain if missing.
 
         Returns
         -------
         lo, hi : numpy.ndarray, shape (n,), int32
         """
         codes = self.codes[:, a]
+        floor = self.domains[a].floor
+        if floor is not None:
+            return floor[codes, 0], floor[codes, 1]
         if not self.domains[a].has_missing:
             return codes, codes
         last = np.int32(self.domains[a].size - 1)
         return np.where(codes < 0, np.int32(0), codes), np.where(codes < 0, last, codes)
+
+    def at_floor(self) -> Records:
+        """The same with one code for all values that are published alike at best, themselves where there are none.
+
+        What a method cannot tell apart in its result it need not tell apart at all.
+        """
+        if all(domain.floor is None for domain in self.domains):
+            return self
+        codes = self.codes.copy()
+        for a, domain in enumerate(self.domains):
+            if domain.floor is not None:
+                codes[:, a] = domain.floor[codes[:, a], 0]
+        return Records(self.domains, codes, self.units)
 
     def classes(self) -> np.ndarray:
         """Labels of equal records, shape (n,), int64, O(q n log n)."""

@@ -46,6 +46,7 @@ _QI_KEYS = (
     "missing",
     "max-width",
     "max-set",
+    "at-least",
     "notation",
     "domain",
 )
@@ -77,6 +78,8 @@ class Column:
         What happens to records without a value (see ``MISSING_RULES``).
     limit : float or None
         ``max-width`` (numeric, in the column's unit) or ``max-set`` (categorical, values).
+    at_least : int or None
+        The level of a hierarchy below which nothing is published: 1 for the parents of its leaves.
     notation : Notation or None
         How another tool wrote the column in a release that is to be checked; what is not said is guessed.
     domain : tuple, "hierarchy" or None
@@ -93,6 +96,7 @@ class Column:
     boundary: tuple[str, ...] | float | None = None
     missing: str | None = None
     limit: float | None = None
+    at_least: int | None = None
     notation: Notation | None = None
     domain: tuple[str | None, ...] | str | None = None
 
@@ -124,6 +128,8 @@ class Column:
             parts.append(
                 f"at most {number_text(self.limit)} " + ("wide" if self.kind == "numeric" else "values")
             )
+        if self.at_least is not None:
+            parts.append(f"at least level {self.at_least}")
         if self.kind is not None and self.missing not in (None, MISSING_RULES[self.kind][0]):
             parts.append(f"missing: {self.missing}")
         if self.weight != 1.0:
@@ -159,6 +165,8 @@ class Column:
             entry["missing"] = self.missing
         if self.limit is not None:
             entry["max-width" if self.kind == "numeric" else "max-set"] = self.limit
+        if self.at_least is not None:
+            entry["at-least"] = self.at_least
         if self.notation is not None:
             entry["notation"] = self.notation.to_mapping()
         if isinstance(self.domain, tuple) and self.kind == "numeric":
@@ -174,8 +182,8 @@ class Schema(Mapping[str, Column]):
     Parameters
     ----------
     columns : mapping
-        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, notation, domain}``, as under
-        ``columns`` in a flow; or column name -> :class:`Column`.
+        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, at-least, notation,
+        domain}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
     prepare : list of mapping, or Preparation, optional
@@ -204,7 +212,7 @@ class Schema(Mapping[str, Column]):
         prepare: Sequence[Any] | Preparation | None = None,
     ) -> None:
         self.folder = Path(folder) if folder is not None else Path()
-        self.preparation = prepare if isinstance(prepare, Preparation) else Preparation(prepare)
+        self.preparation = prepare if isinstance(prepare, Preparation) else Preparation(prepare, folder)
         problems: list[Problem] = []
         self._columns: dict[str, Column] = {}
         if not isinstance(columns, Mapping):
@@ -460,6 +468,7 @@ def _column(told: _Told, entry: Any) -> Column | None:
         boundary=_boundary(told, kind, entry),
         missing=_missing(told, kind, entry),
         limit=_limit(told, kind, entry),
+        at_least=_at_least(told, kind, entry),
         notation=_notation(told, entry),
         domain=_domain(told, kind, entry),
     )
@@ -532,6 +541,19 @@ def _limit(told: _Told, kind: str, entry: Mapping[str, Any]) -> float | None:
             told.add(f"{key} must be a number of at least {least:g}", key)
         else:
             return float(given)
+    return None
+
+
+def _at_least(told: _Told, kind: str, entry: Mapping[str, Any]) -> int | None:
+    given = entry.get("at-least")
+    if given is None:
+        return None
+    if kind != "hierarchy":
+        told.add(f"at-least goes with kind hierarchy, not {kind}", "at-least")
+    elif not isinstance(given, int) or isinstance(given, bool) or given < 1:
+        told.add("at-least is a level of the hierarchy, a whole number of at least 1", "at-least")
+    else:
+        return given
     return None
 
 

@@ -22,6 +22,7 @@ from tests.benchmarks.measuring import row
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 COLUMNS = 10
 MEMORY = "4GiB"
+WORKERS = f"{{scheduler: processes, workers: 2, memory: {MEMORY}}}"
 LIMIT = 4 * 1024**3
 GIB = 1024**3
 HOURS = 2 * 3600
@@ -38,7 +39,7 @@ METHODS = {
 
 
 def measured(
-    folder: Path, source: Path, kind: str, partition: str, anonymize: str, pieces: str
+    folder: Path, source: Path, kind: str, partition: str, anonymize: str, pieces: str, where: str = WORKERS
 ) -> dict[str, Any]:
     """Run a flow over a Parquet file from the shell, and read its record."""
     columns = "".join(
@@ -51,7 +52,7 @@ def measured(
         f"  columns:\n{columns}partition: {partition}\nsteps:\n  - anonymize: {anonymize}\n"
         "  - draw: {}\n  - verify: [covers, guarantee]\n  - measure: [gcp]\n"
         "publish: {table: out/release.parquet, report: out/report.html}\n"
-        f"run: {{scheduler: processes, workers: 2, memory: {MEMORY}}}\n",
+        f"run: {where}\n",
         encoding="utf-8",
     )
     start = time.perf_counter()

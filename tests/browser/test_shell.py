@@ -12,7 +12,7 @@ from tests.browser.conftest import outside, ready, shot
 
 pytestmark = pytest.mark.browser
 
-STEPS = ["Data", "Protect", "Compare", "Explore", "Publish"]
+STEPS = ["Data", "Prepare", "Protect", "Compare", "Explore", "Publish"]
 
 
 def step(page: Any, name: str) -> Any:
@@ -92,9 +92,9 @@ def test_the_keyboard_reaches_the_steps_and_skips_them(page: Any, serve: Any) ->
     page.keyboard.press("Tab")
     assert "Data" in page.evaluate(active)
     page.keyboard.press("Tab")
-    assert "Protect" in page.evaluate(active)
+    assert "Prepare" in page.evaluate(active)
     page.keyboard.press("Enter")
-    page.locator("nav li button[aria-current=step]", has_text="Protect").wait_for()
+    page.locator("nav li button[aria-current=step]", has_text="Prepare").wait_for()
     assert page.locator("[role=main]").count() == 1
     page.locator("a.skip").focus()
     page.keyboard.press("Enter")

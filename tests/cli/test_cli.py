@@ -54,7 +54,7 @@ def test_run_prints_a_short_table(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert word in lines[0]
     assert lines[2].split()[:3] == ["greedy", "3", "60"]
     assert "2/2" in lines[2]
-    assert out.count("published ") == 2
+    assert out.count("published ") == 3  # the table, its description, the report
     assert "for the owner alone" in out
     assert "anonymizing 3 partitions" in err
     assert "s in all" in lines[-1]
@@ -266,7 +266,7 @@ def test_a_full_disk_is_status_3(
     def full(*_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sys.modules["anonflow.engine.storage.memory"], "write_release", full)
+    monkeypatch.setattr(sys.modules["anonflow.engine.storage.memory"], "write_table", full)
     status, _, err = shell(capsys, "run", write_flow(tmp_path), "--quiet")
     assert status == 3
     assert "No space left" in err
@@ -416,3 +416,50 @@ def test_the_shell_begins_without_the_engine() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )  # fmt: skip
     assert done.stdout == "[]\n"
+
+
+def test_describe_says_what_a_receiver_sees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = shell(capsys, "run", write_flow(tmp_path), "--quiet")
+    release = tmp_path / "out" / "release.csv"
+    assert f"{release.name}-metadata.json" in out
+    status, out, _ = shell(capsys, "describe", release)
+    assert status == 0
+    for words in (
+        "rows",
+        "k-regular, k = 3",
+        "ranges",
+        "not published",
+        "can be answered:",
+        "cannot be answered:",
+    ):
+        assert words in out
+    status, out, _ = shell(capsys, "describe", release, "--json")
+    assert status == 0
+    assert json.loads(out) == af.read_release(release).summary().to_mapping()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "describe takes a RELEASE, or --release with --schema"),
+        (["r.csv", "--release", "r.csv"], "describe takes a RELEASE, or --release with --schema"),
+        (["--release", "r.csv"], "--release needs --schema"),
+        (["r.csv", "--original", "o.csv"], "a receiver has neither"),
+        (
+            ["r.csv"],
+            "nothing says what its cells mean; give the schema, or put r.csv-metadata.json beside it",
+        ),
+    ],
+)
+def test_describe_is_told_one_thing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("r.csv").write_text("a\n1\n")
+    status, _, err = shell(capsys, "describe", *arguments)
+    assert status == 2
+    assert said in err

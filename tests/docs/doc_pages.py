@@ -25,7 +25,7 @@ from tests import ROOT
 RUN = ("python", "bash", "yaml")
 """Languages that are run, or checked by the package."""
 
-SHOWN = ("text", "json", "ini", "nginx", "bibtex", "toml")
+SHOWN = ("r", "text", "json", "ini", "nginx", "bibtex", "toml")
 """Languages of what is shown only, unless it is saved for a later block or is the output of an earlier one."""
 
 _FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>[^`]*)$")

@@ -50,7 +50,11 @@ def test_a_run_publishes_what_it_verified(tmp_path: Path) -> None:
         "algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks",
     ]  # fmt: skip
     assert report.runs.loc[0, "checks"] == "2/2"
-    assert len(report.published) == 2
+    assert [path.name for path in report.published] == [
+        "release.csv",
+        "release.csv-metadata.json",
+        "report.html",
+    ]
     assert "zip" in report.warnings[0]
     assert "2/2" in repr(report)
     assert "<table" in report._repr_html_()

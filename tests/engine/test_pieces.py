@@ -36,6 +36,7 @@ from anonflow.errors import (
 )
 from anonflow.release import Certificate, draw, read_release
 from anonflow.table import Table
+from anonflow.table.metadata_file import metadata_path
 from tests.cases.flow_files import write_flow
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
@@ -121,6 +122,10 @@ def compared(
     frames = [read_release(path.parent / "out" / table, one.results[0].anonymization.table.schema).frame
               for path in (memory, pieces)]  # fmt: skip
     pd.testing.assert_frame_equal(*frames)
+    descriptions = [metadata_path(path.parent / "out" / table) for path in (memory, pieces)]
+    first, second = (place.read_bytes() for place in descriptions if place is not None)
+    assert first == second
+    assert read_release(pieces.parent / "out" / table).about == one.release.about
     owners = [path.parent / "owner" / "test" for path in (memory, pieces)]
     proofs = [Certificate.load(owner / "certificate.npz") for owner in owners]
     for name in ("row_list", "list_offsets", "list_originals", "row_marks"):

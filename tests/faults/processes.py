@@ -11,6 +11,9 @@ from typing import Any
 
 from tests import ROOT
 
+EVERYTHING = {"release.csv", "release.csv-metadata.json", "report.html"}
+"""What a flow publishes that publishes a table and a report."""
+
 COMMAND = [sys.executable, "-m", "anonflow"]
 
 

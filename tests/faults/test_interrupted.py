@@ -14,7 +14,7 @@ import pytest
 from anonflow import engine
 from anonflow.engine.execution.events import Cancelled, Event, EventStream, StepDone
 from tests.cases.flow_files import everything_in, write_flow
-from tests.faults.processes import anonflow, changed, environment, published, started
+from tests.faults.processes import EVERYTHING, anonflow, changed, environment, published, started
 
 QUIET = ("--quiet", "--log-level", "error")
 
@@ -42,7 +42,7 @@ def then(function):
 """A signal that comes right after something."""
 
 MOMENTS = {
-    "the table is written": "publish.write_whole = then(publish.write_whole)",
+    "the table is written": "publish.write_described = then(publish.write_described)",
     "the certificate is written": "folder.OwnerFolder.write_certificate = then(folder.OwnerFolder.write_certificate)",
     "the record is written": "folder.OwnerFolder.write_record = then(folder.OwnerFolder.write_record)",
     "the run is published": "runner._publish = then(runner._publish)",
@@ -64,7 +64,7 @@ def test_once_it_publishes_a_run_is_finished_and_says_so(
     assert done.returncode == 0, done.stderr
     assert done.stderr == "anonflow: interrupted too late to be stopped: everything is done and published\n"
     assert "published" in done.stdout
-    assert published(tmp_path) == {"release.csv", "report.html"}
+    assert published(tmp_path) == EVERYTHING
     assert (tmp_path / "owner" / "test" / "record.json").exists()
 
 
@@ -157,7 +157,7 @@ def test_at_shutdown_the_status_is_that_of_what_was_done(
     """
     done = changed(late, "run", write_flow(tmp_path), *QUIET, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
-    assert published(tmp_path) == {"release.csv", "report.html"}
+    assert published(tmp_path) == EVERYTHING
 
 
 @pytest.mark.slow
@@ -203,7 +203,7 @@ def test_cancelled_when_it_publishes_is_too_late(tmp_path: Path) -> None:
     report = engine.run(write_flow(tmp_path), on_event=listen, events=stream, workers=1)
     assert report.ok
     assert stream.publishing
-    assert {path.name for path in report.published} == published(tmp_path) == {"release.csv", "report.html"}
+    assert {path.name for path in report.published} == published(tmp_path) == EVERYTHING
 
 
 def test_cancelled_before_it_publishes_is_in_time(tmp_path: Path) -> None:

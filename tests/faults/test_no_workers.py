@@ -284,7 +284,8 @@ def test_processes_that_cannot_be_started(tmp_path: Path, program: str) -> None:
     done = changed(broken, "run", flow, "--quiet", "--scheduler", "processes", timeout=120)
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
-        "anonflow: the worker processes cannot be started; use fewer of them, or the scheduler threads"
+        "anonflow: the worker processes cannot be started; use fewer of them, or the scheduler threads; a script "
+        "starts a run below \"if __name__ == '__main__':\""
     )
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()

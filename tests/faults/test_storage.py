@@ -25,7 +25,7 @@ from anonflow.engine.storage import batch_release, external_sort, pieces, scan
 from anonflow.errors import BUG, AnonflowError, DataError
 from tests.cases.flow_files import everything_in, write_flow
 from tests.cases.nobody import NOBODY, needs_root, python_as_nobody
-from tests.faults.processes import environment, published
+from tests.faults.processes import EVERYTHING, environment, published
 
 SEED = 0x1234567890ABCDEF1234567890ABCDEF
 
@@ -326,7 +326,7 @@ def test_a_user_who_is_not_root(home: Path) -> None:
     give(home, flow, home / "people.csv")
     done = as_nobody(home, "run", flow, "--quiet")
     assert done.returncode == 0, done.stderr
-    assert published(home) == {"release.csv", "report.html"}
+    assert published(home) == EVERYTHING
     for path in (home / "owner").rglob("*"):
         assert path.stat().st_uid == NOBODY
         assert not path.stat().st_mode & 0o077

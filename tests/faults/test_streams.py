@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases.flow_files import write_flow
-from tests.faults.processes import COMMAND, anonflow, changed, environment, published
+from tests.faults.processes import COMMAND, EVERYTHING, anonflow, changed, environment, published
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ def test_a_closed_stderr_changes_nothing(tmp_path: Path, ending: str) -> None:
     done = in_shell(tmp_path, ending)
     assert done.returncode == 0
     assert "published" in done.stdout
-    assert published(tmp_path) == {"release.csv", "report.html"}
+    assert published(tmp_path) == EVERYTHING
     assert (tmp_path / "out" / "release.csv").read_text().startswith("age,city,income\n")
 
 
@@ -51,7 +51,7 @@ def test_an_incomplete_stdout_is_status_3(tmp_path: Path, ending: str, why: str)
     assert done.stderr.splitlines()[-1] == (
         f"anonflow: the standard output cannot be written ({why}); the work itself is done, and what it published is there"
     )
-    assert published(tmp_path) == {"release.csv", "report.html"}
+    assert published(tmp_path) == EVERYTHING
 
 
 def test_a_reader_that_leaves_is_told_nothing(tmp_path: Path) -> None:

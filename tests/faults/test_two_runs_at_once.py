@@ -19,7 +19,7 @@ from anonflow.engine.execution.events import Event, PartitionDone
 from anonflow.engine.owner.lock import Holder, locked
 from anonflow.errors import AnonflowError, FlowError
 from tests.cases.flow_files import everything_in, write_flow
-from tests.faults.processes import anonflow, environment, published
+from tests.faults.processes import EVERYTHING, anonflow, environment, published
 
 HOLD = """
 import sys, time
@@ -66,7 +66,7 @@ def test_the_second_is_refused_and_a_killed_one_is_no_hindrance(
     at_work.wait()
     assert (tmp_path / "owner" / "test" / "lock").exists()
     assert anonflow("run", tmp_path / "flow.yaml", "--quiet").returncode == 0
-    assert published(tmp_path) == {"release.csv", "report.html"}
+    assert published(tmp_path) == EVERYTHING
     assert not (tmp_path / "owner" / "test" / "lock").exists()
 
 

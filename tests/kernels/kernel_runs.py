@@ -144,6 +144,7 @@ RUNS: dict[str, Run] = {
     "k-member chains": of("k-member", **CHAINS),
     "greedy-cka": of("greedy-cka"),
     "greedy-cka chains": of("greedy-cka", **CHAINS),
+    "mdav": of("mdav"),
     "full-domain": of("full-domain", limit=0.2),
     "local-recoding": of("local-recoding"),
     "pattern-guided": of("pattern-guided", patterns={"together": [["number", "small"]]}),

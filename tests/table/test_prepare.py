@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from decimal import ROUND_FLOOR, Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -175,6 +176,11 @@ BAD: list[tuple[Any, str]] = [
     ([{"intervals": {"column": "age", "width": -1}}], "positive"),
     ([{"intervals": {"column": "age", "width": 1, "begin": 2}}], "unknown key 'begin'"),
     ([{"recode": {"column": "age", "values": []}}], "must be a mapping"),
+    ([{"recode": {"column": "age"}}], "needs values or a table file, one of the two"),
+    ([{"recode": {"column": "age", "values": {"a": "b"}, "file": "codes.csv"}}], "one of the two"),
+    ([{"recode": {"column": "age", "file": "no-such.csv"}}], "table file 'no-such.csv' cannot be read"),
+    ([{"recode": {"column": "age", "file": ""}}], "path of a CSV file"),
+    ([{"recode": {"column": "age", "file": 3}}], "file must be text"),
     ([{"recode": {"column": "age", "values": {"a": ["b"]}}}], "texts and numbers"),
     ([{"recode": {"column": "age", "values": {"a": "b"}, "others": "drop"}}], "one of keep, missing, refuse"),
     ([{"date-part": {"column": "born", "part": "age"}}], "age needs it"),
@@ -241,3 +247,40 @@ def test_types_rest_on_the_column_and_not_on_its_values() -> None:
         np.dtype("int64")
         == Preparation([{"top-code": {"column": "c", "at": 5}}]).apply(pd.DataFrame({"c": [1, 9]}))["c"].dtype
     )
+
+
+def test_a_table_file_recodes_as_its_values_do(tmp_path: Path) -> None:
+    (tmp_path / "codes.csv").write_text('old,new\n1,one\n"a,b",two\ngone,\n', encoding="utf-8-sig")
+    step = {"recode": {"column": "c", "file": "codes.csv", "others": "missing"}}
+    steps = Preparation([step], tmp_path)
+    frame = pd.DataFrame({"c": ["1", "a,b", "gone", "else"]})
+    assert steps.apply(frame)["c"].tolist()[:2] == ["one", "two"]
+    assert steps.apply(frame)["c"].isna().tolist() == [False, False, True, True]
+    assert steps.to_list() == [step]
+    assert steps.files == ("codes.csv",)
+    assert "file codes.csv" in steps.steps[0].words
+    values = {
+        "recode": {"column": "c", "values": {"1": "one", "a,b": "two", "gone": None}, "others": "missing"}
+    }
+    assert Preparation([values]).apply(frame).equals(steps.apply(frame))
+    schema = af.Schema({"c": {"role": "quasi-identifier", "kind": "suppression"}}, tmp_path, [step])
+    assert af.Table(frame, schema).frame["c"].iloc[0] == "one"
+
+
+BAD_FILES: list[tuple[bytes, str]] = [
+    (b"", "does not begin with the line old,new"),
+    (b"a,b\n1,2\n", "does not begin with the line old,new"),
+    (b"old,new\n", "has 0 values"),
+    (b"old,new\n1,2,3\n", "line 2: has 3 cells"),
+    (b"old,new\n1,2\n1,3\n", "line 3: its value is there before"),
+    (b"old,new\n\xff,2\n", "is not in UTF-8"),
+    (b'old,new\n"a"b,2\n', "is no CSV file"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), BAD_FILES)
+def test_bad_table_files_are_a_sentence(tmp_path: Path, content: bytes, words: str) -> None:
+    (tmp_path / "codes.csv").write_bytes(content)
+    with pytest.raises(SchemaError, match=words) as refused:
+        Preparation([{"recode": {"column": "c", "file": "codes.csv"}}], tmp_path)
+    assert "\xff" not in str(refused.value)

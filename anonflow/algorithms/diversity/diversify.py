@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 
 from anonflow.algorithms.anonymize import Anonymization, solve
-from anonflow.algorithms.assembly import gathered_classes, gathered_matches, left_out
+from anonflow.algorithms.assembly import gathered_classes, gathered_facts, gathered_matches, left_out
 from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.refusal import CONFIDENCE, refusal_at_least, refusal_at_most
 from anonflow.algorithms.diversity.target import (
-    Target,
     Targets,
     check_parameters,
-    sensitive_codes,
     sensitive_column,
-    target_of,
+    targets_of,
 )
 from anonflow.algorithms.diversity.widen_matches import widened
 from anonflow.algorithms.diversity.within_partition import (
@@ -36,7 +34,6 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.partition import kept_apart, limited, unbounded
-from anonflow.table import Table
 from anonflow.table.records import Records
 from anonflow.utility.violations import beyond_cells
 
@@ -44,7 +41,6 @@ __all__ = [
     "ADVICE",
     "blind_rows",
     "check_blind",
-    "check_diversity",
     "compared",
     "diversify",
     "diversity_rng",
@@ -58,32 +54,6 @@ ADVICE = "; take classes: they lose less"
 
 STEP = 2
 """The part of a seed's stream that this step uses; algorithms use 0, the draw 1."""
-
-
-def check_diversity(table: Table, criterion: str, column: str | None = None, **parameters: Any) -> Target:
-    """Refuse a diversity that no release of a table can have, before any work is done.
-
-    Parameters
-    ----------
-    table : Table
-    criterion : str
-    column : str, optional
-    **parameters
-        As :func:`diversify` takes them.
-
-    Raises
-    ------
-    ParameterError
-        If the criterion, the column or a parameter cannot be used.
-    InfeasibleError
-        If the whole table has less diversity; with the largest feasible value.
-    """
-    column = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
-    check_parameters(criterion, parameters)
-    codes, values, numeric = sensitive_codes(table, column)
-    target = target_of(criterion, parameters, codes, values, numeric)
-    target.refuse(np.bincount(codes, minlength=values), column)
-    return target
 
 
 def diversify(
@@ -153,6 +123,9 @@ def diversify(
     tells them apart. Classes are united (Tassa 2012, Algorithm 8);
     graphs are closed into classes or get more rows (:func:`anonflow.algorithms.diversity.within_partition.diverse_partition`).
     t-closeness measures against the whole table's distribution in every partition.
+
+    Full-domain generalization and local recoding choose their levels again, among those that keep the criterion
+    (:func:`anonflow.algorithms.recoding.full_domain.full_domain`); `w` is nothing to them.
 
     Before the draw, throwaway draws of the whole table say how often it would be refused. Where they do not show that
     this is below `risk`, the partitions that failed become classes throughout, and fresh draws are made; then all
@@ -376,7 +349,7 @@ class _TableDiversification:
         self.records = records if self.bounded else unbounded(records)
         self.zones = kept_apart(self.records)
         self.loss = str(anon.parameters.get("loss", "ncp"))
-        self.targets, self.values = _targets(anon.table, requested)
+        self.targets, self.values = targets_of(anon.table, requested)
         rows = anon.k
         if way == "blind":
             if anon.matches is None and anon.classes is None:
@@ -385,10 +358,12 @@ class _TableDiversification:
         options = {name: anon.parameters[name] for name in anon.algorithm.options if name in anon.parameters}
 
         def rematch(part: Partition, k: int) -> Outcome:
-            return solve(anon.algorithm, part.records, k, self.loss, part.rng, options)
+            return solve(
+                anon.algorithm, part.records, k, self.loss, part.rng, options, sensitive=part.sensitive
+            )
 
-        apart = anon.algorithm.hides
-        self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart)
+        apart, again = anon.algorithm.hides, anon.algorithm.diverse
+        self.request = Request(self.targets, anon.n, anon.k, w, risk, way, rows, rematch, apart, again)
 
     def run(self) -> Anonymization:
         labels = self._labels()
@@ -496,7 +471,12 @@ class _TableDiversification:
             classes = np.where(suppressed, -1, classes)
             classes = np.unique(classes, return_inverse=True)[1].astype(np.int64)
         joined = Generalization.gathered([outcome.generalization for outcome in outcomes], index, n)
-        facts = {"widened": sum(each.steps for each in parts), "refusal": self._refusal(parts)}
+        facts: dict[str, Any] = {
+            "widened": sum(each.steps for each in parts),
+            "refusal": self._refusal(parts),
+        }
+        if self.request.again:
+            facts |= gathered_facts([outcome.facts for outcome in outcomes])
         done = self._made(joined, classes if anon.classes is not None else None, matches, suppressed, facts)
         if matches is not None:
             other = (sum(each.k_member for each in parts) + int(nowhere.sum())) / n
@@ -612,16 +592,3 @@ class _TableDiversification:
         )
         done.facts["compared"] = compared(anon.loss("ncp"), done.loss("ncp"))
         return done
-
-
-def _targets(table: Table, requested: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
-    """Criteria with the whole table's shares, and everybody's values, (n, c), numbered one column after the other."""
-    targets, columns = [], []
-    used = 0
-    for each in requested:
-        parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
-        targets.append(check_diversity(table, each["criterion"], each["column"], **parameters))
-        codes, values, _ = sensitive_codes(table, each["column"])
-        columns.append(codes + used)
-        used += values
-    return Targets(tuple(targets)), np.column_stack(columns).astype(np.int64)

@@ -21,14 +21,18 @@ from anonflow.table.schema import did_you_mean
 __all__ = [
     "DIVERSITIES",
     "PARAMETERS",
+    "SensitiveValues",
     "Target",
     "Targets",
+    "check_diversity",
     "check_parameters",
     "places_of",
     "sensitive_codes",
     "sensitive_column",
+    "sensitive_values",
     "target_of",
     "target_of_counts",
+    "targets_of",
 ]
 
 DIVERSITIES: dict[str, tuple[str, ...]] = {
@@ -131,6 +135,35 @@ class Target:
             most = np.minimum(most, -np.log(usual))
         over = np.where(ratio > 1, ratio - 1 - most * (1 + _SLACK), -1.0).max(axis=1)
         return over, over <= _SLACK
+
+    def least_removed(self, counts: np.ndarray) -> np.ndarray:
+        """How many records of groups must go, at least, before those that stay keep the criterion.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray, shape (g, V), int64
+            Groups that lack it.
+
+        Returns
+        -------
+        numpy.ndarray, shape (g,), int64
+            A lower bound, at least 1, at most the group's records: exact for p-sensitivity, l-diversity by frequency and
+            (alpha, k)-anonymity, of which the most frequent value goes. O(g V).
+        """
+        size = counts.sum(axis=1)
+        least = np.ones(len(counts), np.int64)
+        top = counts.max(axis=1, initial=0)
+        if self.criterion == "p-sensitivity":
+            return np.asarray(size)
+        if self.criterion in ("l-diversity", "alpha-k-anonymity"):
+            share = self.parameters.get("alpha", 1 / self.parameters.get("l", 1.0))
+            # the others stay, with as many of the most frequent value as they allow
+            stay = (size - top) * share / max(1 - share, _SLACK)
+            least = np.ceil(top - stay * (1 + _SLACK) - _SHORT).astype(np.int64)
+        elif self.criterion == "t-closeness":
+            # who leaves moves the distribution by a share of the group at most
+            least = np.ceil(size * self.gaps(counts) * (1 - _SHORT) - _SHORT).astype(np.int64)
+        return np.clip(least, 1, size)
 
     def unsafe(self, rows: int, risk: float) -> float:
         """How far independent rows, each with a value drawn with the whole table's shares, are from keeping the criterion.
@@ -319,6 +352,36 @@ class Targets:
         gaps: np.ndarray = np.sum([target.gaps(part) for target, part in self._parts(counts)], axis=0)
         return gaps
 
+    def least_removed(self, counts: np.ndarray) -> np.ndarray:
+        """How many records of groups that lack a criterion must go at least: shape (g,); see :meth:`Target.least_removed`.
+
+        Parameters
+        ----------
+        counts : numpy.ndarray, shape (g, V), int64
+        """
+        least = np.zeros(len(counts), np.int64)
+        for target, part in self._parts(counts):
+            lacking = target.gaps(part) > 0
+            least[lacking] = np.maximum(least[lacking], target.least_removed(part[lacking]))
+        return least
+
+    def counts(self, values: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
+        """How often each value occurs in each group.
+
+        Parameters
+        ----------
+        values : numpy.ndarray, shape (m, c), int64
+            Each record's value in every column, numbered as here.
+        group : numpy.ndarray, shape (m,), int64
+        groups : int
+
+        Returns
+        -------
+        numpy.ndarray, shape (groups, V), int64
+        """
+        places = group[:, None] * self.size + values
+        return np.bincount(places.ravel(), minlength=groups * self.size).reshape(groups, self.size)
+
     def wanted(self, counts: np.ndarray) -> np.ndarray:
         """Which values bring a group nearer to a criterion that it lacks: shape (V,), bool."""
         parts = self._parts(np.asarray(counts, np.float64))
@@ -362,6 +425,43 @@ class Targets:
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle + 1, high)
         return high
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveValues:
+    """What the records of a partition have in the columns that are to be diverse.
+
+    Attributes
+    ----------
+    targets : Targets
+        With the shares of the whole table.
+    values : numpy.ndarray, shape (P, c), int64
+        Each record's value in every column, numbered as in the targets.
+    """
+
+    targets: Targets
+    values: np.ndarray
+
+    def take(self, index: np.ndarray) -> SensitiveValues:
+        """Those of some records.
+
+        Raises
+        ------
+        IndexError
+            If a position does not exist.
+        """
+        return SensitiveValues(self.targets, self.values[index])
+
+    def lacking(self, group: np.ndarray, groups: int) -> np.ndarray:
+        """Which groups of records lack a criterion: shape (groups,), bool.
+
+        Parameters
+        ----------
+        group : numpy.ndarray, shape (P,), int64
+        groups : int
+        """
+        lacking: np.ndarray = self.targets.gaps(self.targets.counts(self.values, group, groups)) > 0
+        return lacking
 
 
 _MOST_ROWS = 1 << 20
@@ -513,3 +613,76 @@ def target_of_counts(
     """
     shares = counts.astype(np.float64) / max(float(counts.sum()), 1.0)
     return Target(criterion, check_parameters(criterion, parameters), shares, numeric)
+
+
+def check_diversity(table: Table, criterion: str, column: str | None = None, **parameters: Any) -> Target:
+    """Refuse a diversity that no release of a table can have, before any work is done.
+
+    Parameters
+    ----------
+    table : Table
+    criterion : str
+    column : str, optional
+    **parameters
+        As :func:`anonflow.diversify` takes them.
+
+    Raises
+    ------
+    ParameterError
+        If the criterion, the column or a parameter cannot be used.
+    InfeasibleError
+        If the whole table has less diversity; with the largest feasible value.
+    """
+    column = sensitive_column(column, tuple(table.sensitive), tuple(table.other_columns))
+    check_parameters(criterion, parameters)
+    codes, values, numeric = sensitive_codes(table, column)
+    target = target_of(criterion, parameters, codes, values, numeric)
+    target.refuse(np.bincount(codes, minlength=values), column)
+    return target
+
+
+def sensitive_values(table: Table, asked: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
+    """What classes of a table are to keep, None where nothing is asked for.
+
+    Parameters
+    ----------
+    table : Table
+    asked : sequence of mapping
+        As ``parameters["diversified"]`` has them.
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`check_diversity`.
+    """
+    return SensitiveValues(*targets_of(table, asked)) if asked else None
+
+
+def targets_of(table: Table, asked: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
+    """Criteria with the whole table's shares, and everybody's values, numbered one column after the other.
+
+    Parameters
+    ----------
+    table : Table
+    asked : sequence of mapping
+        At least one.
+
+    Returns
+    -------
+    targets : Targets
+    values : numpy.ndarray, shape (n, c), int64
+
+    Raises
+    ------
+    ParameterError, InfeasibleError
+        As :func:`check_diversity`.
+    """
+    targets, columns = [], []
+    used = 0
+    for each in asked:
+        parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
+        targets.append(check_diversity(table, each["criterion"], each["column"], **parameters))
+        codes, values, _ = sensitive_codes(table, each["column"])
+        columns.append(codes + used)
+        used += values
+    return Targets(tuple(targets)), np.column_stack(columns).astype(np.int64)

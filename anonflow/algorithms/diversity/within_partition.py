@@ -14,7 +14,7 @@ from anonflow.algorithms.concealment.expansion import unloaded
 from anonflow.algorithms.diversity.exchange import exchanged
 from anonflow.algorithms.diversity.merge_classes import united
 from anonflow.algorithms.diversity.refusal import draws_for, throwaway_draws
-from anonflow.algorithms.diversity.target import Targets
+from anonflow.algorithms.diversity.target import SensitiveValues, Targets
 from anonflow.algorithms.method import Outcome, Partition
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
@@ -62,6 +62,8 @@ class Request:
         The method: ``rematch(partition, k)`` is its outcome.
     keep_apart : bool
         Whether classes may not be united (pattern-guided: a union might follow no pattern).
+    again : bool
+        Whether the method keeps diversity itself: it runs again, with the sensitive values.
     """
 
     targets: Targets
@@ -73,6 +75,7 @@ class Request:
     rows: int
     rematch: Rematch
     keep_apart: bool = False
+    again: bool = False
 
     @property
     def draws(self) -> int:
@@ -134,7 +137,8 @@ def diverse_partition(
 
     Notes
     -----
-    **Classes** are united (:func:`anonflow.algorithms.diversity.merge_classes.united`).
+    **Classes** are united (:func:`anonflow.algorithms.diversity.merge_classes.united`). Those of levels are not, which
+    would break the levels: the method runs again, and takes diverse classes only.
 
     **Graphs, looking at values** (``way="classes"``): throwaway draws say who may fail. Those records, the ones they match
     and the nearest ones with values that they lack leave the graph, the method matches the others anew, and so on, for
@@ -220,6 +224,8 @@ class _PartitionDiversification:
         self.draws = request.draws
 
     def run(self, close: bool) -> Diverse:
+        if self.request.again and self.request.way == "classes":
+            return self._again()
         kept = np.flatnonzero(~self.outcome.suppressed)
         if not len(kept):
             return replace(self._sure(self.outcome), k_member=float(self.part.n))
@@ -241,13 +247,15 @@ class _PartitionDiversification:
     def _sure(self, outcome: Outcome, steps: int = 0) -> Diverse:
         return Diverse(outcome, np.zeros(self.draws, bool), 0, steps)
 
-    def _counts(self, values: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-        counts = np.zeros((groups, self.targets.size), np.int64)
-        np.add.at(counts, (group[:, None], values), 1)
-        return counts
+    def _again(self) -> Diverse:
+        if self._gap(self.values) > 0:
+            hidden = self._sure(_all_suppressed(self.part.records, self.outcome))
+            return replace(hidden, lost=self.part.n)
+        sensitive = SensitiveValues(self.targets, self.values)
+        return self._sure(self.request.rematch(replace(self.part, sensitive=sensitive), self.request.k))
 
     def _gap(self, values: np.ndarray) -> float:
-        return float(self.targets.gaps(self._counts(values, np.zeros(len(values), np.int64), 1))[0])
+        return float(self.targets.gaps(self.targets.counts(values, np.zeros(len(values), np.int64), 1))[0])
 
     # -------------------------------------------------------------------------------------- classes
 
@@ -261,7 +269,7 @@ class _PartitionDiversification:
         first = np.append(kept[first], 0)
         made = outcome.generalization.take(first)
         boxes = load(part.plan, made.lo, made.hi, made.bits)
-        counts = self._counts(self.values[kept], label, b + 1)
+        counts = self.targets.counts(self.values[kept], label, b + 1)
         zones = np.arange(b + 1) if self.request.keep_apart else np.zeros(b + 1, np.int64)
         into, unions = united(part.plan, boxes, counts, zones, b, self.targets, self.request.w)
         classes = np.full(part.n, b, np.int64)
@@ -298,7 +306,9 @@ class _PartitionDiversification:
         if outcome.matches is None:
             assert outcome.classes is not None
             label = np.unique(outcome.classes[kept], return_inverse=True)[1]
-            gaps = self.targets.gaps(self._counts(self.values[kept], label, int(label.max(initial=-1)) + 1))
+            gaps = self.targets.gaps(
+                self.targets.counts(self.values[kept], label, int(label.max(initial=-1)) + 1)
+            )
             refused = np.full(self.draws, bool((gaps > 0).any()))
             return Diverse(outcome, refused, 0, len(kept), 0.0)
         refused, movable = self._bits(_local(outcome.matches, kept), self.values[kept])
@@ -353,7 +363,7 @@ class _PartitionDiversification:
         values = self.values[rest]
         label, complete = components(graph)
         fixed = complete[label]
-        fails = self.targets.gaps(self._counts(values, label, len(complete)))[label] > 0
+        fails = self.targets.gaps(self.targets.counts(values, label, len(complete)))[label] > 0
         fails &= fixed
         at = np.flatnonzero(~fixed)
         if len(at):
@@ -384,7 +394,9 @@ class _PartitionDiversification:
         for x in failing.tolist():
             near = graph[x][graph[x] >= 0]
             taken[near] = True
-            wanted = self.targets.wanted(self._counts(values[near], np.zeros(len(near), np.int64), 1)[0])
+            wanted = self.targets.wanted(
+                self.targets.counts(values[near], np.zeros(len(near), np.int64), 1)[0]
+            )
             helps = wanted[values].any(axis=1)
             if helps.any():
                 join_row_jit(self.part.plan, state, x, state, np.int64(0), np.int64(len(rest)), cost)
@@ -393,7 +405,7 @@ class _PartitionDiversification:
 
     def _rematched(self, left: np.ndarray) -> Outcome | None:
         try:
-            rematched = self.request.rematch(_taken(self.part, left), self.request.k)
+            rematched = self.request.rematch(self.part.take(left), self.request.k)
         except InfeasibleError:
             return None
         return None if rematched.suppressed.any() else rematched
@@ -402,7 +414,7 @@ class _PartitionDiversification:
         """Which of fresh throwaway draws are refused, and how many records a draw changes anything for."""
         label, complete = components(graph)
         fixed = complete[label]
-        gaps = self.targets.gaps(self._counts(values, label, len(complete)))
+        gaps = self.targets.gaps(self.targets.counts(values, label, len(complete)))
         at = np.flatnonzero(~fixed)
         if (gaps[complete] > 0).any():
             return np.ones(self.draws, bool), len(at)
@@ -414,13 +426,13 @@ class _PartitionDiversification:
 
         k-member's classes are made diverse by exchanging members and by uniting classes; what loses less is taken.
         """
-        part, values = _taken(self.part, at), self.values[at]
+        part, values = self.part.take(at), self.values[at]
         labels, _ = k_member_labels(part, min(self.request.k, len(at)))
         generalization = Generalization.join_by_class(part.records, labels)
         first = np.unique(labels, return_index=True)[1]
         generalization = generalization.take(np.append(first, 0))
         boxes = load(part.plan, generalization.lo, generalization.hi, generalization.bits)
-        counts = self._counts(values, labels, len(first) + 1)
+        counts = self.targets.counts(values, labels, len(first) + 1)
         zones = np.zeros(len(first) + 1, np.int64)
         into, _ = united(part.plan, boxes, counts, zones, len(first), self.targets, self.request.w)
         as_united = np.unique(into[labels], return_inverse=True)[1].astype(np.int64)
@@ -477,10 +489,6 @@ class _PartitionDiversification:
 
 def _lost(outcome: Outcome) -> float:
     return float(record_costs(outcome.generalization, "ncp").sum())
-
-
-def _taken(part: Partition, at: np.ndarray) -> Partition:
-    return replace(part, records=part.records.take(at))
 
 
 def _local(matches: np.ndarray, at: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ def costs_of_difference(records: Records, plan: Plan) -> np.ndarray | None:
     costs = np.zeros(records.q)
     at_range = at_set = 0
     for a, domain in enumerate(records.domains):
-        if domain.bound is not None or domain.limit is not None:
+        if any(each is not None for each in (domain.bound, domain.floor, domain.limit)):
             return None
         if domain.shape == "set":
             form, t = plan.set_form[at_set], at_set

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,13 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
     while len(rest) >= k:
         labels = limit_blocks(records.take(rest), k)
         large = np.bincount(labels) >= k
+        if part.sensitive is not None:  # what a block has not, none of its classes can have
+            large &= ~part.sensitive.take(rest).lacking(labels, len(large))
         if not large.any():
             break
         index += [rest[labels == label] for label in np.flatnonzero(large)]
         rest = rest[~large[labels]]
-    outcomes = [method.run(_taken(part, at), k, **options) for at in index]
+    outcomes = [method.run(part.take(at), k, **options) for at in index]
     left = np.ones(part.n, bool)
     for at in index:
         left[at] = False
@@ -104,7 +106,7 @@ def run_within_limits(method: Algorithm, part: Partition, k: int, options: Mappi
         matches, suppressed = _rescued_matches(part, matches, suppressed, k)
         matches = improve_within(part, matches, suppressed)
         generalization = Generalization.join_of(records, matches)
-    elif classes is not None and not method.hides:
+    elif classes is not None and not method.hides and part.sensitive is None:
         classes, suppressed = _rescued_classes(part, classes, suppressed)
         generalization = Generalization.join_by_class(records, classes)
     else:
@@ -166,11 +168,6 @@ def limit_blocks(records: Records, k: int) -> np.ndarray:
 def _hidden(records: Records, names: Sequence[int]) -> np.ndarray:
     """Records without a value on a limited QI, which only the whole domain covers."""
     return np.asarray((records.codes[:, list(names)] < 0).any(axis=1))
-
-
-def _taken(part: Partition, rows: np.ndarray) -> Partition:
-    sensitive = None if part.sensitive is None else part.sensitive[rows]
-    return replace(part, records=part.records.take(rows), sensitive=sensitive)
 
 
 def _excess(domain: Domain, codes: np.ndarray) -> float:

@@ -9,18 +9,43 @@ from typing import Annotated, Any
 import numpy as np
 
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
-from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels
+from anonflow.algorithms.recoding.lattice import Groups, Lattice, column_levels, fixed_levels
 from anonflow.errors import InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.option import Option
 from anonflow.partition import too_few
 from anonflow.table.records import Records
 
-__all__ = ["FULL_DOMAIN", "LatticeSearch", "Limit", "TimeLimit", "Widths", "full_domain", "search"]
+__all__ = [
+    "FULL_DOMAIN",
+    "LatticeSearch",
+    "Limit",
+    "TimeLimit",
+    "Widths",
+    "full_domain",
+    "most_suppressed",
+    "search",
+]
 
 Limit = Annotated[float, Option("Suppression limit", least=0, most=1, step=0.01)]
-Widths = Annotated[Any, Option("Widths of numeric columns", in_form=False)]
-TimeLimit = Annotated[float | None, Option("Time limit (s)", least=0.001, time_limit=True)]
+Levels = Annotated[Any, Option("Levels that are fixed", in_form=False)]
+Widths = Annotated[
+    Any,
+    Option(
+        "Widths of numeric columns",
+        in_form=False,
+        sentence="Numeric column -> widths of its intervals, each a multiple of the one before.",
+    ),
+]
+TimeLimit = Annotated[
+    float | None,
+    Option(
+        "Time limit (s)",
+        least=0.001,
+        time_limit=True,
+        sentence="Seconds after which the best levels found are taken; the optimum without it.",
+    ),
+]
 
 
 def full_domain(
@@ -28,6 +53,7 @@ def full_domain(
     k: int,
     *,
     limit: Limit = 0.05,
+    levels: Levels = None,
     widths: Widths = None,
     time_limit: TimeLimit = None,
 ) -> Outcome:
@@ -39,7 +65,11 @@ def full_domain(
         P records, P >= k.
     k : int
     limit : float, optional
-        Share of the records that may be suppressed: those in classes of fewer than k.
+        Share of the records that may be suppressed: those in classes of fewer than k, or that are not diverse.
+    levels : mapping, optional
+        Column -> the level at which it is published, as `facts` names it; the others are searched.
+
+        Such as ``{"age": "width 10", "town": "level 1", "sex": "values", "race": "*"}``.
     widths : mapping, optional
         Numeric column -> widths of its intervals, each a multiple of the one before.
 
@@ -58,9 +88,9 @@ def full_domain(
     Raises
     ------
     ParameterError
-        If a column has no hierarchy, widths do not nest, or the lattice is too large.
+        If a column has no hierarchy, widths do not nest, a level is none of its column, or the lattice is too large.
     InfeasibleError
-        If there are fewer than k records.
+        If there are fewer than k records, or `levels` suppress too many.
 
     Notes
     -----
@@ -74,12 +104,21 @@ def full_domain(
     below it.
     O(c t q) time for c checked nodes and t distinct records. Where the schema has boundaries, each boundary class is a
     table of its own.
+
+    Diversity (Machanavajjhala et al. 2006; Li et al. 2007), where :func:`anonflow.diversify` asks for it: a class that lacks
+    it is suppressed as one of fewer than k is, and suppressed records, where they are k or more, must be diverse as well.
+    With suppression that is not monotone: a diverse class may be united with one that is not, so a higher node may
+    suppress more, and a node that suppresses too many says nothing by that about those below. What holds is used. Unions of
+    diverse classes are diverse, for every criterion here; so of a class that lacks diversity, every node below suppresses
+    at least as many records as must go before the others are diverse (l-diversity: what its most frequent value has too
+    many). Only where that many, with the records in classes of fewer than k, are above the limit are all nodes below
+    tagged; their bounds rise by what so many records lose. At limit 0 one such class is enough, and tagging is that of
+    Machanavajjhala et al. 2006, section 5. The optimum is exact in every case.
     """
     if part.n < k:
         raise too_few(part.n, k)
-    done = search(part, k, limit, widths, time_limit)
-    generalization, labels, small = done.lattice.published(done.best.node, k)
-    return outcome_of(generalization, labels, small, done.facts())
+    done = search(part, k, limit, widths, time_limit, levels=levels)
+    return outcome_of(*done.lattice.published(done.best.node, k), done.facts())
 
 
 def outcome_of(
@@ -134,7 +173,13 @@ class LatticeSearch:
 
 
 def search(
-    part: Partition, k: int, limit: float, widths: Any = None, time_limit: float | None = None
+    part: Partition,
+    k: int,
+    limit: float,
+    widths: Any = None,
+    time_limit: float | None = None,
+    pool: bool = True,
+    levels: Any = None,
 ) -> LatticeSearch:
     """The node of least loss among those that suppress at most a share of the records.
 
@@ -148,6 +193,10 @@ def search(
     widths : mapping, optional
     time_limit : float, optional
         Seconds.
+    pool : bool, optional
+        Whether the suppressed records are published, so that they are to be diverse; not where they are recoded again.
+    levels : mapping, optional
+        Those that are fixed.
 
     Returns
     -------
@@ -159,11 +208,12 @@ def search(
     ParameterError
         If a column has no levels, or there are too many nodes.
     InfeasibleError
-        If boundaries leave no node that suppresses few enough.
+        If boundaries leave no node that suppresses few enough, or whose classes are diverse.
     """
     until = np.inf if time_limit is None else time.monotonic() + time_limit
-    lattice = Lattice(part.records, column_levels(part.records, widths), part.loss)
-    state = _KnownNodes(lattice, k, _most_suppressed(part.records, limit))
+    columns = fixed_levels(column_levels(part.records, widths), levels)
+    lattice = Lattice(part.records, columns, part.loss, part.sensitive)
+    state = _KnownNodes(lattice, k, most_suppressed(part.records, limit), pool)
     proved = np.inf
     for place in np.argsort(lattice.bound, axis=None, kind="stable").tolist():
         bound = float(lattice.bound.flat[place])
@@ -173,9 +223,10 @@ def search(
         if state.least.flat[place] < state.loss:
             state.visit(tuple(int(level) for level in np.unravel_index(place, lattice.shape)))
     if state.best is None:
+        less = "" if part.sensitive is None else "ask for less diversity, "
         raise InfeasibleError(
-            f"full-domain: no levels within the boundaries suppress at most {state.most} records; raise `limit`, lower k, "
-            "or allow wider generalizations"
+            f"full-domain: no levels within {'the boundaries' if levels is None else '`levels`'} suppress at most {state.most} records; raise `limit`, lower k, "
+            f"{less}or allow wider generalizations"
         )
     return LatticeSearch(lattice, state.best, int(state.counted.sum()), min(proved, state.best.loss))
 
@@ -193,8 +244,8 @@ class _KnownNodes:
         The node of least loss so far.
     """
 
-    def __init__(self, lattice: Lattice, k: int, most: int) -> None:
-        self.lattice, self.k, self.most = lattice, k, most
+    def __init__(self, lattice: Lattice, k: int, most: int, pool: bool) -> None:
+        self.lattice, self.k, self.most, self.pool = lattice, k, most, pool
         self.least = lattice.bound.copy()
         self.counted = np.zeros(lattice.shape, bool)
         self.best: Groups | None = None
@@ -213,20 +264,21 @@ class _KnownNodes:
             step //= 2
             if not self.counted[node]:
                 groups = self.count(node)
-                if groups.small > self.most:
+                if groups.below > self.most:
                     self.climb(groups)
 
     def count(self, node: tuple[int, ...], below: Groups | None = None) -> Groups:
         """Count the groups of a node, and note what they say about the nodes below it."""
         groups = self.lattice.groups(np.array(node), self.k, below)
         self.counted[node] = True
+        if groups.below <= self.most and groups.loss < self.loss:
+            groups = self.lattice.diverse(groups, self.k, self.pool)
         under = tuple(slice(0, level + 1) for level in node)
-        if groups.small > self.most:
+        if groups.below > self.most:
             self.least[under] = np.inf
             return groups
-        # whoever is suppressed here is suppressed at every node below
         np.maximum(self.least[under], self.lattice.bound[under] + groups.more, out=self.least[under])
-        if groups.loss < self.loss:
+        if groups.suppressed <= self.most and groups.good and groups.loss < self.loss:
             self.best = groups
         return groups
 
@@ -243,7 +295,7 @@ class _KnownNodes:
                 above = (*node[:c], middle, *node[c + 1 :])
                 if not self.counted[above] and np.isfinite(self.least[above]):
                     counted = self.count(above, groups)
-                    groups = counted if counted.small > self.most else groups
+                    groups = counted if counted.below > self.most else groups
                 if np.isinf(self.least[above]):
                     low = middle
                 else:
@@ -251,7 +303,8 @@ class _KnownNodes:
             node[c] = low
 
 
-def _most_suppressed(records: Records, limit: float) -> int:
+def most_suppressed(records: Records, limit: float) -> int:
+    """How many records a share of them is, rounded down."""
     # a share such as 0.29 is meant as 29 of 100, whatever 0.29 * 100 is in floats
     return int(np.floor(limit * records.n + 1e-9))
 
@@ -285,4 +338,5 @@ FULL_DOMAIN = Algorithm(
     needs_hierarchies=True,
     whole_table=True,
     fixed_cells=True,
+    diverse=True,
 )

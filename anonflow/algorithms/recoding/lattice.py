@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from anonflow.algorithms.diversity.target import SensitiveValues
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization, Layout
+from anonflow.hierarchy import Hierarchy
 from anonflow.kernels.lattice import count_groups, count_groups_jit, small_groups, small_groups_jit
 from anonflow.loss import LOSSES, measure_named
 from anonflow.table.domain import Domain, number_text
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["MOST_NODES", "ColumnLevels", "Groups", "Lattice", "column_levels"]
+__all__ = ["MOST_NODES", "ColumnLevels", "Groups", "Lattice", "column_levels", "fixed_levels"]
 
 MOST_NODES = 10_000_000
 """Nodes of a lattice that is searched; 25 bytes each."""
 
 MOST_KEPT = 16
 """Groups of counted nodes that are kept, as a multiple of the row types; 16 bytes each."""
+
+MOST_COUNTS = 1 << 22
+"""Numbers of values that are counted at a time; 8 bytes each."""
 
 MOST_WIDTHS = 40
 """Widths of one column."""
@@ -65,8 +70,8 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
 
     A hierarchy: at level h, each value is published as its highest ancestor of height at most h. A number: own
     values, then intervals of each width, which begin at multiples of it, then the whole domain. Positions: the
-    last ones are hidden first. ColumnLevels that break a boundary or a limit of the column are left out, and those that
-    publish the same as the level before.
+    last ones are hidden first. Levels that break a boundary or a limit of the column are left out, those below its
+    `at-least`, and those that publish the same as the level before.
 
     Parameters
     ----------
@@ -100,10 +105,10 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
         domain = records.domains[qis[0]]
         if domain.kind == "positions":
             labels, runs = _position_runs([records.domains[a] for a in qis])
-        elif domain.kind == "numeric":
-            labels, runs = _interval_runs(domain, widths.get(column))
+        elif domain.hierarchy is not None:
+            labels, runs = _node_runs(domain.hierarchy)
         else:
-            labels, runs = _node_runs(domain)
+            labels, runs = _interval_runs(domain, widths.get(column))
         allowed = _allowed(records, qis, runs)
         levels.append(
             ColumnLevels(
@@ -117,22 +122,53 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
     return levels
 
 
+def fixed_levels(columns: Sequence[ColumnLevels], levels: Any) -> list[ColumnLevels]:
+    """The same, of some columns one level alone.
+
+    Parameters
+    ----------
+    columns : sequence of ColumnLevels
+    levels : mapping or None
+        Column -> the label of its level.
+
+    Raises
+    ------
+    ParameterError
+        If it is no mapping, or a column or a level is none of these.
+    """
+    if levels is None:
+        return list(columns)
+    if not isinstance(levels, Mapping):
+        raise ParameterError(
+            'full-domain: levels is a mapping of columns to levels, such as {"age": "width 10"}'
+        )
+    known = [each.column for each in columns]
+    for column in levels:
+        if column not in known:
+            raise ParameterError(
+                f"full-domain: levels names {str(column)[:40]!r}, no quasi-identifier{did_you_mean(str(column), known)}"
+            )
+    return [_only(each, levels[each.column]) if each.column in levels else each for each in columns]
+
+
+def _only(each: ColumnLevels, label: Any) -> ColumnLevels:
+    if label not in each.labels:
+        raise ParameterError(
+            f"full-domain: column {each.column!r} has no level {str(label)[:40]!r}; its levels are {', '.join(each.labels)}"
+        )
+    at = slice(each.labels.index(label), each.labels.index(label) + 1)
+    return ColumnLevels(
+        each.column, (label,), each.qis, tuple(lo[at] for lo in each.lo), tuple(hi[at] for hi in each.hi)
+    )
+
+
 Runs = list[tuple[np.ndarray, np.ndarray]]
 
 
-def _node_runs(domain: Domain) -> tuple[list[str], Runs]:
-    tree = domain.hierarchy
-    assert tree is not None
-    node = tree.leaf_node.astype(np.int64)
-    rows = [node]
-    for height in range(1, int(tree.height[0]) + 1):
-        above = tree.parent[node].astype(np.int64)
-        # the heights along a path grow, so at most one ancestor comes into reach
-        node = np.where((above >= 0) & (tree.height[above] <= height), above, node)
-        rows.append(node)
-    labels = ["values", *(f"level {height}" for height in range(1, len(rows) - 1)), "*"]
-    nodes = np.array(rows)
-    return labels, [(_with_missing(tree.first[nodes], 0), _with_missing(tree.last[nodes], domain.size - 1))]
+def _node_runs(tree: Hierarchy) -> tuple[list[str], Runs]:
+    nodes = np.array([tree.at_level(height) for height in range(int(tree.height[0]) + 1)])
+    labels = ["values", *(f"level {height}" for height in range(1, len(nodes) - 1)), "*"]
+    return labels, [(_with_missing(tree.first[nodes], 0), _with_missing(tree.last[nodes], tree.n_leaves - 1))]
 
 
 def _interval_runs(domain: Domain, widths: Sequence[float] | None) -> tuple[list[str], Runs]:
@@ -186,9 +222,10 @@ def _default_widths(points: np.ndarray) -> list[float]:
 
 
 def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
-    """The levels within the column's boundary and limit that differ from the one before."""
+    """The levels within the column's boundary, limit and lowest level that differ from the one before."""
     levels = len(runs[0][0])
     good = np.ones(levels, bool)
+    high_enough = np.ones(levels, bool)
     for a, (lo, hi) in zip(qis, runs, strict=True):
         domain = records.domains[a]
         present = np.unique(records.codes[:, a])
@@ -197,11 +234,15 @@ def _allowed(records: Records, qis: Sequence[int], runs: Runs) -> list[int]:
         if domain.bound is not None:
             inside = domain.bound[present]
             good &= ((low >= inside[:, 0]) & (high <= inside[:, 1])).all(axis=1)
+        if domain.floor is not None:
+            least = domain.floor[present]
+            high_enough &= ((low <= least[:, 0]) & (high >= least[:, 1])).all(axis=1)
         if domain.limit is not None and domain.kind == "numeric":
             good &= (domain.points[high] - domain.points[low] <= domain.limit).all(axis=1)
-    good[0] = True
-    kept = [0]
-    for level in np.flatnonzero(good)[1:].tolist():
+    first = int(np.argmax(high_enough))
+    good[first] = True
+    kept = [first]
+    for level in np.flatnonzero(good & (np.arange(levels) > first)).tolist():
         before = kept[-1]
         if any((lo[level] != lo[before]).any() or (hi[level] != hi[before]).any() for lo, hi in runs):
             kept.append(level)
@@ -252,20 +293,26 @@ class Groups:
         A row type of each group.
     size : numpy.ndarray, shape (g,), int64
         Records in it.
-    small : int
-        Records in groups of fewer than k: those that are suppressed.
+    suppressed : int
+        Records in groups that are suppressed: of fewer than k, or not diverse.
     loss : float
         Sum over all records of their loss, with these suppressed.
+    below : int
+        At least so many records are suppressed at every node below.
     more : float
-        The part of it that is due to suppression: what these records lose beyond their cells.
+        At least what these lose beyond their cells here.
+    good : bool
+        Whether the suppressed records, where they are k, are diverse.
     """
 
     node: np.ndarray
     first: np.ndarray
     size: np.ndarray
-    small: int
+    suppressed: int
     loss: float
+    below: int
     more: float
+    good: bool = True
 
 
 @dataclass(eq=False)
@@ -278,6 +325,8 @@ class Lattice:
         n records.
     columns : list of ColumnLevels
     loss : str
+    sensitive : SensitiveValues, optional
+        What groups are to keep besides k; no group is suppressed for it without.
     compiled : bool, optional
         Whether compiled kernels count; the plain ones give the same.
 
@@ -296,6 +345,7 @@ class Lattice:
     records: Records
     columns: list[ColumnLevels]
     loss: str
+    sensitive: SensitiveValues | None = None
     compiled: bool = True
     shape: tuple[int, ...] = field(init=False)
     bound: np.ndarray = field(init=False)
@@ -332,7 +382,7 @@ class Lattice:
         rng = np.random.Generator(np.random.PCG64(5))
         self.star = 0.0
         self._at: list[np.ndarray] = [np.zeros(0, np.int64)] * len(domains)
-        cells, words, costs, start = [], [], [], 0
+        cells, words, costs, whole_cells, start = [], [], [], [], 0
         bound = np.zeros(())
         self._level_costs: list[np.ndarray] = []
         for levels in self.columns:
@@ -352,6 +402,7 @@ class Lattice:
                 ends_words = rng.integers(0, 2**64, (2, domain.size + 1), np.uint64)
                 words.append((ends_words[0][lo] ^ (ends_words[1][hi] << np.uint64(1))).ravel())
                 costs.append(price.ravel())
+                whole_cells.append(((lo == 0) & (hi == domain.size - 1)).ravel())
                 start += lo.size
                 # a record is published at this level, at a higher one, or suppressed
                 lowest = np.minimum.accumulate(np.minimum(price, whole)[::-1], axis=0)[::-1]
@@ -362,6 +413,7 @@ class Lattice:
             self._level_costs.append(own)
         self._cells, self._words = np.concatenate(cells), np.concatenate(words)
         self._costs, self.bound = np.concatenate(costs), bound
+        self._whole = np.concatenate(whole_cells)
 
     def _place(self, node: np.ndarray) -> np.ndarray:
         at = np.empty(len(self._at), np.int64)
@@ -389,7 +441,69 @@ class Lattice:
         at = self._place(node)
         small, more = price(self._codes, first, size, len(first), self._costs, at, k, self.star)
         own = sum(float(costs[level]) for costs, level in zip(self._level_costs, node.tolist(), strict=True))
-        return Groups(node, first, size, int(small), own + float(more), float(more))
+        return Groups(node, first, size, int(small), own + float(more), int(small), float(more))
+
+    def diverse(self, groups: Groups, k: int, pool: bool = True) -> Groups:
+        """The same with the groups suppressed that lack diversity.
+
+        Parameters
+        ----------
+        groups : Groups
+            As :meth:`groups` counts them.
+        k : int
+        pool : bool, optional
+            Whether the suppressed records, a class of their own where they are k, are to be diverse, too.
+
+        Returns
+        -------
+        Groups
+            `below` and `more` count how many records of each group must go before the others can be classes that are
+            diverse. O(t q + n) time for t row types, and what the criteria take.
+        """
+        if self.sensitive is None:
+            return groups
+        first, size, label = self._grouped(groups.node, *self._everyone)
+        lacking, least = self._lacking(size, label, k)
+        at = self._place(groups.node)
+        beyond = self.star - self._costs[at + self._codes[first]].sum(axis=1)
+        out = lacking | (size < k)
+        hidden = out | self._whole[at + self._codes[first]].all(axis=1)
+        good = (
+            not pool
+            or size[hidden].sum() < k
+            or not self.sensitive.lacking(np.where(hidden, 0, 1)[label][self._type], 2)[0]
+        )
+        more = float((size * beyond)[lacking].sum())
+        return replace(
+            groups,
+            suppressed=int(size[out].sum()),
+            loss=groups.loss + more,
+            below=groups.below + int(least.sum()),
+            more=groups.more + float((least * np.maximum(beyond, 0.0)).sum()),
+            good=bool(good),
+        )
+
+    def _lacking(self, size: np.ndarray, label: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Which groups of k or more lack diversity, and how many of their records must go at least."""
+        lacking, least = np.zeros(len(size), bool), np.zeros(len(size), np.int64)
+        if self.sensitive is None:
+            return lacking, least
+        targets, values = self.sensitive.targets, self.sensitive.values
+        large = np.flatnonzero(size >= k)
+        rank = np.full(len(size), len(large))
+        rank[large] = np.arange(len(large))
+        of_record = rank[label][self._type]
+        order = np.argsort(of_record, kind="stable")
+        step = max(1, MOST_COUNTS // max(1, targets.size))
+        for start in range(0, len(large), step):
+            some = large[start : start + step]
+            low, high = np.searchsorted(of_record, [start, start + len(some)], sorter=order)
+            rows = order[low:high]
+            counts = targets.counts(values[rows], of_record[rows] - start, len(some))
+            bad = np.flatnonzero(targets.gaps(counts) > 0)
+            lacking[some[bad]] = True
+            least[some[bad]] = targets.least_removed(counts[bad])
+        return lacking, least
 
     def _counted_below(self, node: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The groups of the node that is raised in all columns of this one but the last: a row type, and the records.
@@ -440,7 +554,7 @@ class Lattice:
         labels : numpy.ndarray, shape (n,), int64
             The class of each record.
         suppressed : numpy.ndarray, shape (n,), bool
-            Records of classes of fewer than k. Not in `generalization`.
+            Records of classes of fewer than k, or that are not diverse. Not in `generalization`.
         """
         _, size, label = self._grouped(node, *self._everyone)
         records = self.records
@@ -455,7 +569,8 @@ class Lattice:
                 lo[row[a]], hi[row[a]] = low[level][codes], high[level][codes]
         bits = np.zeros((0, records.n), np.uint64)
         labels = label[self._type]
-        return Generalization(records.domains, lo, hi, bits), labels, size[labels] < k
+        out = (size < k) | self._lacking(size, label, k)[0]
+        return Generalization(records.domains, lo, hi, bits), labels, out[labels]
 
     def level_labels(self, node: np.ndarray) -> dict[str, str]:
         """Which level each column has at a node, by column."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,12 +43,8 @@ def local_recoding(
     k : int
     rounds : int, optional
         Rounds at most; whoever is left after the last one is suppressed.
-    widths : mapping, optional
-        Numeric column -> widths of its intervals, each a multiple of the one before.
-
-        As of ``full-domain``.
-    time_limit : float, optional
-        Seconds after which a round takes the best levels found.
+    widths, time_limit : optional
+        As of :func:`anonflow.algorithms.recoding.full_domain.full_domain`, of each round.
 
     Returns
     -------
@@ -70,6 +65,9 @@ def local_recoding(
     suppressed; this one lets each round choose by the loss alone how many it leaves, where they bound the share. Never
     more loss than ``full-domain`` with a limit of 1. The levels of a round may be higher than those before in one column and
     lower in another; records of different rounds with the same cells are one class. Time of ``full-domain`` a round.
+
+    Diversity: a round publishes diverse classes only. Whoever is left in the end is suppressed; where these are k or more
+    and not diverse, :func:`anonflow.diversify` suppresses classes with them.
     """
     if part.n < k:
         raise too_few(part.n, k)
@@ -81,7 +79,7 @@ def local_recoding(
     facts: dict[str, Any] = {}
     optimal = True
     while len(left) >= k and len(counts) < rounds:
-        done = search(replace(part, records=records.take(left)), k, 1.0, widths, time_limit)
+        done = search(part.take(left), k, 1.0, widths, time_limit, pool=False)
         cells, _, small = done.lattice.published(done.best.node, k)
         small |= cells.suppressed_rows()
         optimal &= done.bound >= done.best.loss
@@ -112,4 +110,5 @@ LOCAL_RECODING = Algorithm(
     needs_hierarchies=True,
     whole_table=True,
     fixed_cells=True,
+    diverse=True,
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import panel as pn
 
-from anonflow.dashboards.session.user_limits import MEGABYTE
+from anonflow.dashboards.session.user_limits import MEGABYTE, Limits
 
 __all__ = ["DiskDropper"]
 
@@ -24,6 +24,8 @@ class DiskDropper(pn.widgets.FileDropper):
     most : int, optional
         Bytes of a file at most. The browser is told, and the server counts for itself: what a browser says of
         itself is not believed.
+    elsewhere : str
+        What else can be done with a larger file.
     on_file : callable
         Called with the name that the user gave and the path of the file.
     on_refused : callable
@@ -46,6 +48,7 @@ class DiskDropper(pn.widgets.FileDropper):
         on_file: Callable[[str, Path], None],
         on_refused: Callable[[str], None],
         most: int | None = None,
+        elsewhere: str = Limits.elsewhere,
         **given: Any,
     ) -> None:
         if most is not None:
@@ -53,7 +56,7 @@ class DiskDropper(pn.widgets.FileDropper):
         given.setdefault("chunk_size", 2_000_000)
         super().__init__(**given)
         self._folder, self._on_file, self._on_refused = folder, on_file, on_refused
-        self._most = most
+        self._most, self._elsewhere = most, elsewhere
         self._open: tuple[str, Path, int, int] | None = None
 
     def _process_event(self, event: Any) -> None:
@@ -84,7 +87,7 @@ class DiskDropper(pn.widgets.FileDropper):
         if self._most is not None and size > self._most:
             self._refuse(
                 f"the file is larger than {self._most / MEGABYTE:,.1f} MB, the most that is taken here; upload "
-                "fewer columns or records, or run anonflow on your own machine"
+                f"fewer columns or records, or {self._elsewhere}"
             )
             return
         with place.open("ab") as stream:

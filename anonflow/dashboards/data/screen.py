@@ -18,7 +18,6 @@ from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
-from anonflow.dashboards.data.steps_before import StepsBefore
 from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.user_limits import MEGABYTE
@@ -100,8 +99,8 @@ class DataScreen(pn.viewable.Viewer):
         self.open = pn.widgets.Button(label="Open this table", color="primary", on_click=self._open_dataset)
         limits = self.workspace.limits
         self.dropper = DiskDropper(
-            self._folder, self._open_file, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
-            label="CSV or Parquet file", sizing_mode="stretch_width", css_classes=["af-dropper"],
+            self._folder, self._open_file, self._refused, most=limits.upload_bytes, elsewhere=limits.elsewhere,
+            stylesheets=[PARTS], label="CSV or Parquet file", sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         caps = []
         if limits.upload_bytes is not None:
@@ -357,7 +356,6 @@ class DataScreen(pn.viewable.Viewer):
             lead="Click a role or a kind to change it. Only you know what others may know of a person.",
         )
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
-        self.before = StepsBefore(workspace=self.workspace)
         self._first_card = card("First rows", self.counts, self.first)
         self.with_table = pn.widgets.Checkbox(
             label="with the table and the seeds of the runs: the file is then the owner's", value=False
@@ -449,13 +447,7 @@ class DataScreen(pn.viewable.Viewer):
         self.first.value = first
         # a table that is not seen is not drawn right: it is put in place with its rows
         self._steps_card.visible, self._unique_card.visible = False, True
-        self._page.objects = [
-            self._top,
-            self._columns_card,
-            self.before.__panel__(),
-            self._first_card,
-            self._keep_card,
-        ]
+        self._page.objects = [self._top, self._columns_card, self._first_card, self._keep_card]
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._page

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import param
 
+from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.loss import record_costs
 from anonflow.risk import AttackContext, usual
@@ -135,6 +138,8 @@ class ExploreModel(param.Parameterized):
         self.background = Background(workspace)
         self.aside = Background(workspace, at_once=True)
         self._records: tuple[int, BeforeAfter] | None = None
+        self._lattice: tuple[int, LatticePart | None] | None = None
+        self._awaited: int | None = None
         workspace.param.watch(self._chosen_changed, ["chosen", "runs"])
         self._chosen_changed()
 
@@ -212,6 +217,38 @@ class ExploreModel(param.Parameterized):
         made = self.made
         return 0 if made is None else int(np.argmax(record_costs(made.generalization)))
 
+    def lattice(self) -> LatticePart | None:
+        """The levels beside those of the chosen run, None for methods without levels; kept for the run that is shown."""
+        run, made = self.run, self.made
+        if run is None or made is None:
+            return None
+        if self._lattice is None or self._lattice[0] != run.id:
+            self._lattice = run.id, lattice_part(made)
+        return self._lattice[1]
+
+    def run_node(self, at: int) -> None:
+        """Run the chosen run again at another node of its lattice; the new run is chosen when it is there.
+
+        Parameters
+        ----------
+        at : int
+            Its place among the nodes that are shown. Of a node that suppresses too many, the limit is raised to what it needs.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such node.
+        FlowError
+            If it cannot run.
+        """
+        part, run, made = self.lattice(), self.run, self.made
+        if part is None or run is None or made is None or not 0 <= at < len(part.nodes):
+            raise ParameterError("there is no such node; choose one of those that are drawn")
+        node = part.nodes[at]
+        needed = math.ceil(1e4 * node.suppressed / made.n) / 1e4
+        self._awaited = max(each.id for each in self.workspace.runs)
+        self.workspace.run_again(run.id, levels=part.named(node), limit=max(part.limit, min(1.0, needed)))
+
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """How many generalized records (second) stand for, or share a class with, how many originals (first)."""
         made = self.made
@@ -248,6 +285,12 @@ class ExploreModel(param.Parameterized):
     # --------------------------------------------------------------------------------------- inside
 
     def _chosen_changed(self, *events: Any) -> None:
+        latest = self.workspace.runs[-1] if self.workspace.runs else None
+        if self._awaited is not None and latest is not None and latest.id > self._awaited:
+            self._awaited = None
+            if latest.result.anonymization is not None and latest.id != self.workspace.chosen:
+                self.workspace.choose(latest.id)  # comes back here
+                return
         known = {run.id for run in self.workspace.runs}
         self.workspace.noted.keep(known)
         run, made = self.run, self.made

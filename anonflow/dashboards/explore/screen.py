@@ -10,7 +10,9 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.dashboards.components import figures
+from anonflow.dashboards.components.clickable import Clickable
 from anonflow.dashboards.components.html import (
     badge,
     card,
@@ -27,6 +29,7 @@ from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import heat, intervals
 from anonflow.drawing.neighbours import around_one
 from anonflow.drawing.plots import columns
+from anonflow.errors import AnonflowError
 
 __all__ = ["ExploreScreen"]
 
@@ -65,6 +68,7 @@ class ExploreScreen(pn.viewable.Viewer):
         self._filling = False
         self._shown: Any = None
         self._make_loss()
+        self._make_lattice()
         self._make_records()
         self._make_graph()
         self._make_attacks()
@@ -75,6 +79,7 @@ class ExploreScreen(pn.viewable.Viewer):
             self._of_run("This run", self.facts),
             card("Loss by attribute and run", self.losses,
                  lead="0 % is the value itself, 100 % is published as *. ▶ is the run that is shown."),
+            self.levels,
             self._of_run("Before and after: one column", pn.Row(self.column), self.distance, self.overlay,
                  lead="Blue bars: the originals. Orange line with diamonds: what is published, each range spread "
                       "evenly over its width, each set over its members."),
@@ -158,6 +163,7 @@ class ExploreScreen(pn.viewable.Viewer):
             self.record.value = self.model.record
         finally:
             self._filling = False
+        self._show_lattice()
         self._show_distribution()
         self._show_records()
         self._show_graph()
@@ -193,6 +199,31 @@ class ExploreScreen(pn.viewable.Viewer):
                 f"{found.distance:.1%}"
             )
         )
+
+    # -------------------------------------------------------------------------------------- lattice
+
+    def _make_lattice(self) -> None:
+        self.lattice = Clickable(on_click=self._node_clicked, sizing_mode="stretch_width")
+        self.levels_said = html("", "af-bad")
+        self.levels = card("Levels of the columns", self.levels_said, self.lattice)
+        self.levels.visible = False
+
+    def _show_lattice(self) -> None:
+        part = self.model.lattice()
+        self.levels.visible = part is not None
+        self.levels_said.object = ""
+        if part is not None:
+            self.lattice.html = str(Markup("<div>{}</div>").format(lattice_view(part, keys=True)))
+
+    def _node_clicked(self, key: str) -> None:
+        self.levels_said.object = ""
+        word, _, place = key.partition(":")
+        if word != "node" or not place.isdecimal():
+            return
+        try:
+            self.model.run_node(int(place))
+        except AnonflowError as error:
+            self.levels_said.object = str(Markup("<p>{}</p>").format(error.message))
 
     # -------------------------------------------------------------------------------------- records
 

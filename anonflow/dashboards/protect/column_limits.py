@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FIELDS", "LimitChoice"]
 
-FIELDS = {"weight": "", "interval": "numeric", "max-width": "numeric", "max-set": "categorical"}
+FIELDS = {
+    "weight": "",
+    "interval": "numeric",
+    "max-width": "numeric",
+    "max-set": "categorical",
+    "at-least": "hierarchy",
+}
 """What is typed, and the kind of quasi-identifier that it goes with; an empty one: any."""
 
 
@@ -45,7 +51,13 @@ class LimitChoice(DraftForm):
             boundary = entry.get("boundary")
             width = boundary.get("width") if isinstance(boundary, dict) else None
             nodes = ", ".join(map(str, boundary)) if isinstance(boundary, list) else ""
-            numbers = (entry.get("weight", 1), width, entry.get("max-width"), entry.get("max-set"))
+            numbers = (
+                entry.get("weight", 1),
+                width,
+                entry.get("max-width"),
+                entry.get("max-set"),
+                entry.get("at-least"),
+            )
             rows.append((name, entry.get("kind", ""), *(_number(one) for one in numbers), nodes))
         return pd.DataFrame(rows, columns=["column", "kind", *FIELDS, "boundary"])
 
@@ -88,13 +100,16 @@ class LimitChoice(DraftForm):
             if number is None:
                 return
             raise ParameterError(f"column {column!r}: {field} goes with kind {home}; {told}")
-        least = {"weight": 0.0, "interval": 0.0, "max-width": -1.0, "max-set": 0.999}[field]
+        least = {"weight": 0.0, "interval": 0.0, "max-width": -1.0, "max-set": 0.999, "at-least": 0.999}[
+            field
+        ]
         if number is not None and number <= least:
             words = {
                 "weight": "above 0",
                 "interval": "above 0",
                 "max-width": "0 or more",
                 "max-set": "1 or more",
+                "at-least": "1 or more",
             }
             raise ParameterError(f"column {column!r}: {field} is a number {words[field]}")
         plain = None if number is None else int(number) if number.is_integer() else number

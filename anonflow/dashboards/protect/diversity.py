@@ -9,8 +9,7 @@ import numpy as np
 import param
 
 from anonflow import criteria
-from anonflow.algorithms.diversity.diversify import check_diversity
-from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, sensitive_codes
+from anonflow.algorithms.diversity.target import DIVERSITIES, PARAMETERS, check_diversity, sensitive_codes
 from anonflow.algorithms.diversity.within_partition import WAYS
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.errors import AnonflowError

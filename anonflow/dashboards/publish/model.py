@@ -15,12 +15,23 @@ from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.workspace import FinishedRun, Workspace
 from anonflow.engine.report.report import limits_of
+from anonflow.table.metadata_file import PACKAGE, metadata_text
 
 __all__ = ["OWNER", "PUBLIC", "PublishModel"]
 
 PUBLIC = {
     "csv": ("Release, CSV", "release.csv", "The published table."),
+    "csv-metadata": (
+        "Its description",
+        "release.csv-metadata.json",
+        "What its cells mean, for programs (CSVW); keep it beside the CSV file.",
+    ),
     "parquet": ("Release, Parquet", "release.parquet", "The same table in a smaller file."),
+    "parquet-metadata": (
+        "Its description",
+        PACKAGE,
+        "What its cells mean, for programs (a data package); keep it beside the Parquet file.",
+    ),
     "report": (
         "Report, HTML",
         "report.html",
@@ -34,6 +45,9 @@ PUBLIC = {
     ),
 }
 """What may leave the house: title, ending of the file's name, what it is."""
+
+_DESCRIBED = {"csv-metadata": "csv", "parquet-metadata": "parquet"}
+"""A description -> the table it is of."""
 
 OWNER = {
     "certificate": (
@@ -156,6 +170,9 @@ class PublishModel(param.Parameterized):
         found = self.publication
         if found is None or not found.ok:
             return b""
+        if what in _DESCRIBED:
+            about = None if found.release is None else found.release.about
+            return b"" if about is None else metadata_text(about, self.file_name(_DESCRIBED[what])).encode()
         given = {"csv": "table_csv", "parquet": "table_parquet"}.get(what, what)
         value = getattr(found, given)
         return value.encode() if isinstance(value, str) else bytes(value)
@@ -170,7 +187,7 @@ class PublishModel(param.Parameterized):
         """
         _, ending, _ = (PUBLIC | OWNER)[what]
         run = self.run
-        if run is None:
+        if run is None or ending == PACKAGE:
             return ending
         name = f"{run.document.get('flow', 'flow')}-{run.result.algorithm}-k{run.result.k}"
         return f"{re.sub('[^A-Za-z0-9._-]+', '-', name)}-{ending}"

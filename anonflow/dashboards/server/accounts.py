@@ -13,14 +13,31 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+
+import argon2
 
 from anonflow.errors import AnonflowError, ParameterError
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
 __all__ = ["Accounts", "LoginThrottle", "SignedIn", "add_account", "hashed", "network_of"]
 
-# 32 MB and about a tenth of a second for each guess
-_N, _R, _P = 1 << 15, 8, 1
+_ARGON2 = argon2.PasswordHasher(time_cost=3, memory_cost=1 << 16, parallelism=1)
+"""Argon2id with 64 MiB and about a tenth of a second for each guess (RFC 9106, section 4, with one lane)."""
+
+_LARGEST = argon2.Parameters(
+    type=argon2.Type.ID,
+    version=19,
+    salt_len=64,
+    hash_len=64,
+    time_cost=10,
+    memory_cost=1 << 18,
+    parallelism=8,
+)
+"""What a line of the file may ask of the server at the most."""
+
+# of files that were made before argon2 was: 32 MB for each guess
+_N = 1 << 15
 _MEMORY = 64 * 1024 * 1024
 _LENGTH = 32
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
@@ -29,11 +46,9 @@ SHORTEST, LONGEST = 8, 1024
 """Characters of a password, at least and at most."""
 
 
-def hashed(password: str, salt: bytes | None = None) -> str:
-    """A password as it is kept: ``scrypt$N$r$p$salt$hash``."""
-    salt = secrets.token_bytes(16) if salt is None else salt
-    made = _scrypt(password, salt, _N, _R, _P)
-    return "$".join(["scrypt", str(_N), str(_R), str(_P), _text(salt), _text(made)])
+def hashed(password: str) -> str:
+    """A password as it is kept: an encoded hash of Argon2id, ``$argon2id$v=19$...``."""
+    return _ARGON2.hash(password)
 
 
 def add_account(path: Path, name: str, password: str) -> None:
@@ -63,7 +78,9 @@ def add_account(path: Path, name: str, password: str) -> None:
 
 
 class Accounts:
-    """The users of a file: a line ``name:scrypt$...`` for each; empty lines and ``#`` comments are skipped.
+    """The users of a file: a line ``name:$argon2id$...`` for each; empty lines and ``#`` comments are skipped.
+
+    Lines ``name:scrypt$N$r$p$salt$hash``, which earlier versions wrote, are read as well.
 
     Parameters
     ----------
@@ -90,30 +107,26 @@ class Accounts:
             if not line.strip() or line.startswith("#"):
                 continue
             name, _, kept = line.strip().partition(":")
-            if not _NAME.fullmatch(name) or _parts(kept) is None:
+            if not _NAME.fullmatch(name) or not _is_hash(kept):
                 raise ParameterError(
-                    f"{path}: line {number} is no 'name:scrypt$...'; make it with --add-user, never by hand"
+                    f"{path}: line {number} is no 'name:$argon2id$...'; make it with --add-user, never by hand"
                 )
             self._hashes[name] = kept
         if not self._hashes:
             raise ParameterError(f"{path}: has no users; add one with --add-user")
         # what an unknown name is compared with, so that it takes as long as a known one: as most of the hashes do
         costs = Counter(kept.rpartition("$")[0].rpartition("$")[0] for kept in self._hashes.values())
-        n, r, p = (int(field) for field in costs.most_common(1)[0][0].split("$")[1:])
-        salt = secrets.token_bytes(16)
-        made = _scrypt(secrets.token_hex(16), salt, n, r, p)
-        self._nobody = "$".join(["scrypt", str(n), str(r), str(p), _text(salt), _text(made)])
+        common = costs.most_common(1)[0][0]
+        like = next(kept for kept in self._hashes.values() if kept.startswith(f"{common}$"))
+        self._nobody = _with_another_salt(like)
 
     def __len__(self) -> int:
         return len(self._hashes)
 
     def allow(self, name: str, password: str) -> bool:
         """Whether this is the password of that user; takes as long if there is no such user."""
-        parts = _parts(self._hashes.get(name, self._nobody))
-        assert parts is not None
-        n, r, p, salt, kept = parts
-        made = _scrypt(password[:LONGEST], salt, n, r, p)
-        return hmac.compare_digest(made, kept) and name in self._hashes
+        right = _matches(self._hashes.get(name, self._nobody), password[:LONGEST])
+        return right and name in self._hashes
 
 
 class SignedIn:
@@ -233,22 +246,68 @@ class LoginThrottle:
                 self._wrong.pop(key, None)
 
 
-def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
-    return hashlib.scrypt(password.encode(), salt=salt, n=n, r=r, p=p, maxmem=_MEMORY, dklen=_LENGTH)
+class _Scrypt(NamedTuple):
+    """A line of an earlier version."""
+
+    n: int
+    r: int
+    p: int
+    salt: bytes
+    kept: bytes
+
+    @classmethod
+    def read(cls, line: str) -> _Scrypt | None:
+        fields = line.split("$")
+        if len(fields) != 6 or fields[0] != "scrypt":
+            return None
+        try:
+            n, r, p = (int(field) for field in fields[1:4])
+            salt, kept = (base64.urlsafe_b64decode(field) for field in fields[4:])
+        except ValueError:
+            return None
+        sound = 1 < n <= _N * 2 and n & (n - 1) == 0 and 1 <= r <= 16 and 1 <= p <= 4
+        return cls(n, r, p, salt, kept) if sound and len(salt) >= 8 and len(kept) == _LENGTH else None
+
+    def matches(self, password: str) -> bool:
+        made = hashlib.scrypt(
+            password.encode(), salt=self.salt, n=self.n, r=self.r, p=self.p, maxmem=_MEMORY, dklen=_LENGTH
+        )
+        return hmac.compare_digest(made, self.kept)
 
 
-def _text(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode("ascii")
-
-
-def _parts(kept: str) -> tuple[int, int, int, bytes, bytes] | None:
-    fields = kept.split("$")
-    if len(fields) != 6 or fields[0] != "scrypt":
-        return None
+def _parameters(kept: str) -> argon2.Parameters | None:
+    """What an encoded hash of Argon2id costs; None if it is none, or would cost the server too much."""
     try:
-        n, r, p = (int(field) for field in fields[1:4])
-        salt, made = (base64.urlsafe_b64decode(field) for field in fields[4:])
-    except ValueError:
+        found = argon2.extract_parameters(kept)
+    except (argon2.exceptions.InvalidHashError, ValueError):
         return None
-    sound = 1 < n <= _N * 2 and n & (n - 1) == 0 and 1 <= r <= 16 and 1 <= p <= 4
-    return (n, r, p, salt, made) if sound and len(salt) >= 8 and len(made) == _LENGTH else None
+    bounds = ("time_cost", "memory_cost", "parallelism", "salt_len", "hash_len")
+    small = all(0 < getattr(found, name) <= getattr(_LARGEST, name) for name in bounds)
+    return found if found.type is argon2.Type.ID and small and found.hash_len >= 16 else None
+
+
+def _is_hash(kept: str) -> bool:
+    return _parameters(kept) is not None or _Scrypt.read(kept) is not None
+
+
+def _with_another_salt(kept: str) -> str:
+    """The hash of a password that nobody has, which takes as long to be compared with."""
+    earlier = _Scrypt.read(kept)
+    if earlier is None:
+        found = _parameters(kept)
+        assert found is not None
+        return argon2.PasswordHasher.from_parameters(found).hash(secrets.token_hex(16))
+    salt, made = (
+        base64.urlsafe_b64encode(secrets.token_bytes(many)).decode() for many in (len(earlier.salt), _LENGTH)
+    )
+    return "$".join([*kept.split("$")[:4], salt, made])
+
+
+def _matches(kept: str, password: str) -> bool:
+    earlier = _Scrypt.read(kept)
+    if earlier is not None:
+        return earlier.matches(password)
+    try:
+        return _ARGON2.verify(kept, password)
+    except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
+        return False

@@ -6,6 +6,8 @@ Who asks under a foreign name (DNS rebinding), comes from a foreign page, or has
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import ipaddress
 import re
 import secrets
 import weakref
@@ -24,11 +26,13 @@ from tornado.web import Application, RequestHandler, create_signed_value, decode
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, SignedIn, network_of
 from anonflow.engine.duration import in_words
 
-__all__ = ["Gateway"]
+__all__ = ["LEAVING", "Gateway"]
 
 COOKIE = "anonflow-user"
 KEY = "anonflow-session"
 """The cookie that says whose session is whose: a secret of one browser."""
+LEAVING = "anonflow-leaving"
+"""The cookie in which a page that is about to go says its number; no secret."""
 DAYS = 1.0
 """How long one stays signed in."""
 
@@ -36,6 +40,11 @@ GUESSES = 4
 """Passwords that are looked at at the same time; each takes memory."""
 
 _KEY = re.compile("[0-9a-f]{64}")
+_NUMBER = re.compile("[0-9a-f]{16}")
+_FORWARDED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}")
+"""A user's name in a proxy's header."""
+PASSED_ON = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via")
+"""Headers of a request that a proxy passed on."""
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
@@ -67,6 +76,17 @@ class Gateway(Router):
         Seconds for which the key of a browser is worth something after the server was lost.
     revoke : callable
         Called with a key that opens nothing any more.
+    trust_header : str or None
+        The header in which a proxy in front names who signed in there.
+    proxies : iterable of str
+        Addresses and networks of proxies: from no other address is a header believed.
+    metrics : callable or None
+        What ``/metrics`` says; without it there is no such page.
+
+    Notes
+    -----
+    A page's token holds the cookies of its request, and the page is anybody's who gets hold of a copy. So what is inside is told
+    who the user is, and a hash of the browser's key, and never a cookie.
     """
 
     def __init__(
@@ -76,9 +96,13 @@ class Gateway(Router):
         accounts: Accounts | None,
         healthy: Callable[[], bool],
         token_secret: bytes,
+        *,
         secure: bool = False,
         kept: float = 0.0,
         revoke: Callable[[str], None] = lambda key: None,
+        trust_header: str | None = None,
+        proxies: Iterable[str] = (),
+        metrics: Callable[[], str] | None = None,
     ) -> None:
         self.inside = inside
         self.hosts = {name.lower() for name in hosts} | set(LOCAL)
@@ -93,10 +117,14 @@ class Gateway(Router):
         self._token_secret = token_secret
         self.kept = kept
         self._revoke = revoke
+        self.trust_header = trust_header
+        self._proxies = [ipaddress.ip_network(proxy, strict=False) for proxy in proxies]
+        self._has_metrics = metrics is not None
         self._secret = secrets.token_bytes(32)
         self._own = Application(
             [
                 (r"/health", _Health, {"healthy": healthy}),
+                (r"/metrics", _Metrics, {"metrics": metrics}),
                 (r"/login", _Login, {"gateway": self}),
                 (r"/logout", _Logout, {"gateway": self}),
             ],
@@ -122,10 +150,20 @@ class Gateway(Router):
             return self._refuse(request, 421, "This server does not go by that name.")
         if not self._own_page(request):
             return self._refuse(request, 403, "This was asked for by a page of another site.")
+        self._without_strangers_headers(request)
         path = request.path.rstrip("/") or "/"
         if path == "/health" or (self.accounts is not None and path in ("/login", "/logout")):
             return self._own.find_handler(request, **kwargs)
-        if self.accounts is not None and self.user_of(request) is None:
+        if path == "/metrics" and self._has_metrics:
+            if any(name in request.headers for name in PASSED_ON):
+                return self._refuse(
+                    request, 403, "Figures are for who asks this server itself, not through a proxy."
+                )
+            return self._own.find_handler(request, **kwargs)
+        user = self.user_of(request)
+        if user is None and self.trust_header is not None:
+            return self._refuse(request, 403, "Sign in at the proxy that this server is reached by.")
+        if user is None and self.accounts is not None:
             if request.method in ("GET", "HEAD") and path == "/" and not _is_websocket(request):
                 return self._own.get_handler_delegate(request, _ToLogin)
             return self._refuse(request, 403, "Sign in first.")
@@ -138,6 +176,7 @@ class Gateway(Router):
                 self._remember_socket(request)
         elif request.method == "GET" and path == "/":
             self._with_key(request)
+        self._without_secrets(request)
         return self.inside.find_handler(request, **kwargs)
 
     def is_ours(self, host: str | None) -> bool:
@@ -149,26 +188,69 @@ class Gateway(Router):
         return whole in self.hosts or name in self.hosts
 
     def user_of(self, request: HTTPServerRequest) -> str | None:
-        """Who signed in, None for nobody."""
+        """Who signed in, here or at the proxy; None for nobody."""
+        if self.trust_header is not None:
+            named = request.headers.get_list(self.trust_header)
+            return named[0] if len(named) == 1 and _FORWARDED.fullmatch(named[0]) else None
         kept = request.cookies.get(COOKIE)
-        return None if kept is None else self.user_in({COOKIE: kept.value})
-
-    def user_in(self, cookies: Mapping[str, str]) -> str | None:
-        """Who signed in with these cookies, None for nobody."""
-        kept = cookies.get(COOKIE)
-        if kept is None:
-            return None
-        number = self._number(kept)
+        number = None if kept is None else self._number(kept.value)
         return None if number is None else self.signed_in.user(number)
 
     def cookie_for(self, name: str) -> str:
         """The signed value of the cookie of a new session of a user."""
         return create_signed_value(self._secret, COOKIE, self.signed_in.begin(name)).decode("ascii")
 
-    def key_in(self, cookies: Mapping[str, str]) -> str:
+    def _without_strangers_headers(self, request: HTTPServerRequest) -> None:
+        """What a proxy says in headers is forgotten where no proxy of ours sent them."""
+        context: Any = getattr(request.connection, "context", None)
+        address = getattr(context, "address", None)
+        peer = address[0] if isinstance(address, tuple) and address else ""
+        if self._is_proxy(peer):
+            return
+        if self.trust_header is not None and self.trust_header in request.headers:
+            del request.headers[self.trust_header]
+        if peer:
+            request.remote_ip = peer
+
+    def _is_proxy(self, peer: str) -> bool:
+        try:
+            address = ipaddress.ip_address(peer.partition("%")[0])
+        except ValueError:
+            return False
+        if address.version == 6 and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._proxies)
+
+    def _without_secrets(self, request: HTTPServerRequest) -> None:
+        """What is inside is told of cookies: they are part of the token that stands in the page."""
+        told = self._told(request)
+        request.cookies.clear()
+        for name, value in told.items():
+            request.cookies[name] = _morsel(name, value)
+        for header in ("Cookie", "Authorization", "Proxy-Authorization"):
+            if header in request.headers:
+                del request.headers[header]
+
+    def _told(self, request: HTTPServerRequest) -> dict[str, str]:
+        """Who asks, as the inside is told it: a name, and a hash of the browser's key."""
+        key = request.cookies.get(KEY)
+        told = {COOKIE: self.user_of(request) or ""}
+        if key is not None and _KEY.fullmatch(key.value):
+            told[KEY] = hashlib.sha256(key.value.encode("ascii")).hexdigest()
+        leaving = request.cookies.get(LEAVING)
+        if leaving is not None and _NUMBER.fullmatch(leaving.value):
+            told[LEAVING] = leaving.value
+        return told
+
+    @staticmethod
+    def user_told(told: Mapping[str, str]) -> str:
+        """Who a session belongs to, by what it was told; empty for nobody."""
+        return told.get(COOKIE, "")
+
+    @staticmethod
+    def key_told(told: Mapping[str, str]) -> str:
         """What the folders of a browser's sessions are found by; of a user, where users sign in. Empty for nobody."""
-        key = cookies.get(KEY, "")
-        return f"{self.user_in(cookies) or ''} {key}" if _KEY.fullmatch(key) else ""
+        return f"{told.get(COOKIE, '')} {told[KEY]}" if KEY in told else ""
 
     def _with_key(self, request: HTTPServerRequest) -> None:
         """A browser without a key gets one, in a cookie that no script reads, before its session begins."""
@@ -176,9 +258,7 @@ class Gateway(Router):
         key = (
             present.value if present is not None and _KEY.fullmatch(present.value) else secrets.token_hex(32)
         )
-        brought: Morsel[str] = Morsel()
-        brought.set(KEY, key, key)
-        request.cookies[KEY] = brought
+        request.cookies[KEY] = _morsel(KEY, key)
         connection: Any = request.connection
         write = connection.write_headers
 
@@ -202,14 +282,19 @@ class Gateway(Router):
             cookies = get_token_payload(protocols[1]).get("cookies", {})
         except (IndexError, ValueError, TypeError, AttributeError, zlib.error):
             return False
-        mine = request.cookies.get(KEY)
-        return mine is not None and secrets.compare_digest(
-            str(cookies.get(KEY, "")).encode(), mine.value.encode("utf-8", "replace")
+        mine = self._told(request)
+        return (
+            KEY in mine
+            and isinstance(cookies, dict)
+            and all(
+                secrets.compare_digest(str(cookies.get(name, "")).encode(), mine[name].encode())
+                for name in (KEY, COOKIE)
+            )
         )
 
     def forget(self, request: HTTPServerRequest) -> None:
         """Revoke the key of a request, and what lost servers left of it."""
-        self._revoke(self.key_in({name: kept.value for name, kept in request.cookies.items()}))
+        self._revoke(self.key_told(self._told(request)))
 
     def sign_out(self, request: HTTPServerRequest) -> None:
         """End a request's session: its cookie is worth nothing any more, and what is open with it is closed."""
@@ -275,6 +360,12 @@ class Gateway(Router):
         connection.write_headers = write_headers
 
 
+def _morsel(name: str, value: str) -> Morsel[str]:
+    made: Morsel[str] = Morsel()
+    made.set(name, value, value)
+    return made
+
+
 def _is_websocket(request: HTTPServerRequest) -> bool:
     return request.headers.get("Upgrade", "").lower() == "websocket"
 
@@ -317,6 +408,17 @@ class _Health(_Handler):
         well = self._healthy()
         self.set_status(200 if well else 503)
         self.finish({"ok": well})
+
+    head = get
+
+
+class _Metrics(_Handler):
+    def initialize(self, metrics: Callable[[], str]) -> None:
+        self._metrics = metrics
+
+    def get(self) -> None:
+        self.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+        self.finish(self._metrics())
 
     head = get
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -21,12 +23,13 @@ from tornado.ioloop import PeriodicCallback
 from anonflow.dashboards.app import App, extension, scheduler, step_of
 from anonflow.dashboards.components.theme import Theme
 from anonflow.dashboards.server.accounts import Accounts
-from anonflow.dashboards.server.gateway import Gateway
+from anonflow.dashboards.server.gateway import LEAVING, Gateway
+from anonflow.dashboards.server.metrics import Figures
 from anonflow.dashboards.server.seats import Seats
 from anonflow.dashboards.server.workers import SharedCluster
 from anonflow.dashboards.session.fair_queue import FairQueue, local_line
 from anonflow.dashboards.session.folders import KEPT, SessionFolders
-from anonflow.dashboards.session.user_limits import HOSTED, Limits
+from anonflow.dashboards.session.user_limits import HOSTED, Limits, local_limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import AnonflowError, ParameterError, unforeseen
 
@@ -39,14 +42,15 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 BODY = 1 << 20
 """Bytes of a request, at most: uploads come by websocket, and no page sends more than a password."""
 
+_NOT_TRUSTED = {"authorization", "connection", "cookie", "host", "origin", "referer", "upgrade", "user-agent",
+                "via", "x-forwarded-for", "x-real-ip"}  # fmt: skip
+"""Headers that every browser or proxy sends, and that name no user."""
+
 LOST = 30.0
 """Seconds after which a session ends whose page is closed or lost."""
 
 LOOK = 5.0
 """Seconds between two looks at lost sessions."""
-
-LEAVING = "anonflow-leaving"
-"""The cookie in which a page says its number right before it is left, and before the next one is asked for."""
 
 SWEEP = 60.0
 """Seconds between two looks at what lost servers left."""
@@ -69,7 +73,7 @@ class ServerSettings:
     users : pathlib.Path or None
         The file of accounts; nobody has to sign in without it.
     limits : Limits or None
-        Those of a hosted server, or none at home, without it.
+        Those of a hosted server, or what a machine of one's own can show, without it.
     workers : int or None
         Worker processes that all sessions share; 0 runs everything on threads of the server. As many as there
         are processors on a hosted server, 0 at home, without it.
@@ -77,6 +81,12 @@ class ServerSettings:
         Whether a proxy in front speaks https with the browsers.
     proxied : bool
         Whether a proxy in front says who asks, in X-Real-IP or X-Forwarded-For.
+    proxies : tuple of str
+        Addresses and networks of that proxy: what others say in headers is not believed.
+    trust_header : str or None
+        The header in which that proxy names who signed in there, such as X-Forwarded-User.
+    metrics : bool
+        Whether ``/metrics`` tells its operator how many sessions, runs and bytes there are.
     open_to_all : bool
         Whether others may come in without signing in.
     owner : pathlib.Path or None
@@ -96,6 +106,9 @@ class ServerSettings:
     workers: int | None = None
     https: bool = False
     proxied: bool = False
+    proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    trust_header: str | None = None
+    metrics: bool = False
     open_to_all: bool = False
     owner: Path | None = None
     keep: float = KEPT
@@ -138,12 +151,14 @@ class Server:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         hosted = settings.hosted
+        _check_proxy(settings)
         accounts = None if settings.users is None else Accounts(settings.users)
-        if hosted and accounts is None and not settings.open_to_all:
+        if hosted and accounts is None and settings.trust_header is None and not settings.open_to_all:
             raise ParameterError(
-                "others may reach this server, and nobody has to sign in; add --users FILE, or --open if that is meant"
+                "others may reach this server, and nobody has to sign in; add --users FILE or --trust-header, or --open "
+                "if that is meant"
             )
-        self.limits = settings.limits or (HOSTED if hosted else Limits())
+        self.limits = settings.limits or (HOSTED if hosted else local_limits())
         if settings.start is not None and not settings.start.is_file():
             raise ParameterError(f"{settings.start}: does not exist; name a table or a flow")
         workers = settings.workers
@@ -211,6 +226,9 @@ class Server:
             secure=settings.https,
             kept=settings.keep,
             revoke=self._revoke,
+            trust_header=settings.trust_header,
+            proxies=settings.proxies if settings.proxied else (),
+            metrics=(lambda: self.figures().text()) if settings.metrics else None,
         )
         server._http.request_callback = self._gateway
         return server
@@ -235,11 +253,13 @@ class Server:
             workspace = self._workspace()
             again = self.settings.start is not None and not self._is_linked() and not workspace.is_resumed
             seat = self.seats.add(key, workspace, document, workspace.draft.document if again else {})
+        LOG.info("a session begins", extra={"sessions": self.sessions})
         shown = seat
         pn.state.on_session_destroyed(lambda context: self._end(document))
         app = App(
             workspace=seat.workspace,
-            user=self._user(),
+            # who signed in at a proxy signs out there
+            user=self._user() if self.settings.users else "",
             kept=self.settings.keep,
             step=step_of(pn.state.session_args),
         )
@@ -314,16 +334,17 @@ class Server:
         return {} if request is None else request.cookies
 
     def _user(self) -> str:
-        return self._gateway.user_in(self._cookies()) or ""
+        return self._gateway.user_told(self._cookies())
 
     def _key(self) -> str:
-        return self._gateway.key_in(self._cookies())
+        return self._gateway.key_told(self._cookies())
 
     def _end(self, document: Any) -> None:
         workspace = self.seats.leave(document)
         if workspace is not None:
             workspace.close()
         _forget_notifications(document)
+        LOG.info("a session ends", extra={"sessions": self.sessions})
 
     # ---------------------------------------------------------------------------------------- the server
 
@@ -342,6 +363,21 @@ class Server:
     def healthy(self) -> bool:
         """Whether runs can be computed."""
         return self.cluster is None or self.cluster.healthy
+
+    def figures(self) -> Figures:
+        """How many sessions, runs and bytes there are now."""
+        workers, held = (0, 0) if self.cluster is None else self.cluster.memory
+        return Figures(
+            healthy=self.healthy,
+            sessions=self.sessions,
+            most_sessions=self.limits.sessions,
+            waiting=self.line.waiting,
+            running=self.line.busy,
+            ended=self.line.ended,
+            slots=self.line.slots,
+            workers=workers,
+            worker_bytes=held,
+        )
 
     def run(
         self,
@@ -390,6 +426,34 @@ class Server:
         self._server.stop(wait=False)
         if self.cluster is not None:
             self.cluster.close()
+
+
+def _check_proxy(settings: ServerSettings) -> None:
+    """Refuse what cannot be said of a proxy.
+
+    Raises
+    ------
+    ParameterError
+        If an address is none, or a header is trusted without a proxy, or beside accounts of our own.
+    """
+    for proxy in settings.proxies:
+        try:
+            ipaddress.ip_network(proxy, strict=False)
+        except ValueError:
+            raise ParameterError(
+                f"--proxy-address {proxy!r} is no address or network, such as 10.0.0.7"
+            ) from None
+    header = settings.trust_header
+    if header is None:
+        return
+    if re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,63}", header) is None or header.lower() in _NOT_TRUSTED:
+        raise ParameterError(
+            f"--trust-header {header!r} names no user; take a header such as X-Forwarded-User"
+        )
+    if not settings.proxied:
+        raise ParameterError("--trust-header needs --behind-proxy: anybody can send a header")
+    if settings.users is not None:
+        raise ParameterError("--trust-header and --users are two ways to sign in; take one of them")
 
 
 def _forget_notifications(document: Any) -> None:

@@ -68,6 +68,13 @@ class SharedCluster:
         info = self._client.scheduler_info() if self._client.status == "running" else {}
         return bool(info.get("workers"))
 
+    @property
+    def memory(self) -> tuple[int, int]:
+        """How many workers are there, and the bytes of memory that they hold, as they said last."""
+        info = self._client.scheduler_info(n_workers=-1) if self._client.status == "running" else {}
+        held = [worker.get("metrics", {}).get("memory", 0) for worker in info.get("workers", {}).values()]
+        return len(held), int(sum(held))
+
     def warm(self) -> None:
         """Have every worker import what runs need, so that the first run does not."""
         threading.Thread(target=self._quietly, args=(self._import,), daemon=True).start()

@@ -47,6 +47,11 @@ class FairQueue:
     slots : int
         How many works are done at the same time, each in a thread of its own.
 
+    Attributes
+    ----------
+    ended : int
+        Works that were begun and are over, however they ended.
+
     Notes
     -----
     Invariant: a slot that falls free goes to the waiting user who was served longest ago (users never served come
@@ -61,6 +66,7 @@ class FairQueue:
         self._busy: dict[Ticket, Hashable] = {}
         self._served: dict[Hashable, int] = {}
         self._clock = itertools.count(1)
+        self.ended = 0
 
     @property
     def waiting(self) -> int:
@@ -151,6 +157,7 @@ class FairQueue:
         finally:
             with self._lock:
                 self._busy.pop(ticket, None)
+                self.ended += 1
             self._move()
 
 

@@ -92,6 +92,11 @@ def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
     table = document.get("table")
     if isinstance(table, dict):
         yield from _texts("table.source", table.get("source"), FILES)
+        prepare = table.get("prepare")
+        for step in prepare if isinstance(prepare, list) else ():
+            yield from _texts(
+                "table.prepare", step.get("recode") if isinstance(step, dict) else None, ("file",)
+            )
         columns = table.get("columns")
         for name, entry in columns.items() if isinstance(columns, dict) else ():
             yield from _texts(f"table.columns.{name}", entry, ("hierarchy",))

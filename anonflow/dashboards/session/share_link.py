@@ -58,6 +58,7 @@ def link(document: Mapping[str, Any]) -> str:
             for name, entry in table.get("columns", {}).items()
             if name in first
         }
+        kept["prepare"] = _known_steps(table.get("prepare", []), words)
     for part in ("partition", "matrix"):
         if isinstance(document.get(part), Mapping):
             kept[part] = _filtered(document[part], words)
@@ -125,6 +126,8 @@ def merged(document: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
                 if entry.get("kind") == "hierarchy":
                     columns[name] |= {"hierarchy": trees.get(name, {}).get("hierarchy")}
     made["table"] = {**document["table"], "columns": columns}
+    if isinstance(found.get("prepare"), list) and found["prepare"] and isinstance(given, Mapping):
+        made["table"]["prepare"] = found["prepare"]
     for part in ("partition", "matrix"):
         if isinstance(found.get(part), Mapping):
             made[part] = dict(found[part])
@@ -132,6 +135,16 @@ def merged(document: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
     if any("anonymize" in step for step in steps):
         made["steps"] = steps
     return made
+
+
+def _known_steps(steps: Any, words: set[str]) -> list[Any]:
+    """The steps before up to the first that holds a text of somebody's: those after it rest on it."""
+    kept: list[Any] = []
+    for step in steps if isinstance(steps, list) else []:
+        if not _is_known(step, words):
+            break
+        kept.append(step)
+    return kept
 
 
 def _column(entry: Mapping[str, Any], first: Mapping[str, Any], words: set[str]) -> dict[str, Any]:

@@ -1,14 +1,18 @@
-"""What one user may ask of a server that others use, too."""
+"""What one user may ask of a server: of one that others use, too, and of what a page can show at all."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from anonflow.engine.storage.choice import text_in_memory
 from anonflow.errors import DataError
 
-__all__ = ["HOSTED", "Limits"]
+__all__ = ["HOSTED", "Limits", "local_limits"]
 
 MEGABYTE = 1_000_000
+
+MOST_ROWS = 2_000_000
+"""Records of a table of one's own server: what a screen says of more takes longer than anybody waits for."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Limits:
         Of a table; a page draws a row for each.
     runs : int or None
         Runs of one user that are kept; the oldest go first.
+    elsewhere : str
+        What else can be done with a table that is too large.
     """
 
     upload_bytes: int | None = None
@@ -40,6 +46,7 @@ class Limits:
     running: int | None = None
     columns: int | None = 1000
     runs: int | None = 200
+    elsewhere: str = "run anonflow on your own machine"
 
     def check_rows(self, rows: int) -> None:
         """Refuse a table with too many records.
@@ -52,7 +59,7 @@ class Limits:
         if self.rows is not None and rows > self.rows:
             raise DataError(
                 f"the table has {rows:,} records, and this server takes at most {self.rows:,}; "
-                "take a sample, or run anonflow on your own machine"
+                f"take a sample, or {self.elsewhere}"
             )
 
     def check_columns(self, columns: int) -> None:
@@ -80,10 +87,19 @@ class Limits:
         if self.upload_bytes is not None and size > self.upload_bytes:
             raise DataError(
                 f"the file has {size / MEGABYTE:,.1f} MB, and this server takes at most "
-                f"{self.upload_bytes / MEGABYTE:,.1f} MB; upload fewer columns or records, "
-                "or run anonflow on your own machine"
+                f"{self.upload_bytes / MEGABYTE:,.1f} MB; upload fewer columns or records, or {self.elsewhere}"
             )
 
 
 HOSTED = Limits(upload_bytes=50 * MEGABYTE, rows=200_000, seconds=300.0, sessions=60, running=None, runs=60)
 """Caps of a hosted server where its owner names no others."""
+
+
+def local_limits() -> Limits:
+    """Caps of one's own server: a table that is worked on in memory, and that a page can show."""
+    return replace(
+        Limits(),
+        upload_bytes=text_in_memory(),
+        rows=MOST_ROWS,
+        elsewhere="run it as a flow: anonflow run, which works in pieces where memory is short",
+    )

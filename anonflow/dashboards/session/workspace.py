@@ -671,22 +671,50 @@ class Workspace(param.Parameterized):
         if self.problems:
             raise FlowError.collected("this cannot run", self.problems)
         assert self.table is not None
-        flow = self.draft.flow()
+        done = self._done_before_cancel()
+        runs = [run for run in self.draft.flow().runs if run.name not in done]
+        self._started = self.draft.document, done
+        self._begin([(run, single_document(self.draft.document, run)) for run in runs], self.table)
+
+    def run_again(self, id: int, **options: Any) -> None:
+        """Run a finished run again, on its own table, with other options of its method; the draft stays as it is.
+
+        Parameters
+        ----------
+        id : int
+        **options
+            As the method takes them; None takes one away.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such run with a result.
+        FlowError
+            If the method cannot take them.
+        """
+        done = self.run_of(id)
+        if self.running:
+            return
+        if done.result.anonymization is None:
+            raise ParameterError("this run has no result; choose one that has")
+        again = Draft(document=done.document, folder=self.draft.folder)
+        again.set_all([(("steps", "anonymize", name), value) for name, value in options.items()])
+        (run,) = again.flow().runs
+        self._started = None
+        self._begin([(run, again.document)], done.result.anonymization.table)
+
+    def _begin(self, runs: Sequence[tuple[engine.Run, dict[str, Any]]], table: Table) -> None:
+        """Run some flows of one run each in the background."""
         processors = os.cpu_count() or 1
         settings: dict[str, Any] = {"scheduler": self._scheduler}
         if self._scheduler == "threads":
-            settings["workers"] = max(1, processors // min(len(flow.runs), self._line.slots))
-        done = self._done_before_cancel()
+            settings["workers"] = max(1, processors // min(len(runs), self._line.slots))
         jobs = []
-        for run in flow.runs:
-            if run.name in done:
-                continue
-            document = single_document(self.draft.document, run)
+        for run, document in runs:
             alone = running_flow(document, self.draft.folder)
-            jobs.append(Job(run, document, alone, self.table, settings, self.limits.seconds))
+            jobs.append(Job(run, document, alone, table, settings, self.limits.seconds))
         self._batch = JobGroup(jobs, self.later, self._freed, self._show, self._end)
         self.param.update(running=True, progress={job.run.name: 0.0 for job in jobs}, status="Starting.")
-        self._started = self.draft.document, done
         self._batch.start(self._line, id(self))
 
     def _done_before_cancel(self) -> frozenset[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from anonflow import partition as partitions
 from anonflow.algorithms.anonymize import check_k
-from anonflow.algorithms.diversity.diversify import check_diversity
+from anonflow.algorithms.diversity.target import check_diversity
 from anonflow.criteria.diversity import refuse_delta
 from anonflow.engine.execution.batches import Batch, Rows, batches_of
 from anonflow.engine.execution.tasks import TaskSettings

@@ -387,7 +387,8 @@ class Executor:
                 )
             except (OSError, RuntimeError):  # Dask says the latter of a process that ended while it began
                 raise AnonflowError(
-                    "the worker processes cannot be started; use fewer of them, or the scheduler threads"
+                    "the worker processes cannot be started; use fewer of them, or the scheduler threads; a script "
+                    "starts a run below \"if __name__ == '__main__':\""
                 ) from None
             self._with_client(cluster)
 

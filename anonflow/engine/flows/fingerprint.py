@@ -366,6 +366,7 @@ def _others(flow: Flow) -> list[Path]:
             given = given.get("csv")
         if isinstance(given, str):
             files.append(Path(flow.schema.folder) / given)
+    files += [Path(flow.schema.folder) / file for file in flow.schema.preparation.files]
     for asked in flow.spec.steps.attack:
         for name in WITH_REGISTER:
             if isinstance(asked, Mapping) and isinstance(asked.get(name), Mapping):

@@ -214,6 +214,7 @@ def _columns() -> dict[str, Any]:
             },
             "max-width": {"type": "number", "exclusiveMinimum": 0},
             "max-set": {"type": "integer", "minimum": 1},
+            "at-least": {"type": "integer", "minimum": 1},
             "notation": {
                 "anyOf": [
                     {"enum": list(RANGES)},

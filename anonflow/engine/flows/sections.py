@@ -122,7 +122,7 @@ class Sections:
         """The steps before; what is wrong with them is noted."""
         written = table.get("prepare") if isinstance(table, dict) else None
         try:
-            return Preparation(written)
+            return Preparation(written, self.folder)
         except AnonflowError as error:
             for path, text in error.found:
                 self.problems.add(("table", "prepare", *path), text)

@@ -14,6 +14,8 @@ import numpy as np
 from markupsafe import Markup
 
 from anonflow import __version__
+from anonflow.algorithms.recoding.lattice_part import lattice_part
+from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.registry import CRITERIA, promise_of
 from anonflow.drawing import plots
@@ -318,7 +320,14 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
         else "",
         "spread": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
         "patterns": _patterns(result),
+        "lattice": _lattice(result),
     }
+
+
+def _lattice(result: RunResult) -> Markup | None:
+    """Of a run with one level for each column, the levels beside it; without counts of small groups."""
+    part = None if result.anonymization is None else lattice_part(result.anonymization)
+    return None if part is None else lattice_view(part, counts=False)
 
 
 def _patterns(result: RunResult) -> dict[str, Any] | None:

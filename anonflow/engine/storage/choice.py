@@ -17,7 +17,7 @@ from anonflow.errors import DataError, FlowError
 from anonflow.system import total_memory
 from anonflow.table.read import parquet_files
 
-__all__ = ["ROWS", "pieces_of", "storage_of"]
+__all__ = ["ROWS", "pieces_of", "storage_of", "text_in_memory"]
 
 ROWS = 1 << 18
 """Rows of a piece, where the flow does not say."""
@@ -72,8 +72,17 @@ def pieces_of(flow: Flow) -> int | None:
         or source.form not in ("csv", "parquet")
     ):
         return None
-    allowed = flow.spec.run.memory_bytes or total_memory() // 2
+    allowed = flow.spec.run.memory_bytes or _half_of_memory()
     return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
+
+
+def text_in_memory() -> int:
+    """Bytes of the largest CSV file that is worked on in memory, where nobody says otherwise."""
+    return _half_of_memory() // _TEXT
+
+
+def _half_of_memory() -> int:
+    return total_memory() // 2
 
 
 def _need(path: Path, text: bool) -> int:

@@ -114,10 +114,19 @@ class DiversityContext:
         loss = measure_named(settings.loss)
 
         def rematch(part: Partition, k: int) -> Outcome:
-            return solve(method, part.records, k, loss, part.rng, options)
+            return solve(method, part.records, k, loss, part.rng, options, sensitive=part.sensitive)
 
         return Request(
-            self.targets, self.n, self.k, self.w, self.risk, self.way, self.rows, rematch, method.hides
+            self.targets,
+            self.n,
+            self.k,
+            self.w,
+            self.risk,
+            self.way,
+            self.rows,
+            rematch,
+            method.hides,
+            method.diverse,
         )
 
     def round(self, last: bool | None, values: np.ndarray) -> InFiles:

@@ -38,12 +38,15 @@ from anonflow.engine.execution.totals import Totals, infeasible, said_of
 from anonflow.engine.flows import source
 from anonflow.errors import InfeasibleError
 from anonflow.loss import measure_named
-from anonflow.release import Earlier, Release, write_release
+from anonflow.release import Earlier, Release
+from anonflow.release.tables import write_table
 from anonflow.table import Domain, Records, Table
 from anonflow.utility.measures import MeasureRequest
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from anonflow.table.metadata import ReleaseMetadata
 
 __all__ = ["HeldRelease", "HeldRows", "InMemory"]
 
@@ -335,9 +338,10 @@ class HeldRelease:
         assert self.session.owner is not None
         Earlier(self.session.owner.path.parent).keep(self.table, self.release)
 
-    def write_release(self, path: Path) -> None:
-        """Write the published table."""
-        write_release(self.release, path)
+    def write_release(self, path: Path) -> ReleaseMetadata | None:
+        """Write the published table, and say what its cells mean."""
+        write_table(self.release.frame, path)
+        return self.release.about
 
     def write_certificate(self, path: Path) -> None:
         """Write the owner's proof."""

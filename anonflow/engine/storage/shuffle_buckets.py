@@ -21,6 +21,7 @@ from anonflow.system import peak_memory
 from anonflow.table import row_marks
 from anonflow.table.domain import WHOLE
 from anonflow.table.linkage import Candidates
+from anonflow.table.metadata import ReleaseMetadata
 from anonflow.table.row_marks import Content
 from anonflow.table.spreadsheets import formula_cells
 
@@ -181,21 +182,23 @@ class Buckets:
     def _lists(self) -> list[str]:
         return [f"{self.context.spill}lists-{number}.npz" for number in range(self.batches)]
 
-    def write_release(self, path: Path) -> None:
-        """Write the published table; one bucket is held at a time.
+    def write_release(self, path: Path) -> ReleaseMetadata | None:
+        """Write the published table, one bucket after the other, and say what its cells mean.
 
         Raises
         ------
         DataError, AnonflowError
             If it cannot be written.
         """
-        write_parts(
+        context = self.context
+        return write_parts(
             path,
             (
                 pa.Table.from_batches([read_batch(f"{self.context.spill}bucket-{number}.arrow")])
                 for number in range(len(self.buckets))
             ),
             any(bucket.returns for bucket in self.buckets),
+            ReleaseMetadata.declared(context.schema, context.columns, context.guarantee, context.k),
         )
 
     def write_certificate(self, path: Path) -> None:

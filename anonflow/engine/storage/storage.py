@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.release import Release
+    from anonflow.table.metadata import ReleaseMetadata
 
 __all__ = ["DrawnRelease", "Storage"]
 
@@ -46,8 +47,8 @@ class DrawnRelease(Protocol):
             If the folder cannot be read or written to.
         """
 
-    def write_release(self, path: Path) -> None:
-        """Write the published table.
+    def write_release(self, path: Path) -> ReleaseMetadata | None:
+        """Write the published table, and say what its cells mean.
 
         Raises
         ------

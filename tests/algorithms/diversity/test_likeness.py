@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.algorithms.diversity.diversify import check_diversity
-from anonflow.algorithms.diversity.target import Target
+from anonflow.algorithms.diversity.target import Target, check_diversity
 from anonflow.errors import InfeasibleError, ParameterError
 from tests.naive import criteria as naive
 

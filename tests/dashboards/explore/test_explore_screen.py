@@ -258,3 +258,40 @@ def test_figures_of_dates_have_dates_on_their_axis_and_missing_numbers_have_no_b
     assert len(weight.labels) == len(weight.edges)
     source = figures.overlay(weight, figures.look(False)).renderers[0].data_source
     assert {len(values) for values in source.data.values()} == {len(weight.edges) - 1}
+
+
+def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
+    frame = pd.DataFrame(
+        {"sex": list("fm") * 20, "town": list("abcd") * 9 + list("eeff"), "ill": list("xy") * 20}
+    )
+    qi = {"role": "quasi-identifier", "kind": "suppression"}
+    workspace = Workspace()
+    workspace.open_table(af.Table(frame, {"sex": qi, "town": qi, "ill": {"role": "sensitive"}}))
+    screen = ExploreScreen(workspace)
+    assert not screen.levels.visible
+    workspace.set_algorithms(["full-domain"])
+    workspace.set_ks([6])
+    workspace.start()
+    workspace.wait(60)
+    assert screen.levels.visible
+    part = screen.model.lattice()
+    assert part is not None
+    assert screen.lattice.html.count('data-key="node:') == len(part.nodes) == 4
+    draft = workspace.draft.text()
+    for at, node in enumerate(part.nodes):
+        screen._node_clicked(f"node:{at}")
+        workspace.wait(60)
+        run = workspace.runs[-1]
+        assert workspace.chosen == run.id
+        assert run.result.anonymization.facts["levels"] == part.named(node)
+        assert run.result.suppressed == node.suppressed
+        shown = screen.model.lattice()
+        assert shown is not None
+        assert shown.nodes[shown.here].levels == node.levels
+        workspace.choose(workspace.runs[0].id)
+    assert len(workspace.runs) == 5
+    assert workspace.draft.text() == draft
+    screen._node_clicked("node:99")
+    assert "no such node" in screen.levels_said.object
+    screen._node_clicked("elsewhere")
+    workspace.close()

@@ -219,7 +219,7 @@ def test_the_link_of_a_built_in_table_restores_it(done: Workspace) -> None:
     again.close()
 
 
-def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace) -> None:
+def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace, tmp_path: Path) -> None:
     screen = PublishScreen(workspace=done)
     assert not screen.public.visible
     screen.model.draw()
@@ -232,6 +232,11 @@ def test_the_screen_says_what_is_public_and_what_is_the_owners(done: Workspace) 
     assert screen.seed.visible
     assert screen.buttons["csv"].callback().read() == screen.model.content("csv")
     assert "intersected" in screen.limits.object
+    for what in ("csv", "parquet"):  # each with its description, as they are downloaded
+        for file in (what, f"{what}-metadata"):
+            (tmp_path / screen.model.file_name(file)).write_bytes(screen.model.content(file))
+        read = af.read_release(tmp_path / screen.model.file_name(what))
+        assert read.about == screen.model.publication.release.about
     assert screen.draw.disabled
     run = screen.model.run
     assert f"{run.seed:x}" not in str(

@@ -2,156 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import gc
-import http.client
 import re
-import threading
-import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlencode
 
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
 from bokeh.server.session import ServerSession
 from bokeh.util.token import generate_jwt_token, get_session_id
-from tornado.httpclient import HTTPClientError, HTTPRequest
-from tornado.websocket import websocket_connect
 
 from anonflow.dashboards import Limits, Workspace
 from anonflow.dashboards.server import server
 from anonflow.dashboards.server.accounts import Accounts, LoginThrottle, add_account, hashed
-from anonflow.dashboards.server.server import Server, ServerSettings
 from anonflow.dashboards.session.folders import SessionFolders
 from anonflow.errors import ParameterError
-
-WAIT = 60.0
-PASSWORD = "correct horse battery"
-
-
-class Running:
-    """A server on a thread of its own."""
-
-    def __init__(self, **settings: Any) -> None:
-        self.server: Server | None = None
-        self.cookie = ""
-        self._error: BaseException | None = None
-        ready = threading.Event()
-
-        def work() -> None:
-            loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(loop)
-            try:
-                self.server = Server(ServerSettings(**{"port": 0, **settings}))
-                self.server.run(ready.set, signals=())
-            except BaseException as error:
-                self._error = error
-                ready.set()
-            finally:
-                left = asyncio.all_tasks(loop)
-                for task in left:
-                    task.cancel()
-                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-                asyncio.set_event_loop(None)
-                loop.close()
-
-        self._thread = threading.Thread(target=work, daemon=True)
-        self._thread.start()
-        assert ready.wait(WAIT)
-        if self._error is not None:
-            raise self._error
-
-    @property
-    def port(self) -> int:
-        assert self.server is not None
-        return self.server.port
-
-    def ask(
-        self, method: str = "GET", path: str = "/", body: str | None = None, **headers: str
-    ) -> tuple[int, dict[str, str], str]:
-        """Status, headers and body; a header's underscores are dashes."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT)
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        if body is not None:
-            sent.setdefault("Content-Type", "application/x-www-form-urlencoded")
-        connection.request(method, path, body=body, headers=sent)
-        answer = connection.getresponse()
-        text = answer.read().decode("utf-8", "replace")
-        connection.close()
-        return answer.status, dict(answer.getheaders()), text
-
-    def token(self, **headers: str) -> str:
-        """Begin a session, and take the token that its websocket is opened with; the cookie is kept."""
-        status, answered, page = self.ask(**headers)
-        assert status == 200
-        self.cookie = re.match(r"anonflow-session=[0-9a-f]{64}", answered["Set-Cookie"])[0]
-        found = re.search(r'"token":"([^"]+)"', page)
-        assert found is not None
-        return found[1]
-
-    def websocket(self, token: str, **headers: str) -> str:
-        """Whether a websocket opens: "open", or the status it is refused with. The last session's cookie goes along."""
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
-        sent["Cookie"] = "; ".join(filter(None, (sent.get("Cookie"), self.cookie)))
-
-        async def go() -> str:
-            request = HTTPRequest(f"ws://127.0.0.1:{self.port}/ws", headers=sent)
-            try:
-                connection = await websocket_connect(request, subprotocols=["bokeh", token])
-                answer = await connection.read_message()  # the server says hello
-                connection.close()
-                while await asyncio.wait_for(connection.read_message(), WAIT) is not None:
-                    pass  # until the server has closed its side, too
-            except HTTPClientError as error:
-                return str(error.code)
-            return "open" if answer is not None else "closed"
-
-        return asyncio.run(go())
-
-    def stop(self) -> None:
-        assert self.server is not None
-        self.server.stop()
-        self._thread.join(WAIT)
-        assert not self._thread.is_alive()
-
-
-@pytest.fixture
-def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]:
-    monkeypatch.setattr(server, "LOST", 0.2)
-    monkeypatch.setattr(server, "LOOK", 0.2)
-    servers: list[Running] = []
-
-    def start(**settings: Any) -> Running:
-        servers.append(Running(**settings))
-        return servers[-1]
-
-    yield start
-    for one in servers:
-        one.stop()
-    with warnings.catch_warnings():  # tornado leaves sockets to the collector when its loop ends
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
-
-
-@pytest.fixture
-def users(tmp_path: Path) -> Path:
-    path = tmp_path / "users"
-    add_account(path, "anna", PASSWORD)
-    add_account(path, "bert", PASSWORD)
-    return path
-
-
-def until(true: Callable[[], Any]) -> None:
-    end = time.monotonic() + WAIT
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
+from tests.dashboards.server.running import PASSWORD, Running, sign_in, until
 
 # ------------------------------------------------------------------------------------- names and pages
 
@@ -209,11 +77,6 @@ def test_every_answer_has_the_headers_that_keep_others_out(running: Callable[...
 
 
 # --------------------------------------------------------------------------------------------- signing in
-
-
-def sign_in(one: Running, name: str = "anna", password: str = PASSWORD, **headers: str) -> Any:
-    headers.setdefault("Origin", f"http://127.0.0.1:{one.port}")
-    return one.ask("POST", "/login", urlencode({"name": name, "password": password}), **headers)
 
 
 def test_nothing_but_health_and_the_login_is_open(running: Callable[..., Running], users: Path) -> None:
@@ -393,10 +256,7 @@ def test_nothing_of_a_session_stays_in_memory(
     until(are_gone)
 
 
-def test_an_address_opens_no_session_of_somebody_else(
-    running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+def test_an_address_opens_no_session_of_somebody_else(running: Callable[..., Running], stay: None) -> None:
     one = running()
     here = f"http://127.0.0.1:{one.port}"
     token = one.token()
@@ -423,9 +283,8 @@ def test_an_address_opens_no_session_of_somebody_else(
 
 
 def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
-    running: Callable[..., Running], users: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    running: Callable[..., Running], stay: None, users: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
     folders = SessionFolders(home=tmp_path / "sessions")
     one = running(users=users, workers=0)
     one.server.folders = folders
@@ -462,13 +321,20 @@ def test_a_lost_session_is_gone_on_with_by_its_browser_alone(
     assert begun(f"{signed_in()}; {key}").frame is None
 
 
+def test_the_cookie_outlives_a_long_session(running: Callable[..., Running]) -> None:
+    """What is kept is kept from the moment on that the server is lost, which may be a day after the page was opened."""
+    for keep, least in ((1.0, 86_401), (3600.0, 90_000)):
+        cookie = running(keep=keep).ask()[1]["Set-Cookie"]
+        assert int(re.search(r"Max-Age=(\d+)", cookie)[1]) >= least
+    assert "Max-Age" not in running(keep=0.0).ask()[1]["Set-Cookie"]
+
+
 def test_a_bug_in_what_a_thread_changes_is_logged_without_its_words(
-    running: Callable[..., Running], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    running: Callable[..., Running], stay: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken() -> None:
         raise ValueError("Jane Doe")
 
-    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
     one = running()
     one.token()
     (workspace,) = one.server._workspaces
@@ -490,7 +356,7 @@ def test_a_server_that_ends_ends_its_sessions(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_session_begins_with_a_table_a_flow_or_a_link(
-    running: Callable[..., Running], tmp_path: Path
+    running: Callable[..., Running], stay: None, tmp_path: Path
 ) -> None:
     from anonflow import datasets
 

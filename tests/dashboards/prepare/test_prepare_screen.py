@@ -1,4 +1,4 @@
-"""The card Prepare without a browser: steps are added, counted, refused and taken away."""
+"""The screen Prepare without a browser: steps are added, counted, refused and taken away."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("panel", reason="the dashboards are an extra")
-from anonflow.dashboards.data.screen import DataScreen
-from anonflow.dashboards.data.steps_before import StepsBefore
+from anonflow.dashboards.prepare.screen import PrepareScreen
+from anonflow.dashboards.prepare.steps_before import StepsBefore
 from anonflow.dashboards.session.workspace import Workspace
 
 FRAME = pd.DataFrame(
@@ -70,7 +70,31 @@ def test_a_step_that_does_not_go_with_the_table_is_not_added(form: StepsBefore) 
 
 def test_the_data_screen_has_the_card() -> None:
     workspace = Workspace()
-    screen = DataScreen(workspace=workspace)
+    screen = PrepareScreen(workspace=workspace)
+    assert screen.nothing.visible
     assert not screen.before.__panel__().visible
     workspace.open_frame(FRAME, None, "people")
     assert screen.before.__panel__().visible
+    assert not screen.nothing.visible
+
+
+def test_a_link_keeps_steps_of_a_built_in_table_and_no_text_of_somebody() -> None:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=60, seed=1)
+    column = next(name for name in workspace.frame if pd.api.types.is_numeric_dtype(workspace.frame[name]))
+    known = [{"top-code": {"column": column, "at": 60}}, {"round": {"column": column, "to": 5}}]
+    other = {"rename": {"column": column, "to": "my secret"}}
+    workspace.draft.set(("table", "prepare"), [*known, other, known[0]])
+    link = workspace.link()
+    again = Workspace()
+    again.open_link(link)
+    assert again.draft.get(("table", "prepare")) == known
+    assert again.table is not None
+    assert again.table.frame[column].astype(float).max() <= 60
+    for each in (workspace, again):
+        each.close()
+
+
+def test_a_file_of_codes_is_not_asked_for(form: StepsBefore) -> None:
+    form.step.value = "recode"
+    assert list(form.fields) == ["values", "others"]

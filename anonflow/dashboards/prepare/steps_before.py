@@ -1,4 +1,4 @@
-"""The card Prepare: steps before, added one after the other, each with what it changes."""
+"""Steps before, added one after the other, each with what it changes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class StepsBefore(pn.viewable.Viewer):
         list of values, each between commas.
         """
         filled: dict[str, Any] = {}
-        for name, option in options_of(STEPS[self.step.value]).items():
+        for name, option in _asked_for(self.step.value).items():
             value = self.fields[name].value
             if option.kind is None and isinstance(value, str):
                 value = _read_value(self.step.value, name, value)
@@ -78,7 +78,7 @@ class StepsBefore(pn.viewable.Viewer):
     def _ask(self, *events: Any) -> None:
         self.fields = {
             name: _field(self.step.value, name, option)
-            for name, option in options_of(STEPS[self.step.value]).items()
+            for name, option in _asked_for(self.step.value).items()
         }
         self._asked.objects = list(self.fields.values())
 
@@ -96,7 +96,7 @@ class StepsBefore(pn.viewable.Viewer):
         """Put the steps into the draft, if they go with the table."""
         try:
             if self.workspace.frame is not None:
-                Preparation(steps).apply(self.workspace.frame)
+                Preparation(steps, self.workspace.draft.folder).apply(self.workspace.frame)
         except AnonflowError as error:
             self._refuse(" ".join(error.problems[:3]))
             return
@@ -123,7 +123,7 @@ class StepsBefore(pn.viewable.Viewer):
             self.changes.object = ""
             return
         try:
-            changes = Preparation(steps).changes(frame)
+            changes = Preparation(steps, self.workspace.draft.folder).changes(frame)
         except AnonflowError as error:
             self.changes.object = ""
             self._refuse(" ".join(error.problems[:3]))
@@ -135,6 +135,13 @@ class StepsBefore(pn.viewable.Viewer):
 
     def __panel__(self) -> pn.viewable.Viewable:
         return self._card
+
+
+def _asked_for(step: str) -> dict[str, Option]:
+    """The options that the form asks for: values of a table are typed, its file is named in a flow."""
+    return {
+        name: option for name, option in options_of(STEPS[step]).items() if (step, name) != ("recode", "file")
+    }
 
 
 def _shown(value: Any) -> str:

@@ -1,0 +1,83 @@
+"""The picture of a run's lattice, for notebooks, reports and the dashboard."""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from anonflow.algorithms.recoding.lattice_part import LatticeNode, LatticePart
+from anonflow.drawing.fragments import grid
+from anonflow.drawing.levels import LatticeBox, lattice
+
+__all__ = ["lattice_view"]
+
+
+def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> Markup:
+    """A part of a lattice as a picture, with what its colours mean.
+
+    Parameters
+    ----------
+    part : LatticePart
+    counts : bool, optional
+        Whether it says how many records each node suppresses: for the owner, not where it is published.
+    keys : bool, optional
+        Whether nodes can be clicked; the key of node i is ``node:i``.
+    """
+    whole = len(part.nodes) == part.of
+    losses = [node.loss for node in part.nodes if node.anonymous] or [0.0]
+    least, span = min(losses), max(max(losses) - min(losses), 1e-12)
+    drawn = [
+        LatticeBox(
+            _text(part, node, whole),
+            _told(part, node, counts),
+            sum(node.levels),
+            (node.loss - least) / span,
+            node.anonymous,
+            _mark(part, at),
+            f"node:{at}" if keys else "",
+        )
+        for at, node in enumerate(part.nodes)
+    ]
+    numbered = [
+        [column, *(labels[at] if at < len(labels) else "" for at in range(max(map(len, part.labels))))]
+        for column, labels in zip(part.columns, part.labels, strict=True)
+    ]
+    said = (
+        f"All {part.of:,} nodes: a level for each column, in the order of the table below."
+        if whole
+        else f"{len(part.nodes):,} of {part.of:,} nodes: the marked ones, and those that raise (↑) or lower (↓) one column."
+    )
+    clicked = " A click on a node runs it." if keys else ""
+    told = (
+        f"{said} Up is coarser. The darker, the more is lost: {least:.3f} to {max(losses):.3f}. Dashed, without colour: not "
+        f"anonymous, since more than {100 * part.limit:.3g} % of the records would be suppressed, or what is published would not be "
+        f"diverse.{clicked}"
+    )
+    key = grid(["level", *map(str, range(max(map(len, part.labels))))], numbered) if whole else Markup("")
+    return Markup("<p>{}</p>{}{}").format(told, lattice(drawn, part.edges, "The lattice of levels"), key)
+
+
+def _mark(part: LatticePart, at: int) -> str:
+    if at == part.here:
+        return "★ optimum, this run" if at == part.best else "● this run"
+    return "★ optimum" if at == part.best else ""
+
+
+def _text(part: LatticePart, node: LatticeNode, whole: bool) -> str:
+    if whole:
+        return " ".join(map(str, node.levels))
+    centres = [part.nodes[at].levels for at in (part.best, part.here) if at is not None]
+    if node.levels in centres:
+        return f"loss {node.loss:.3f}"
+    for centre in centres:
+        changed = [c for c, (one, other) in enumerate(zip(node.levels, centre, strict=True)) if one != other]
+        if len(changed) == 1:
+            c = changed[0]
+            way = "↑" if node.levels[c] > centre[c] else "↓"
+            return f"{part.columns[c][:18]} {way} {part.labels[c][node.levels[c]]}"
+    return " ".join(map(str, node.levels))
+
+
+def _told(part: LatticePart, node: LatticeNode, counts: bool) -> str:
+    levels = ", ".join(f"{column}: {label}" for column, label in part.named(node).items())
+    hidden = f", suppresses {node.suppressed:,} records" if counts else ""
+    return f"{levels}; loss {node.loss:.3f}{hidden}; {'anonymous' if node.anonymous else 'not anonymous'}"

@@ -1,0 +1,47 @@
+"""The screen Prepare: coding steps before anything else, and what each changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import param
+
+from anonflow.dashboards.components.html import empty, html
+from anonflow.dashboards.prepare.steps_before import StepsBefore
+from anonflow.dashboards.session.workspace import Workspace
+
+__all__ = ["PrepareScreen"]
+
+
+class PrepareScreen(pn.viewable.Viewer):
+    """The steps before, over the table that is open.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = param.String(default="Prepare", constant=True)
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.nothing = empty("No table yet: go to Data and open one.")
+        self.before = StepsBefore(workspace=workspace)
+        workspace.param.watch(self._show, "frame")
+        self._show()
+
+    def _show(self, *events: Any) -> None:
+        self.nothing.visible = self.workspace.frame is None
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return pn.Column(
+            html(
+                "<h2>Prepare</h2><p>Offices code a table before they anonymize it: ages above 90 become 90, incomes are rounded, a "
+                "date of birth becomes a year. <span class='soft'>Without a step, the table stays as it is.</span></p>"
+            ),
+            self.nothing,
+            self.before,
+            sizing_mode="stretch_width",
+        )

@@ -1,0 +1,112 @@
+"""The lattice of full-domain generalization, drawn: what each node loses, which are anonymous, the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from markupsafe import Markup
+
+from anonflow.drawing.plots import BLUE, ORANGE, svg
+
+__all__ = ["LatticeBox", "lattice"]
+
+_HIGH, _GAP, _BETWEEN, _MARGIN = 30, 10, 44, 70
+_LETTER = 7.2
+
+
+@dataclass(frozen=True)
+class LatticeBox:
+    """A node as it is drawn.
+
+    Attributes
+    ----------
+    text : str
+        What stands in it.
+    told : str
+        What is said of it, in words.
+    height : int
+        Its row, from the bottom.
+    loss : float
+        Between 0 and 1: how dark it is.
+    anonymous : bool
+        Else its border is dashed, and it has no colour.
+    mark : str
+        What stands above it, such as "optimum"; empty for most.
+    key : str
+        Where it can be clicked.
+    """
+
+    text: str
+    told: str
+    height: int
+    loss: float
+    anonymous: bool
+    mark: str = ""
+    key: str = ""
+
+
+def lattice(nodes: Sequence[LatticeBox], edges: Sequence[tuple[int, int]], title: str) -> Markup:
+    """Nodes in rows by their height, lines between those that differ by one level.
+
+    Parameters
+    ----------
+    nodes : sequence of LatticeBox
+    edges : sequence of (int, int)
+        Positions in `nodes`, the lower one first.
+    title : str
+    """
+    rows = sorted({node.height for node in nodes}, reverse=True)
+    wide = 22 + _LETTER * max((len(node.text) for node in nodes), default=1)
+    members = {row: [at for at, node in enumerate(nodes) if node.height == row] for row in rows}
+    most = max((len(row) for row in members.values()), default=1)
+    width = max(320.0, most * (wide + _GAP) + 2 * _MARGIN)
+    place: dict[int, tuple[float, float]] = {}
+    for line, row in enumerate(rows):
+        own = members[row]
+        start = (width - len(own) * (wide + _GAP) + _GAP) / 2
+        for t, at in enumerate(own):
+            place[at] = start + t * (wide + _GAP), 26 + line * (_HIGH + _BETWEEN)
+    marked = {at for at, node in enumerate(nodes) if node.mark}
+    lines = []
+    for low, high in sorted(edges, key=lambda edge: bool(marked & set(edge))):
+        (x, y), (u, v) = place[low], place[high]
+        strong = bool(marked & {low, high})
+        lines.append(
+            f'<path class="edge" d="M{x + wide / 2:.0f} {y:.0f}L{u + wide / 2:.0f} {v + _HIGH:.0f}" fill="none" '
+            f'stroke="currentColor" stroke-opacity="{0.5 if strong else 0.16}"/>'
+        )
+    boxes = [_box(node, *place[at], wide) for at, node in enumerate(nodes)]
+    height = 26 + len(rows) * (_HIGH + _BETWEEN) - _BETWEEN + 12
+    drawn = svg(width, height, title, [*lines, *boxes])
+    # as wide as it is: rows of many nodes are scrolled, not shrunk until nobody can read them
+    plain = str(drawn).replace(
+        "max-width:100%;height:auto", f"min-width:{min(width, 1400):.0f}px;max-width:{width:.0f}px"
+    )
+    return Markup('<div class="scroll lattice">{}</div>').format(Markup(plain))
+
+
+def _box(node: LatticeBox, x: float, y: float, wide: float) -> str:
+    share = min(1.0, max(0.0, node.loss))
+    fill = f'fill="{BLUE}" fill-opacity="{0.06 + 0.54 * share:.2f}"' if node.anonymous else 'fill="none"'
+    border = "" if node.anonymous else ' stroke-dasharray="4 3"'
+    strong = (
+        f'stroke="{ORANGE}" stroke-width="3"' if node.mark else 'stroke="currentColor" stroke-opacity=".55"'
+    )
+    key = (
+        f' data-key="{escape(node.key)}" role="button" tabindex="-1" style="cursor:pointer" '
+        f'aria-label="{escape(node.told)}"'
+        if node.key
+        else ""
+    )
+    mark = (
+        f'<text x="{x + wide / 2:.0f}" y="{y - 7:.0f}" text-anchor="middle" font-weight="600">{escape(node.mark)}</text>'
+        if node.mark
+        else ""
+    )
+    return (
+        f'<g class="node"{key}><title>{escape(node.told)}</title>{mark}'
+        f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{_HIGH}" rx="7" {fill} {strong}{border}/>'
+        f'<text x="{x + wide / 2:.0f}" y="{y + 20:.0f}" text-anchor="middle">{escape(node.text)}</text></g>'
+    )

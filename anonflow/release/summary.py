@@ -1,0 +1,242 @@
+"""What whoever receives a release sees, from the release alone: kinds of cells, and what can be asked of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.release.published_column import PublishedColumn
+    from anonflow.table.metadata import ReleaseMetadata
+
+__all__ = ["ColumnSummary", "ReleaseSummary", "summary_of"]
+
+_KINDS = {
+    "range": "ranges",
+    "set": "sets of values",
+    "node": "nodes of a hierarchy",
+    "suppression": "values or *",
+    "positions": "codes with hidden positions",
+    "exact": "as it was",
+}
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What is seen of one column.
+
+    Attributes
+    ----------
+    name : str
+    role : str
+        As in a schema.
+    cells : str
+        What kind of cells it has, in words.
+    exact, generalized, hidden : float or None
+        Shares of the rows: one value; more than one; ``*``, or not published. Of a hierarchy that is not public it cannot be
+        told which labels are values: the first two are None.
+    domain : bool
+        Whether it is published what ``*`` stands for.
+    """
+
+    name: str
+    role: str
+    cells: str
+    exact: float | None
+    generalized: float | None
+    hidden: float
+    domain: bool
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As it is written in JSON."""
+        return dict(self.__dict__)
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseSummary:
+    """What is seen of a release.
+
+    Attributes
+    ----------
+    rows : int
+    hidden_rows : int
+        Rows whose generalized columns all are ``*``.
+    guarantee : str or None
+    k : int or None
+    version : str
+        Of the anonflow that made it, where that is told.
+    columns : tuple of ColumnSummary
+    can, cannot : tuple of str
+        Questions that it can answer, and those that it cannot, a sentence each.
+    """
+
+    rows: int
+    hidden_rows: int
+    guarantee: str | None
+    k: int | None
+    version: str
+    columns: tuple[ColumnSummary, ...]
+    can: tuple[str, ...]
+    cannot: tuple[str, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """The columns as a table: column, role, cells, exact, generalized, hidden, domain."""
+        import pandas as pd
+
+        names = ("column", "role", "cells", "exact", "generalized", "hidden", "domain")
+        return pd.DataFrame([tuple(column.__dict__.values()) for column in self.columns], columns=names)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """As it is written in JSON."""
+        return {
+            "rows": self.rows,
+            "hidden_rows": self.hidden_rows,
+            "guarantee": self.guarantee,
+            "k": self.k,
+            "version": self.version,
+            "columns": [column.to_mapping() for column in self.columns],
+            "can": list(self.can),
+            "cannot": list(self.cannot),
+        }
+
+    def to_json(self) -> str:
+        """The same as a JSON text."""
+        return json.dumps(self.to_mapping(), indent=2, ensure_ascii=False)
+
+    def headline(self) -> str:
+        """Rows, columns and promise, a sentence."""
+        promise = (
+            "" if self.guarantee is None else f"; {self.guarantee}" + (f", k = {self.k}" if self.k else "")
+        )
+        hidden = f", {self.hidden_rows:,} of them hidden" if self.hidden_rows else ""
+        return f"{self.rows:,} rows{hidden}, {len(self.columns)} columns{promise}"
+
+    def __repr__(self) -> str:
+        lines = [f"  {c.name}: {c.cells}, {_shares(c)}" for c in self.columns]
+        can = [f"  + {sentence}" for sentence in self.can]
+        cannot = [f"  - {sentence}" for sentence in self.cannot]
+        return "\n".join([self.headline(), *lines, *can, *cannot])
+
+
+def _shares(column: ColumnSummary) -> str:
+    if column.exact is None or column.generalized is None:
+        return f"hidden {column.hidden:.0%}, which of the others are values is not published"
+    return f"exact {column.exact:.0%}, generalized {column.generalized:.0%}, hidden {column.hidden:.0%}"
+
+
+def summary_of(about: ReleaseMetadata, columns: Sequence[PublishedColumn]) -> ReleaseSummary:
+    """What whoever receives a release sees.
+
+    Parameters
+    ----------
+    about : ReleaseMetadata
+        What is told of it.
+    columns : sequence of PublishedColumn
+        At least one.
+
+    Returns
+    -------
+    ReleaseSummary
+        From the release alone, in O(n) for each column. Counts, shares and names of columns, never a cell.
+
+    Raises
+    ------
+    DataError
+        If cells are not what is told.
+    """
+    rows = len(columns[0])
+    hidden = np.ones(rows, bool)
+    generalized = [column for column in columns if column.about.is_generalized]
+    for column in generalized:
+        hidden &= column.hidden
+    seen = tuple(_of_column(column) for column in columns)
+    pairs = list(zip(columns, seen, strict=True))
+    return ReleaseSummary(
+        rows,
+        int(hidden.sum()) if generalized else 0,
+        about.guarantee,
+        about.k,
+        about.version,
+        seen,
+        tuple(_can(pairs)),
+        tuple(_cannot(pairs, about.k)),
+    )
+
+
+def _of_column(column: PublishedColumn) -> ColumnSummary:
+    about = column.about
+    column.check()
+    hidden = float(column.hidden.mean()) if len(column) else 0.0
+    exact = float(column.exact.mean()) if len(column) else 0.0
+    told = about.notation != "node" or about.tree is not None or hidden == 1
+    return ColumnSummary(
+        about.name,
+        about.role,
+        _KINDS[about.notation],
+        exact if told else None,
+        max(0.0, 1 - exact - hidden) if told else None,
+        hidden,
+        about.has_domain or not about.is_generalized,
+    )
+
+
+def _can(pairs: list[tuple[PublishedColumn, ColumnSummary]]) -> list[str]:
+    sentences = []
+    whole = [c.name for c, seen in pairs if not c.about.is_generalized and not seen.hidden]
+    if whole:
+        sentences.append(f"counts, means and relations of {_list(whole)} among themselves: exact")
+    numbers = [c for c, seen in pairs if c.about.notation == "range" and seen.hidden < 1]
+    bounded = [c.name for c in numbers if c.about.bounds is not None or not c.hidden.any()]
+    if bounded:
+        sentences.append(
+            f"means, sums and counts between two values of {_list(bounded)}: certain bounds, and estimates between them"
+        )
+    partly = [c.name for c in numbers if c.name not in bounded]
+    if partly:
+        sentences.append(f"the same of {_list(partly)}, of the rows that are not hidden")
+    named = [
+        c.name
+        for c, seen in pairs
+        if c.about.is_generalized and c.about.notation != "range" and seen.hidden < 1
+    ]
+    if named:
+        sentences.append(f"how many people have a value of {_list(named)}: at least and at most so many")
+    generalized = [c for c, seen in pairs if c.about.is_generalized and seen.hidden < 1]
+    if generalized and whole:
+        sentences.append("how generalized columns and exact ones go together, up to the width of the cells")
+    return sentences
+
+
+def _cannot(pairs: list[tuple[PublishedColumn, ColumnSummary]], k: int | None) -> list[str]:
+    several = "several people" if k is None else f"{k} people or more"
+    sentences = [f"whose row a row is, and what one person's values are: a row may be that of {several}"]
+    gone = [c.name for c, seen in pairs if seen.hidden == 1]
+    if gone:
+        sentences.append(f"anything about {_list(gone)}: every cell is hidden")
+    stars = [c.name for c, seen in pairs if 0 < seen.hidden < 1 and not seen.domain]
+    if stars:
+        sentences.append(f"what the hidden cells of {_list(stars)} may be: their domain is not published")
+    labels = [c.name for c, seen in pairs if seen.exact is None]
+    if labels:
+        sentences.append(
+            f"which labels of {_list(labels)} are values, and which are groups: the hierarchy is not published"
+        )
+    held = [c.name for c, seen in pairs if not c.about.is_generalized and 0 < seen.hidden < 1]
+    if held:
+        sentences.append(f"the values of {_list(held)} in the rows that are hidden")
+    inside = [c.name for c, seen in pairs if c.about.is_generalized and (seen.generalized or 0) > 0]
+    if inside:
+        sentences.append(
+            f"where in its cell a value of {_list(inside)} lies: an even spread is an assumption"
+        )
+    return sentences
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(names)

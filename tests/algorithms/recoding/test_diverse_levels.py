@@ -1,0 +1,249 @@
+"""Diversity inside full-domain generalization and local recoding: against every node, and where it is not monotone."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.algorithms.diversity.target import SensitiveValues, Targets, target_of
+from anonflow.algorithms.method import Partition
+from anonflow.algorithms.recoding.full_domain import search
+from anonflow.errors import InfeasibleError
+from tests.algorithms.recoding.test_full_domain import ROWS, reference
+from tests.strategies import CITIES, city_tree
+
+QI = {"role": "quasi-identifier"}
+SCHEMA = {
+    "city": {**QI, "kind": "hierarchy", "hierarchy": city_tree()},
+    "age": {**QI, "kind": "numeric"},
+    "code": {**QI, "kind": "positions"},
+    "ill": {"role": "sensitive"},
+}
+ASKED: list[dict[str, Any]] = [
+    {"criterion": "l-diversity", "l": 2},
+    {"criterion": "l-diversity", "l": 1.4},
+    {"criterion": "p-sensitivity", "p": 2},
+    {"criterion": "entropy-l-diversity", "l": 1.6},
+    {"criterion": "recursive-l-diversity", "c": 2, "l": 2},
+    {"criterion": "t-closeness", "t": 0.25},
+    {"criterion": "beta-likeness", "beta": 0.6},
+    {"criterion": "alpha-k-anonymity", "alpha": 0.6},
+]
+
+
+def table_of(rows: Sequence[tuple[str, int, str]], ill: Sequence[str]) -> af.Table:
+    city, age, code = zip(*rows, strict=True)
+    return af.Table(pd.DataFrame({"city": city, "age": age, "code": code, "ill": ill}), SCHEMA)
+
+
+def as_defined(asked: dict[str, Any], ill: Sequence[str]) -> Callable[[Sequence[str]], bool]:
+    """The criterion by its definition, for a class that shows some values."""
+    whole = Counter(ill)
+
+    def diverse(shown: Sequence[str]) -> bool:
+        count, n = Counter(shown), len(shown)
+        falling = sorted(count.values(), reverse=True)
+        shares = {value: count[value] / n for value in whole}
+        name = asked["criterion"]
+        if name == "l-diversity":
+            return falling[0] * asked["l"] <= n * (1 + 1e-12)
+        if name == "alpha-k-anonymity":
+            return falling[0] <= asked["alpha"] * n * (1 + 1e-12)
+        if name == "p-sensitivity":
+            return len(count) >= asked["p"]
+        if name == "entropy-l-diversity":
+            return -sum(c / n * np.log(c / n) for c in falling) >= np.log(asked["l"]) - 1e-12
+        if name == "recursive-l-diversity":
+            return falling[0] < asked["c"] * sum(falling[asked["l"] - 1 :])
+        if name == "t-closeness":
+            return sum(abs(shares[v] - whole[v] / len(ill)) for v in whole) / 2 <= asked["t"] + 1e-12
+        return all(shares[v] / (whole[v] / len(ill)) - 1 <= asked["beta"] * (1 + 1e-12) for v in whole)
+
+    return diverse
+
+
+@settings(max_examples=60)
+@given(ROWS, st.data(), st.integers(2, 4), st.sampled_from([0.0, 0.1, 0.3, 0.6, 1.0]), st.sampled_from(ASKED))
+def test_no_node_whose_classes_are_diverse_loses_less(
+    rows: list[tuple[str, int, str]], data: st.DataObject, k: int, limit: float, asked: dict[str, Any]
+) -> None:
+    ill = data.draw(st.lists(st.sampled_from("abc"), min_size=len(rows), max_size=len(rows)))
+    table = table_of(rows, ill)
+    diverse = as_defined(asked, ill)
+    plain = af.anonymize(table, "full-domain", k=k, limit=limit, loss="lm", widths={"age": [2, 4]})
+    if not diverse(ill):
+        with pytest.raises(InfeasibleError, match="more than column 'ill' of the whole table has"):
+            af.diversify(plain, **asked)
+        return
+    best = reference(rows, k, limit, ill, diverse)
+    assert best is not None
+    star = (
+        1 + (len({age for _, age, _ in rows}) > 1) + sum(len({c[p] for _, _, c in rows}) > 1 for p in (0, 1))
+    ) / 4
+    try:
+        anon = af.diversify(plain, **asked)
+    except InfeasibleError:  # everything would be hidden
+        assert best[0] == pytest.approx(star * len(rows))
+        return
+    assert anon.loss("lm") * len(rows) == pytest.approx(best[0], abs=1e-9)
+    assert anon.facts["optimal"]
+    assert anon.facts["diversity"] == asked["criterion"]
+    parameters = {name: value for name, value in asked.items() if name != "criterion"}
+    assert af.verify(table, anon, ["covers", "k-anonymity", {asked["criterion"]: parameters}], k=k)
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=4), st.sampled_from(ASKED))
+def test_no_fewer_records_can_go(counts: list[int], asked: dict[str, Any]) -> None:
+    parameters = {name: value for name, value in asked.items() if name != "criterion"}
+    codes = np.repeat(np.arange(len(counts)), [c + 1 for c in counts])
+    target = target_of(asked["criterion"], parameters, codes, len(counts), False)
+    group = np.array([counts])
+    if not target.gaps(group)[0] > 0:
+        return
+    stay = np.array(list(product(*(range(c + 1) for c in counts))))
+    fewest = sum(counts) - stay[target.gaps(stay) == 0].sum(axis=1).max()
+    bound = int(target.least_removed(group)[0])
+    assert 1 <= bound <= fewest
+    if asked["criterion"] in ("p-sensitivity", "l-diversity", "alpha-k-anonymity"):
+        assert bound == fewest
+    assert Targets((target, target)).least_removed(np.concatenate([group, group], axis=1))[0] == bound
+
+
+def people(ill: str, towns: str) -> af.Table:
+    """One column of three levels: a and b are A, c is C, and all are `*`."""
+    tree = af.Hierarchy.from_nested({"*": {"A": ["a", "b"], "C": ["c", "d"]}})
+    frame = pd.DataFrame({"town": list(towns), "ill": list(ill)})
+    schema = {"town": {**QI, "kind": "hierarchy", "hierarchy": tree}, "ill": {"role": "sensitive"}}
+    return af.Table(frame, schema)
+
+
+def test_a_higher_node_may_suppress_more() -> None:
+    """Of A, a is diverse and b is not; together they are not. The search takes the lower node."""
+    table = people("xyxyxyxxxxxxyyyyyy", "aaaaaabbbbbbcccccc")
+    low = af.diversify(af.anonymize(table, "full-domain", k=3, limit=0.7), l=2)
+    assert low.facts["levels"] == {"town": "values"}
+    assert low.suppressed.sum() == 12
+    target = target_of("l-diversity", {"l": 2}, np.array([0, 1]), 2, False)
+    values = (table.frame["ill"] == "y").to_numpy(np.int64)[:, None]
+    sensitive = SensitiveValues(Targets((target,)), values)
+    part = Partition(table.records, "ncp", np.random.default_rng(1), sensitive)
+    lattice = search(part, 3, 1.0).lattice
+    hidden = [lattice.diverse(lattice.groups(np.array([level]), 3), 3) for level in (0, 1)]
+    assert [groups.suppressed for groups in hidden] == [12, 18]
+    assert [groups.below for groups in hidden] == [12, 12]
+
+
+def test_suppressed_records_are_a_class_to_be_diverse() -> None:
+    """Three of b show x alone: with k = 3 they may not be suppressed by themselves."""
+    table = people("xyxyxyxyxyxxxyyxyx", "aaaaaaaaaabbbccccc")
+    plain = af.anonymize(table, "full-domain", k=3, limit=0.5)
+    anon = af.diversify(plain, "p-sensitivity", p=2)
+    assert anon.facts["levels"] == {"town": "level 1"}
+    assert af.verify(table, anon, ["k-anonymity", "p-sensitivity(p=2)"], k=3)
+    four = af.diversify(af.anonymize(table, "full-domain", k=4, limit=0.5), "p-sensitivity", p=2)
+    assert four.facts["levels"] == {"town": "values"}
+    assert four.suppressed.sum() == 3
+
+
+@pytest.mark.parametrize("method", ["full-domain", "local-recoding"])
+@settings(max_examples=30)
+@given(ROWS, st.data(), st.integers(2, 3), st.sampled_from(ASKED))
+def test_every_class_is_diverse_within_limits(
+    method: str, rows: list[tuple[str, int, str]], data: st.DataObject, k: int, asked: dict[str, Any]
+) -> None:
+    ill = data.draw(st.lists(st.sampled_from("abc"), min_size=len(rows), max_size=len(rows)))
+    schema: dict[str, Any] = dict(SCHEMA)
+    if data.draw(st.booleans()):
+        schema["city"] = {**schema["city"], "boundary": ["Kansas", "West", "Lincoln"]}
+    if data.draw(st.booleans()):
+        schema["age"] = {**schema["age"], "max-width": 4}
+    table = af.Table(table_of(rows, ill).frame, schema)
+    try:
+        anon = af.diversify(af.anonymize(table, method, k=k), **asked)
+    except InfeasibleError:
+        return
+    parameters = {name: value for name, value in asked.items() if name != "criterion"}
+    wanted = ["covers", "k-anonymity", "boundary", {asked["criterion"]: parameters}]
+    assert af.verify(table, anon, wanted, k=k)
+
+
+def random_people(n: int) -> af.Table:
+    rng = np.random.default_rng(7)
+    rows = list(
+        zip(
+            rng.choice(CITIES, n),
+            rng.integers(20, 60, n).tolist(),
+            rng.choice(["00", "01", "10"], n),
+            strict=True,
+        )
+    )
+    return table_of(rows, list(rng.choice(list("abcd"), n, p=[0.4, 0.3, 0.2, 0.1])))
+
+
+@pytest.mark.parametrize("method", ["full-domain", "local-recoding"])
+def test_pycanon_agrees_on_l_and_t(method: str) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pycanon import anonymity
+    except ImportError:
+        pytest.skip("pycanon is not installed")
+    table = random_people(80)
+    plain = af.anonymize(table, method, k=4)
+    for criterion, parameters in (("p-sensitivity", {"p": 3}), ("t-closeness", {"t": 0.3})):
+        anon = af.diversify(plain, criterion, **parameters)
+        assert 0 < anon.loss("ncp") < 1
+        published = anon.release(seed=2**127).frame
+        names = ["city", "age", "code"]
+        if criterion == "p-sensitivity":
+            assert anonymity.l_diversity(published, names, ["ill"]) >= 3
+        else:
+            assert anonymity.t_closeness(published, names, ["ill"]) <= 0.3 + 1e-9
+
+
+def test_a_column_of_the_release_keeps_one_level() -> None:
+    anon = af.diversify(af.anonymize(random_people(80), "full-domain", k=4, limit=0.1), "l-diversity", l=2)
+    levels = {len(str(cell).strip("*")) for cell in anon.frame()["code"][~anon.suppressed]}
+    assert len(levels) == 1
+    assert anon.suppressed.sum() <= 8
+
+
+FLOW = """
+flow: levels
+version: 1
+table:
+  source: {{csv: people.csv{pieces}}}
+  columns:
+    city: {{role: quasi-identifier, kind: hierarchy, hierarchy: city.csv}}
+    age: {{role: quasi-identifier, kind: numeric}}
+    ill: {{role: sensitive}}
+steps:
+  - anonymize: {{algorithm: full-domain, k: 4, limit: 0.1}}
+  - diversify: {{criterion: l-diversity, l: 2}}
+  - draw: {{}}
+  - verify: [covers, guarantee, l-diversity(l=2)]
+publish: {{table: out/{name}.csv}}
+"""
+
+
+def test_a_flow_chooses_diverse_levels_in_memory_and_in_pieces(tmp_path: Path) -> None:
+    random_people(60).frame.to_csv(tmp_path / "people.csv", index=False)
+    city_tree().to_csv(tmp_path / "city.csv")
+    seen = []
+    for name, pieces in (("memory", ""), ("pieces", ", pieces: true")):
+        (tmp_path / f"{name}.yaml").write_text(FLOW.format(name=name, pieces=pieces))
+        report = af.run(tmp_path / f"{name}.yaml", seed=2**127 + 1)
+        assert report.ok
+        seen.append((tmp_path / "out" / f"{name}.csv").read_bytes())
+    assert seen[0] == seen[1]

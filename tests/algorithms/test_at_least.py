@@ -1,0 +1,115 @@
+"""`at-least`: every method publishes nothing below a level of a hierarchy, and the verifier sees whether it did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow.algorithms import REGISTRY
+from anonflow.errors import ParameterError, SchemaError
+from tests.strategies import CITIES, city_tree
+
+QI = {"role": "quasi-identifier"}
+REGIONS = {
+    "San Diego": "West",
+    "Los Angeles": "West",
+    "Wichita": "Kansas",
+    "Topeka": "Kansas",
+    "Lincoln": "Lincoln",
+}
+
+
+def frame(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {"city": rng.choice(CITIES, n), "age": rng.integers(20, 26, n), "ill": rng.choice(list("ab"), n)}
+    )
+
+
+def schema(**city: Any) -> dict[str, Any]:
+    return {
+        "city": {**QI, "kind": "hierarchy", "hierarchy": city_tree(), **city},
+        "age": {**QI, "kind": "numeric"},
+        "ill": {"role": "sensitive"},
+    }
+
+
+OPTIONS: dict[str, dict[str, Any]] = {"full-domain": {"limit": 0.2}}
+
+
+@pytest.mark.parametrize("name", list(REGISTRY))
+def test_no_method_publishes_a_leaf(name: str) -> None:
+    table = af.Table(frame(14), schema(**{"at-least": 1}))
+    anon = af.anonymize(table, name, k=2, seed=2**127 + 3, **OPTIONS.get(name, {}))
+    cells = anon.frame()["city"].tolist()
+    assert set(cells) <= {"West", "Kansas", "Midwest", "Lincoln", "*"}
+    assert af.verify(table, anon, ["covers", "guarantee"], k=2)
+    # what it costs counts from the values, as without
+    free = af.Table(frame(14), schema())
+    wide = {"West": 1 / 4, "Kansas": 1 / 4, "Midwest": 2 / 4, "Lincoln": 0.0, "*": 1.0}
+    own = anon.generalization
+    age = (own.hi - own.lo)[1] / (len(free.domains[1].labels) - 1)
+    assert anon.loss("ncp") == pytest.approx(np.mean([wide[cell] for cell in cells] + age) / 2)
+
+
+@pytest.mark.parametrize("name", ["greedy", "mondrian"])
+def test_a_release_is_verified_with_the_lowest_level(name: str) -> None:
+    table = af.Table(frame(30), schema(**{"at-least": 1}))
+    anon = af.anonymize(table, name, k=3, seed=2**127 + 3)
+    release = anon.release(seed=2**127 + 4).frame
+    assert af.verify(table, release, ["covers", "k-anonymity" if anon.classes is not None else "(1,k)"], k=3)
+    finer = (
+        af.anonymize(af.Table(frame(30), schema()), name, k=3, seed=2**127 + 3).release(seed=2**127 + 4).frame
+    )
+    assert set(finer["city"]) & set(CITIES) - {"Lincoln"}
+    assert not af.verify(table, finer, ["covers"], k=3)
+
+
+def test_equal_at_the_level_is_equal() -> None:
+    """Mondrian does not cut below the level: what reads the same stays together."""
+    table = af.Table(frame(30), schema(**{"at-least": 2}))
+    anon = af.anonymize(table, "mondrian", k=4)
+    rows = anon.frame().astype(str).agg("|".join, axis=1)
+    assert rows.groupby(anon.classes).nunique().max() == 1
+    assert rows.nunique() == len(set(anon.classes.tolist()))
+
+
+def test_other_schemas_say_it_too() -> None:
+    declared = af.Schema({"city": {**QI, "kind": "hierarchy", "hierarchy": "city.csv", "at-least": 1}})
+    assert declared.to_mapping()["city"]["at-least"] == 1
+    assert "at least level 1" in declared["city"].details
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"at-least": 0}, "whole number of at least 1"),
+    ({"at-least": 1.5}, "whole number of at least 1"),
+    ({"at-least": True}, "whole number of at least 1"),
+    ({"at-least": 3}, "would hide the whole column"),
+    ({"at-least": 2, "boundary": ["Kansas", "West", "Lincoln"]}, "a boundary is below level 2"),
+]
+
+
+@pytest.mark.parametrize(("city", "words"), BAD)
+def test_bad_levels_are_a_sentence(city: dict[str, Any], words: str) -> None:
+    with pytest.raises(SchemaError, match=words):
+        af.Table(frame(10), schema(**city))
+
+
+def test_a_kind_without_levels_is_refused() -> None:
+    with pytest.raises(SchemaError, match="at-least goes with kind hierarchy, not numeric"):
+        af.Schema({"age": {**QI, "kind": "numeric", "at-least": 1}})
+
+
+def test_full_domain_starts_at_the_level() -> None:
+    table = af.Table(frame(30), schema(**{"at-least": 1}))
+    anon = af.anonymize(table, "full-domain", k=2, limit=0.5)
+    assert anon.facts["levels"]["city"] in ("level 1", "level 2", "*")
+    assert (
+        anon.facts["nodes"] < af.anonymize(af.Table(frame(30), schema()), "full-domain", k=2).facts["nodes"]
+    )
+    with pytest.raises(ParameterError):
+        af.anonymize(table, "full-domain", k=2, limit=2)

@@ -1,0 +1,75 @@
+"""A file of 300 MB through the file input: it goes to disk as it arrives, is read, or is refused in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Served, ready, upload
+
+pytestmark = pytest.mark.browser
+
+ROWS = 200_000
+SIZE = 300_000_000
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CSV file of 300 MB."""
+    path = tmp_path_factory.mktemp("large") / "large.csv"
+    line = f"{{}},{{}},{'x' * (SIZE // ROWS - 8)}\n"
+    with path.open("w") as file:
+        file.write("age,town,note\n")
+        for number in range(ROWS):
+            file.write(line.format(20 + number % 60, 100 + number % 900))
+    assert path.stat().st_size >= SIZE * 0.99
+    return path
+
+
+def held(served: Served, what: str) -> int:
+    """Bytes of memory that the server's process holds now (VmRSS), or held at the most (VmHWM)."""
+    status = Path(f"/proc/{served.process.pid}/status").read_text()
+    return 1024 * int(status.partition(f"{what}:")[2].split()[0])
+
+
+def test_it_is_taken_in_bounded_memory(
+    new_page: Callable[..., Any], serve: Callable[..., Served], large: Path
+) -> None:
+    served = serve("--max-upload-mb", "310")
+    page = new_page()
+    page.goto(served.url)
+    ready(page)
+    before = held(served, "VmRSS")
+    most = before
+    upload(page, large)
+    status = page.locator("[role=status]").first
+    for _ in range(1200):
+        if "Reading" in status.inner_text() or page.get_by_text("200,000 records").count():
+            break
+        most = max(most, held(served, "VmRSS"))
+        page.wait_for_timeout(100)
+    assert most < before + 200 * MIB, "what arrives goes to disk"
+    page.get_by_text("200,000 records, 3 columns").first.wait_for(timeout=240_000)
+    assert held(served, "VmHWM") < before + 6 * SIZE
+    assert not page.errors, page.errors
+    assert served.get("health")[0] == 200
+
+
+def test_it_is_refused_before_it_is_sent(
+    new_page: Callable[..., Any], serve: Callable[..., Served], large: Path
+) -> None:
+    served = serve("--max-upload-mb", "10")
+    page = new_page()
+    page.goto(served.url)
+    ready(page)
+    before = held(served, "VmRSS")
+    upload(page, large)
+    page.get_by_text("File is too large").first.wait_for()
+    page.get_by_text("Maximum file size is").first.wait_for()
+    page.wait_for_timeout(1000)
+    assert held(served, "VmHWM") < before + 50 * MIB
+    assert "Open a table to begin" in page.locator("[role=status]").first.inner_text()

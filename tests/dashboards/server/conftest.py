@@ -1,0 +1,50 @@
+"""Servers that end with their test, and their users."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from bokeh.server.session import ServerSession
+
+from anonflow.dashboards.server import server
+from anonflow.dashboards.server.accounts import add_account
+from tests.dashboards.server.running import PASSWORD, Running
+
+
+@pytest.fixture
+def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Running]]:
+    monkeypatch.setattr(server, "LOST", 0.2)
+    monkeypatch.setattr(server, "LOOK", 0.2)
+    servers: list[Running] = []
+
+    def start(**settings: Any) -> Running:
+        servers.append(Running(**settings))
+        return servers[-1]
+
+    yield start
+    for one in servers:
+        one.stop()
+    with warnings.catch_warnings():  # tornado leaves sockets to the collector when its loop ends
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture
+def stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions stay though no page looks at them: however busy the machine is, none ends before it was looked at."""
+    monkeypatch.setattr(ServerSession, "milliseconds_since_last_unsubscribe", 0.0)
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> Path:
+    path = tmp_path / "users"
+    add_account(path, "anna", PASSWORD)
+    add_account(path, "bert", PASSWORD)
+    return path

@@ -1,0 +1,206 @@
+"""Who signed in at a proxy in front: believed from that proxy alone, and tested with a real nginx where there is one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from bokeh.util.token import get_token_payload
+
+from anonflow.dashboards.server.server import ServerSettings
+from anonflow.errors import ParameterError
+from tests import ROOT
+from tests.dashboards.server.running import Running, sign_in, until
+
+HEADER = "X-Forwarded-User"
+SSO = {"proxied": True, "trust_header": HEADER, "workers": 0}
+
+
+def test_no_cookie_stands_in_a_page(
+    running: Callable[..., Running],
+    stay: None,
+    users: Path,
+) -> None:
+    """A page's token is in its HTML: a copy of the page must not sign anybody in, nor open what a lost server left."""
+    one = running(users=users, workers=0)
+    signed = sign_in(one)[1]["Set-Cookie"].partition(";")[0]
+    token = one.token(Cookie=f"{signed}; another-app=its-secret", Authorization="Basic c2VjcmV0")
+    payload = json.dumps(get_token_payload(token))
+    key = one.cookie.partition("=")[2]
+    for secret in (key, signed.partition("=")[2].strip('"'), "its-secret", "c2VjcmV0"):
+        assert secret not in payload
+    assert get_token_payload(token)["cookies"]["anonflow-user"] == "anna"
+    here = f"http://127.0.0.1:{one.port}"
+    assert one.websocket(token, Origin=here, Cookie=signed) == "open"
+    bert = sign_in(one, "bert")[1]["Set-Cookie"].partition(";")[0]
+    assert one.websocket(token, Origin=here, Cookie=bert) == "403"  # the same browser, and another user
+
+
+def test_a_user_is_who_the_proxy_says(running: Callable[..., Running], stay: None, tmp_path: Path) -> None:
+    one = running(**SSO, owner=tmp_path / "owner")
+    here = f"http://127.0.0.1:{one.port}"
+    assert one.ask()[0] == 403
+    assert "proxy" in one.ask()[2]
+    assert one.ask(path="/login")[0] == 403
+    assert one.ask(path="/health")[0] == 200
+    token = one.token(X_Forwarded_User="anna@example.org")
+    assert get_token_payload(token)["cookies"]["anonflow-user"] == "anna@example.org"
+    (workspace,) = one.server._workspaces
+    assert workspace.owner == tmp_path / "owner" / "anna@example.org"
+    assert one.websocket(token, Origin=here) == "403"
+    assert one.websocket(token, Origin=here, X_Forwarded_User="ben") == "403"
+    assert one.websocket(token, Origin=here, X_Forwarded_User="anna@example.org") == "open"
+    for name in ("", "..", "../x", "a/b", "a, b", "a b", "é", "x" * 200, "-a", "a\tb"):
+        assert one.ask(X_Forwarded_User=name)[0] in (400, 403), name
+
+
+def test_from_another_address_no_header_is_believed(running: Callable[..., Running]) -> None:
+    one = running(**SSO, proxies=("10.0.0.7", "192.0.2.0/24"))
+    assert one.ask(X_Forwarded_User="anna")[0] == 403
+    two = running(**SSO, proxies=("127.0.0.0/8",))
+    assert two.ask(X_Forwarded_User="anna")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"trust_header": HEADER}, "--behind-proxy"),
+        ({"trust_header": "Cookie", "proxied": True}, "names no user"),
+        ({"trust_header": "a b", "proxied": True}, "names no user"),
+        ({"trust_header": "", "proxied": True}, "names no user"),
+        ({"trust_header": HEADER, "proxied": True, "users": Path("x")}, "take one of them"),
+        ({"proxied": True, "proxies": ("10.0.0.300",)}, "no address or network"),
+    ],
+)
+def test_what_cannot_be_said_of_a_proxy(settings: dict[str, object], said: str) -> None:
+    with pytest.raises(ParameterError, match=said):
+        Running(**settings)
+
+
+def test_figures_for_the_operator(running: Callable[..., Running], stay: None, users: Path) -> None:
+    """How many and how much, without a name; only for who asks the server itself."""
+    assert running(workers=0).ask(path="/metrics")[0] == 404
+    one = running(users=users, workers=0, metrics=True, proxied=True)
+    one.token(Cookie=sign_in(one)[1]["Set-Cookie"].partition(";")[0])
+    status, headers, text = one.ask(path="/metrics")
+    assert status == 200
+    assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert "anna" not in text
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[a-z_]+ [0-9.e+]+", line) for line in lines), text
+    figures = {name: float(value) for name, value in (line.split() for line in lines)}
+    assert figures["anonflow_sessions"] == 1
+    assert figures["anonflow_healthy"] == 1
+    assert figures["anonflow_runs_waiting"] == figures["anonflow_runs_running"] == 0
+    assert figures["process_resident_memory_bytes"] > 1 << 20
+    for name in figures:
+        assert f"# HELP {name} " in text
+        assert re.search(rf"# TYPE {name} (gauge|counter)\n", text)
+    ended = figures["anonflow_runs_ended_total"]
+    one.server.line.join("anna", lambda: None, lambda: None)
+    until(lambda: f"anonflow_runs_ended_total {ended + 1:.15g}\n" in one.ask(path="/metrics")[2])
+    for header in ("X_Real_IP", "X_Forwarded_For", "Via", "Forwarded"):
+        assert one.ask(path="/metrics", **{header: "192.0.2.1"})[0] == 403
+    assert one.ask(path="/metrics", Host="evil.test")[0] == 421
+
+
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.skipif(NGINX is None, reason="there is no nginx here")
+def test_behind_a_real_proxy(running: Callable[..., Running], stay: None, tmp_path: Path) -> None:
+    """The configuration that is delivered, with nginx' own passwords in the place of a single sign-on."""
+    one = running(**SSO, hosts=("anonflow.test",), metrics=True)
+    port = free_port()
+    text = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
+    for old, new in {
+        "/tmp/": f"{tmp_path}/",  # first: the others' paths have it, too
+        "listen 8080;": f"listen 127.0.0.1:{port};",
+        "http://dashboard:5006": f"http://127.0.0.1:{one.port}",
+        "/etc/nginx/users": str(tmp_path / "users"),
+    }.items():
+        assert old in text, old
+        text = text.replace(old, new)
+    (tmp_path / "nginx.conf").write_text(text)
+    password = base64.b64encode(hashlib.sha1(b"secret word").digest()).decode()
+    (tmp_path / "users").write_text(f"anna:{{SHA}}{password}\n")
+    for path in (tmp_path, tmp_path / "users"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    settings = f"daemon off; error_log {tmp_path}/error.log;"
+    if os.geteuid() == 0:  # or its workers would be another user, who may not read this folder
+        settings += " user root;"
+    process = subprocess.Popen(
+        [
+            str(NGINX),
+            "-e",
+            f"{tmp_path}/error.log",
+            "-p",
+            str(tmp_path),
+            "-c",
+            str(tmp_path / "nginx.conf"),
+            "-g",
+            settings,
+        ],
+        stderr=subprocess.DEVNULL,
+    )
+    basic = "Basic " + base64.b64encode(b"anna:secret word").decode()
+
+    def ask(path: str = "/", **headers: str) -> tuple[int, str]:
+        """Status and body; the cookie is kept."""
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request("GET", path, headers={"Host": "anonflow.test", **sent})
+        answer = connection.getresponse()
+        one.cookie = (answer.headers["Set-Cookie"] or one.cookie).partition(";")[0]
+        try:
+            return answer.status, answer.read().decode("utf-8", "replace")
+        finally:
+            connection.close()
+
+    try:
+        for _ in range(300):
+            assert process.poll() is None, (tmp_path / "error.log").read_text()
+            try:
+                ask()
+            except OSError:
+                time.sleep(0.1)
+            else:
+                break
+        assert ask()[0] == 401
+        assert ask(X_Forwarded_User="mallory")[0] == 401
+        status, page = ask(Authorization=basic, X_Forwarded_User="mallory")
+        assert status == 200
+        token = re.search(r'"token":"([^"]+)"', page)
+        assert get_token_payload(token[1])["cookies"]["anonflow-user"] == "anna"
+        assert ask("/metrics", Authorization=basic)[0] in (403, 404)
+        assert ask("/health")[0] == 200
+        origin = f"http://127.0.0.1:{port}"
+        assert one.websocket(token[1], port, Origin=origin, Authorization=basic) == "open"
+        assert one.websocket(token[1], port, Origin=origin) == "401"
+        assert one.websocket(token[1], port, Origin="http://evil.test", Authorization=basic) == "403"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_the_settings_have_a_proxy_on_this_machine() -> None:
+    assert ServerSettings().proxies == ("127.0.0.1", "::1")

@@ -1,0 +1,57 @@
+"""Microaggregation by maximum distance to average vector, as the paper spells it out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def clusters(rows: Sequence[Sequence[float | str]], k: int, weights: Sequence[float]) -> list[list[int]]:
+    """The clusters in the order in which they are made, each with its rows in ascending order.
+
+    Parameters
+    ----------
+    rows : sequence of sequence of float or str
+        Numbers are compared by squared difference, texts by equality.
+    k : int
+    weights : sequence of float
+        What different texts add, by column; of numbers the factor of the squared difference.
+    """
+
+    def apart(one: Sequence[float | str], other: Sequence[float | str]) -> float:
+        total = 0.0
+        for x, y, weight in zip(one, other, weights, strict=True):
+            if isinstance(x, str) or isinstance(y, str):
+                total += weight * (x != y)
+            else:
+                total += weight * (x - y) ** 2
+        return total
+
+    def average(some: Sequence[int]) -> list[float | str]:
+        mean: list[float | str] = []
+        for column in range(len(rows[0])):
+            cells = [rows[i][column] for i in some]
+            texts = [cell for cell in cells if isinstance(cell, str)]
+            if texts:
+                mean.append(min(set(texts), key=lambda text: (-texts.count(text), text)))
+            else:
+                mean.append(sum(float(cell) for cell in cells) / len(cells))
+        return mean
+
+    def furthest(some: Sequence[int], point: Sequence[float | str]) -> int:
+        return max(some, key=lambda i: (apart(rows[i], point), -i))
+
+    def around(some: list[int], centre: int) -> list[int]:
+        return sorted(sorted(some, key=lambda i: (apart(rows[i], rows[centre]), i))[:k])
+
+    left, made = list(range(len(rows))), []
+    while len(left) >= 3 * k:
+        r = furthest(left, average(left))
+        s = furthest(left, rows[r])
+        made.append(around(left, r))
+        left = [i for i in left if i not in made[-1]]
+        made.append(around(left, s if s in left else left[0]))
+        left = [i for i in left if i not in made[-1]]
+    if len(left) >= 2 * k:
+        made.append(around(left, furthest(left, average(left))))
+        left = [i for i in left if i not in made[-1]]
+    return [*made, left] if left else made
