@@ -20,6 +20,7 @@ from anonflow.table.domain import (
     set_members,
 )
 from anonflow.table.records import Records, equal_columns
+from anonflow.table.texts import text_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -302,7 +303,7 @@ class Generalization:
             text = parts[0] if len(parts) == 1 else _joined(parts)
             if suppressed is not None:
                 text = np.where(suppressed, WHOLE, text)
-            frame[name] = pd.array(text, dtype="str")
+            frame[name] = text_array(text)
         return pd.DataFrame(frame, index=pd.RangeIndex(self.n) if index is None else index)
 
     def decode_categories(self, suppressed: np.ndarray | None = None) -> pd.DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import secrets
 import stat
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from anonflow.errors import AnonflowError, DataError
+from anonflow.system import open_descriptor, set_mode, wait_for_folder
 
 __all__ = ["OWNER_ONLY", "drafted", "locked", "missing_folders", "remove_empty", "streamed", "write_whole"]
 
@@ -90,15 +90,17 @@ def drafted(
         with _failing_as(target, beside):
             if make_folders:
                 target.parent.mkdir(parents=True, exist_ok=True)
-            draft = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode)
+            draft = open_descriptor(
+                beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode
+            )
             # what the umask leaves, asked of the file: the umask itself can be read only by changing it, for all threads
             allowed = stat.S_IMODE(os.fstat(draft).st_mode)
-            os.fchmod(draft, 0o600)
+            set_mode(draft, beside, 0o600)
             os.close(draft)
             write(beside)
-            beside.chmod(allowed if mode is None else mode)
-            with beside.open("rb") as stream:
+            with beside.open("rb+") as stream:  # Windows forces nothing to disk that is open to be read only
                 os.fsync(stream.fileno())
+            beside.chmod(allowed if mode is None else mode)
         yield place
     finally:
         if beside.parent.is_dir():
@@ -117,11 +119,10 @@ def locked(folder: Path) -> Iterator[None]:
         If the folder cannot be opened.
     """
     try:
-        opened = os.open(folder, os.O_RDONLY)
+        opened = wait_for_folder(folder)
     except OSError as error:
         raise DataError(f"{folder}: cannot be opened ({error.strerror}); name another folder") from None
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
         yield
     finally:
         os.close(opened)

@@ -412,7 +412,12 @@ def test_environment_says_what_the_project_says() -> None:
         name for names in pip for name in names
     ]
     # conda-forge's own names, and its dask has the dataframe part in it
-    theirs = {"ortools": "ortools-python", "dask[dataframe]": "dask"}
+    theirs = {
+        "ortools": "ortools-python",
+        "dask[dataframe]": "dask",
+        "duckdb": "python-duckdb",
+        "build": "python-build",
+    }
     ours = []
     for requirement in _requirements():
         name, sign, version = requirement.partition(">=")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.loss import measure_named
 from anonflow.partition import bounded, divided, limited, too_few, unbounded
 from anonflow.release.randomness import warn_of_small_seed
-from anonflow.table import Domain, Records, Table
+from anonflow.table import Domain, Records, Schema, Table
 
 __all__ = [
     "Anonymization",
@@ -43,7 +44,7 @@ STEP = 0
 
 
 def anonymize(
-    table: Table,
+    table: Any,
     algorithm: str = "greedy",
     k: int = 10,
     *,
@@ -56,14 +57,15 @@ def anonymize(
     budget: float | None = None,
     guarantee: str | None = None,
     watch: Callable[[Progress], None] | None = None,
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
     **options: Any,
 ) -> Anonymization:
     """Generalize a table so that nobody in it can be singled out among fewer than k.
 
     Parameters
     ----------
-    table : Table
-        n records.
+    table : Table, or frame
+        n records. A frame is one of pandas, or speaks Arrow's PyCapsule interface (polars, DuckDB, pyarrow).
     algorithm : str
         A name of :func:`anonflow.algorithms`; or ``"auto"``, which takes the one that loses least in the `budget` under
         the `guarantee`, with its partition size and options (:func:`anonflow.algorithms.budget_choice.choose_method`). The
@@ -98,6 +100,8 @@ def anonymize(
     watch : callable, optional
         Called with a :class:`anonflow.algorithms.method.Progress` between the rounds of a method that works in rounds,
         in the thread of the partition. What it raises ends the run: nothing is kept.
+    schema : Schema, mapping or path, optional
+        Of a frame; a table has its own.
     **options
         The method's own options.
 
@@ -107,6 +111,8 @@ def anonymize(
 
     Raises
     ------
+    DataError, SchemaError, HierarchyError
+        If a frame does not go with its schema.
     ParameterError
         If a name, k, the partition size, the budget, the guarantee, the seed or an option is none that the method has.
     InfeasibleError
@@ -119,8 +125,7 @@ def anonymize(
     the generalization graph, along which all boundaries are equal. Classes of fewer than k records are
     suppressed; ``facts["beyond_boundaries"]`` is how many records that are.
     """
-    if not isinstance(table, Table):
-        raise ParameterError("anonymize takes an anonflow.Table; make one with af.Table(frame, schema)")
+    table = Table.of(table, schema, "anonymize")
     measure = measure_named(loss)
     if algorithm == AUTO and isinstance(algorithm, str):
         for _, problem in check_automatic(guarantee, partition_size, budget, options):

@@ -26,8 +26,10 @@ app = typer.Typer(
     help="Anonymize tables of people with published methods, and prove the result from the data alone.",
 )
 
-Delimiter = Annotated[str, typer.Option(help="Between the cells of a CSV file.")]
-Encoding = Annotated[str, typer.Option(help="Of a CSV file.")]
+Delimiter = Annotated[
+    str, typer.Option(help="Between the cells of a CSV file; auto finds it out.", metavar="MARK")
+]
+Encoding = Annotated[str, typer.Option(help="Of a CSV file; auto finds it out.")]
 
 
 def _version(asked: bool) -> None:
@@ -174,9 +176,12 @@ def _floor(bound: float | None) -> str:
 _NAMED = ("anonymize.algorithm", "anonymize.k")
 
 
-def _near(path: Path) -> str:
-    """A path as seen from here."""
+def _near(path: Path | str) -> str:
+    """A path as seen from here; an address as it is."""
     import os
+
+    if isinstance(path, str):
+        return path
 
     try:
         near = os.path.relpath(path)
@@ -215,8 +220,8 @@ def schema(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file, which must not exist.")
     ] = None,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
 ) -> int:
     """Guess the schema of a table, as a file to edit; or print the schema of flows."""
     if flow == (file is not None):
@@ -233,7 +238,7 @@ def schema(
         return 0
     begun = False
     try:
-        with output.open("x", encoding="utf-8") as stream:
+        with output.open("x", encoding="utf-8", newline="\n") as stream:
             begun = True
             stream.write(text)
     except FileExistsError:
@@ -258,6 +263,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     from anonflow.table.infer import advise, entries_of, rows_of
     from anonflow.table.read import read_frame
 
+    delimiter, encoding = _found_form(file, delimiter, encoding)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
     advice = advise(frame)
     guessed = Schema(entries_of(advice))
@@ -267,6 +273,19 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
         + "".join(reasons)
         + strict_yaml.dumps({"columns": guessed.to_mapping()}, error=SchemaError)
     )
+
+
+def _found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
+    """The delimiter and the encoding of a CSV file; what is not as usual is said."""
+    from anonflow.table.csv_form import AUTO
+    from anonflow.table.read import csv_form, is_csv
+
+    if not is_csv(file) or AUTO not in (delimiter, encoding):
+        return delimiter, encoding
+    form = csv_form(file, delimiter=delimiter, encoding=encoding)
+    if form.unusual:
+        say(form.sentence(file), err=True)
+    return form.delimiter, form.encoding
 
 
 @app.command()
@@ -639,8 +658,8 @@ def compare(
         Path | None,
         typer.Option(help="Write a page with the risk-utility frontier to this HTML file.", metavar="FILE"),
     ] = None,
-    delimiter: Delimiter = ",",
-    encoding: Encoding = "utf-8",
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
 ) -> int:
     """Run several methods and show what each costs."""
     from anonflow import engine
@@ -670,7 +689,7 @@ def compare(
             check_budget(size, budget, algorithm_named(name).effort_under({}))
     targets = [target for target in (csv, html) if target is not None]
     check_targets(targets, {file: "the table", schema: "the schema"})
-    table = _table(file, schema, delimiter, encoding)
+    table = _table(file, schema, *_found_form(file, delimiter, encoding))
     report = engine.compared(
         table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds
     )
@@ -681,7 +700,7 @@ def compare(
         write_whole(csv, lambda path: report.runs.to_csv(path, index=False))
     if html is not None:
         page = comparison(table, report)
-        write_whole(html, lambda path: path.write_text(page, encoding="utf-8"))
+        write_whole(html, lambda path: path.write_text(page, encoding="utf-8", newline="\n"))
     return 0 if report.ok else 1
 
 

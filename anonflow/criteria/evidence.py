@@ -15,6 +15,7 @@ from anonflow.criteria.graph import Bipartite, consistency_graph
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Column, Records, Schema, Table, equal_columns
+from anonflow.table.arrow import pandas_frame
 from anonflow.table.domain import WHOLE
 from anonflow.table.notation import HIDDEN, Notation, hidden_rows, readers_of
 from anonflow.table.row_marks import coded_texts, joint_codes
@@ -84,6 +85,7 @@ def subject_of(subject: Any) -> Subject:
         from anonflow.table.spreadsheets import read_published
 
         subject = read_published(subject)
+    subject = pandas_frame(subject)
     if isinstance(subject, pd.DataFrame):
         return Subject(len(subject), None, subject)
     certificate = getattr(subject, "certificate", None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import ParameterError, VerificationError
+from anonflow.table.texts import text_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -155,12 +156,12 @@ class Verification:
 
         return pd.DataFrame(
             {
-                "criterion": pd.array([finding.criterion for finding in self], dtype="str"),
+                "criterion": text_array(finding.criterion for finding in self),
                 "holds": pd.array(holds, dtype="boolean") if None in holds else np.array(holds, bool),
                 "failed": np.array([finding.failed for finding in self], np.int64),
-                "side": pd.array([finding.side for finding in self], dtype="str"),
-                "positions": pd.array([" ".join(map(str, f.positions)) for f in self], dtype="str"),
-                "detail": pd.array([finding.detail for finding in self], dtype="str"),
+                "side": text_array(finding.side for finding in self),
+                "positions": text_array(" ".join(map(str, f.positions)) for f in self),
+                "detail": text_array(finding.detail for finding in self),
             }
         )
 

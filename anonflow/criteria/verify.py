@@ -37,7 +37,7 @@ def criteria_names() -> tuple[str, ...]:
 
 
 def verify(
-    table: Table | Schema,
+    table: Any,
     subject: Any,
     criteria: Any = None,
     k: int | None = None,
@@ -45,6 +45,7 @@ def verify(
     overall: Mapping[str, Mapping[str, int]] | None = None,
     *,
     another_tool: bool = False,
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
 ) -> Verification:
     """Check a release, or an anonymization, against its original table; or a release by itself.
 
@@ -52,12 +53,13 @@ def verify(
 
     Parameters
     ----------
-    table : Table or Schema
-        The n originals; without them the release's schema: then only its rows can be looked at.
-    subject : Anonymization, Release, pandas.DataFrame or path
-        What is verified. Rows of an anonymization belong to the originals at the same positions; those of a
-        release, of a DataFrame and of a CSV or Parquet file are in no order. A description beside a file is compared with
-        what the schema declares; where they differ, a finding of its own, ``description``, fails.
+    table : Table, Schema, or frame
+        The n originals, a frame with its `schema`; without them the release's schema: then only its rows can be looked at.
+    subject : Anonymization, Release, frame or path
+        What is verified; a frame is one of pandas, or speaks Arrow's PyCapsule interface (polars, DuckDB, pyarrow). Rows
+        of an anonymization belong to the originals at the same positions; those of a release, of a frame and of a CSV or
+        Parquet file are in no order. A description beside a file is compared with what the schema declares; where they
+        differ, a finding of its own, ``description``, fails.
     criteria : str, mapping, or list of them, optional
         Names as :func:`criteria_names` gives them, ``guarantee`` for what the algorithm promises; with
         parameters ``l-diversity(l=3, column=disease)`` or ``{l-diversity: {l: 3}}``. Without it: ``covers``
@@ -73,6 +75,8 @@ def verify(
     another_tool : bool
         Whether another tool made the release: cells may be written in other notations (``[27, 47[``, ``>=90``; the schema's
         ``notation`` says how, the rest is guessed and remarked on), and records may have been deleted: they are counted.
+    schema : Schema, mapping or path, optional
+        Where the original is a frame.
 
     Returns
     -------
@@ -85,6 +89,8 @@ def verify(
     ------
     ParameterError
         If the subject, a criterion or k cannot be used.
+    SchemaError, HierarchyError
+        If the frame of the originals does not go with its schema.
     DataError
         If a file or column is missing, cells are no generalizations of the table's values, the certificate
         is about another release, or the consistency graph is too large.
@@ -95,8 +101,12 @@ def verify(
     k-regularity by one maximum flow (Murakami 2018, section 3.1), matches by strongly connected components (Tassa
     2012, Algorithm 4).
     """
+    if schema is not None:
+        table = Table.of(table, schema, "verify")
     if not isinstance(table, Table | Schema):
-        raise ParameterError(f"the original is an anonflow Table, not a {type(table).__name__}")
+        raise ParameterError(
+            f"the original is an anonflow Table, or a frame with schema=, not a {type(table).__name__} alone"
+        )
     given = subject_of(subject)
     about = read_metadata(subject) if isinstance(subject, str | PathLike) else None
     k = _k(k, given, certificate, about)

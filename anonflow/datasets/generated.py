@@ -10,6 +10,7 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.option import Option
+from anonflow.table.texts import text_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -227,7 +228,7 @@ def theorem4(m: int) -> pd.DataFrame:
             row = m + column * (m - 1) + extra
             cells[row, column] = f"u{row}"
     names = [f"c{column}" for column in range(1, m + 1)]
-    return pd.DataFrame({name: pd.array(cells[:, at], dtype="str") for at, name in enumerate(names)})
+    return pd.DataFrame({name: text_array(cells[:, at]) for at, name in enumerate(names)})
 
 
 def theorem4_patterns(m: int) -> list[tuple[str, ...]]:
@@ -297,9 +298,8 @@ def draw(rng: np.random.Generator, weights: np.ndarray, context: np.ndarray) -> 
 
 def text_column(labels: list[str], codes: np.ndarray) -> Any:
     """Text cells from codes, plain values without a category type."""
-    import pandas as pd
 
-    return pd.array(labels, dtype="str").take(codes)
+    return text_array(labels).take(codes)
 
 
 def _frame(columns: dict[str, Any]) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import ParameterError
+from anonflow.table.texts import text_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -358,7 +359,7 @@ def _texts(columns: tuple[str, ...], text: str, index: list[str] | None = None) 
     import pandas as pd
 
     rows = [[cell.replace("_", " ") for cell in row.split()] for row in text.split(" / ")]
-    cells = {name: pd.array([row[at] for row in rows], dtype="str") for at, name in enumerate(columns)}
+    cells = {name: text_array(row[at] for row in rows) for at, name in enumerate(columns)}
     return pd.DataFrame(cells, index=index)
 
 
@@ -371,4 +372,4 @@ def _sets(values: list[str], sets: list[set[str]]) -> pd.DataFrame:
         return next(iter(members)) if len(members) == 1 else "{" + "|".join(sorted(members)) + "}"
 
     texts = [published(members) for members in sets]
-    return pd.DataFrame({"value": pd.array(values, dtype="str"), "generalized": pd.array(texts, dtype="str")})
+    return pd.DataFrame({"value": text_array(values), "generalized": text_array(texts)})

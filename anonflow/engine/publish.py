@@ -15,6 +15,7 @@ from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.result import RunReport, RunResult
+from anonflow.engine.flows.addresses import is_address, shown_address, uploaded
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.owner import record
 from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_attacked, part_of_release
@@ -265,7 +266,7 @@ def write_all(
         If the run was cancelled.
     """
     flow = session.flow
-    published: list[Path] = []
+    published: list[Path | str] = []
     html, pdf = None, None
     seconds = time.perf_counter() - session.clock
     if flow.report_path is not None:
@@ -276,15 +277,20 @@ def write_all(
             pdf = printed(html)
     keep = functools.partial(_keep_owners, session, release)
     if flow.table_path is not None and release is not None:
-        published += write_described(flow.table_path, release.write_release, keep)
+        for path in write_described(flow.table_path, release.write_release, keep):
+            published.append(_delivered(path, _beside(flow.targets[0], path)))
     else:
         keep()
     if flow.report_path is not None and html is not None:
-        write_whole(flow.report_path, lambda path: path.write_text(html, encoding="utf-8"), make_folders=True)
-        published.append(flow.report_path)
+        write_whole(
+            flow.report_path,
+            lambda path: path.write_text(html, encoding="utf-8", newline="\n"),
+            make_folders=True,
+        )
+        published.append(_delivered(flow.report_path, flow.targets[1]))
     if flow.pdf_path is not None and pdf is not None:
         write_whole(flow.pdf_path, lambda path: path.write_bytes(pdf), make_folders=True)
-        published.append(flow.pdf_path)
+        published.append(_delivered(flow.pdf_path, flow.targets[2]))
     seconds = time.perf_counter() - session.clock
     if session.owner is not None:
         session.owner.write_record(
@@ -304,6 +310,19 @@ def write_all(
             )
         )
     return replace(report, published=tuple(published), seconds=seconds)
+
+
+def _beside(named: str | None, path: Path) -> str | None:
+    """Where a file is published that is written with another: beside it."""
+    return f"{named.rpartition('/')[0]}/{path.name}" if named is not None and is_address(named) else named
+
+
+def _delivered(file: Path, named: str | None) -> Path | str:
+    """Where a file that was written is published: where it lies, or at the address that the flow names."""
+    if named is None or not is_address(named):
+        return file
+    uploaded(file, named)
+    return shown_address(named)
 
 
 def _keep_owners(session: Session, release: DrawnRelease | None) -> None:

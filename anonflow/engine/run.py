@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from os import PathLike
+from typing import Any
 
 from anonflow.engine import publish
 from anonflow.engine.context import Session
@@ -25,12 +26,15 @@ from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.engine.owner.resume import DAYS
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.report.report import Described
+from anonflow.engine.staging import staged
 from anonflow.engine.storage.choice import storage_of
 from anonflow.engine.storage.storage import DrawnRelease, Storage
 from anonflow.engine.targets import check_targets
 from anonflow.kernels import jit
 from anonflow.release.tables import check_package
+from anonflow.table.csv_form import AUTO
 from anonflow.table.metadata_file import metadata_path
+from anonflow.table.read import csv_form
 
 __all__ = ["run"]
 
@@ -46,6 +50,7 @@ def run(
     keep: float = DAYS * 86400.0,
     on_event: Callable[[Event], None] | None = None,
     events: EventStream | None = None,
+    source: Any = None,
 ) -> RunReport:
     """Run a flow to its end, or pick up where an earlier run of it stopped.
 
@@ -70,6 +75,8 @@ def run(
         Called with every :class:`Event`.
     events : EventStream, optional
         Followed, or cancelled, from other threads.
+    source : Dask DataFrame, or frame that speaks Arrow's PyCapsule interface, optional
+        In place of the flow's source; worked on in pieces, part by part, unless the flow says ``pieces: false``.
 
     Returns
     -------
@@ -100,9 +107,10 @@ def run(
     begin = time.perf_counter()
     try:
         loaded = flow if isinstance(flow, Flow) else load_flow(flow)
-        with nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked():
+        owner = nullcontext() if loaded.path is None else OwnerFolder(loaded.owner_folder).locked()
+        with owner, staged(loaded, source) as here:
             session = Session(
-                loaded,
+                here,
                 events,
                 seed=seed,
                 scheduler=scheduler,
@@ -139,6 +147,7 @@ class _Runner:
             )
         )
         self._check_targets()
+        self._say_form()
         jit.announce(self._announce)
         memory = flow.spec.run.memory_bytes
         with (
@@ -214,6 +223,20 @@ class _Runner:
         check_targets(targets, {} if flow.source_path is None else {flow.source_path: "the source"})
         if self.session.owner is not None:
             self.session.owner.check()
+
+    def _say_form(self) -> None:
+        """What a source says to find out is found, and said."""
+        flow, path = self.session.flow, self.session.flow.source_path
+        source = flow.spec.table.source
+        if source.csv is None or path is None or AUTO not in (source.delimiter, source.encoding):
+            return
+        form = csv_form(
+            path,
+            delimiter=source.delimiter,
+            encoding=source.encoding,
+            opener=self.session.fingerprint.open,
+        )
+        self.session.events.log(form.sentence(source.csv), "info" if form.columns > 1 else "warning")
 
     def _announce(self) -> None:
         self.compiles = True

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from anonflow.errors import FlowError
+from anonflow.system import open_descriptor
 from anonflow.whole_file import missing_folders, remove_empty
 
 __all__ = ["check_target", "check_targets"]
@@ -52,7 +53,7 @@ def check_target(target: Path) -> None:
             raise FlowError(f"{target}: is no file, such as a device or a pipe; name a file to publish to")
         target.parent.mkdir(parents=True, exist_ok=True)
         probe = target.parent / f".probe-{secrets.token_hex(4)}"
-        os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(open_descriptor(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         probe.unlink()
     except OSError as error:
         why = error.strerror or type(error).__name__

@@ -20,7 +20,6 @@ import hashlib
 import os
 import pickle
 import re
-import stat
 import sys
 import tempfile
 import warnings
@@ -39,6 +38,7 @@ from numba.core.serialize import dumps
 
 from anonflow import __version__
 from anonflow.errors import AnonflowWarning
+from anonflow.system import is_owners_alone, user_tag
 
 __all__ = ["KernelCache"]
 
@@ -241,10 +241,9 @@ def _places() -> Iterator[Path]:
 
 def _temporary() -> Path:
     """A folder below the temporary one that is nobody else's: what is loaded is executed."""
-    path = Path(tempfile.gettempdir(), f"anonflow-{os.getuid()}")
+    path = Path(tempfile.gettempdir(), f"anonflow-{user_tag()}")
     path.mkdir(mode=0o700, exist_ok=True)
-    status = path.lstat()
-    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077:
+    if is_owners_alone(path.lstat()):
         return path
     return Path(tempfile.mkdtemp(prefix="anonflow-"))
 

@@ -215,7 +215,7 @@ class Earlier:
         if not os.path.exists(place):  # what may not be looked at cannot be written either
             draft = place.with_name(f".{secrets.token_hex(8)}.key")
             text = secrets.token_hex(KEY_LENGTH // 2)
-            write_whole(draft, lambda path: path.write_text(text, encoding="ascii"), OWNER_ONLY)
+            write_whole(draft, lambda path: path.write_text(text, encoding="ascii", newline="\n"), OWNER_ONLY)
             try:
                 os.link(draft, place)
             except FileExistsError:

@@ -19,14 +19,17 @@ from anonflow.release.summary import ReleaseSummary, summary_of
 from anonflow.release.tables import write_described, write_table
 from anonflow.release.view import release_view
 from anonflow.table import Schema
+from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import WHOLE
 from anonflow.table.metadata import ReleaseMetadata
 from anonflow.table.metadata_file import metadata_path, read_metadata
 from anonflow.table.schema import UNPUBLISHED
 from anonflow.table.spreadsheets import formula_warning, read_published
+from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 __all__ = ["Release", "ReleaseWarning", "read_release", "write_release"]
 
@@ -165,6 +168,26 @@ class Release:
         if told:
             warnings.warn(told, ReleaseWarning, stacklevel=2)
 
+    def to_arrow(self) -> pa.Table:
+        """The published rows as an Arrow table of plain columns, as a Parquet file has them."""
+        return table_of_frame(self.frame)
+
+    def to_polars(self) -> Any:
+        """The published rows as a polars frame.
+
+        Raises
+        ------
+        ParameterError
+            If polars is not installed.
+        """
+        try:
+            import polars
+        except ModuleNotFoundError:
+            raise ParameterError(
+                "to_polars needs the package polars; install it with: pip install polars"
+            ) from None
+        return polars.from_arrow(self.to_arrow())
+
     def __getstate__(self) -> dict[str, Any]:
         return {"frame": self.frame, "certificate": None, "truth": None, "about": self.about}
 
@@ -258,7 +281,7 @@ def read_release(
     for column in about.columns:
         if column.is_generalized and frame[column.name].isna().any():
             # the empty cell of a CSV file, which stands for a missing value
-            frame[column.name] = frame[column.name].astype(object).fillna("").astype("str")
+            frame[column.name] = frame[column.name].astype(object).fillna("").astype(text_type())
     release = Release(frame, about=about)
     if described:
         for column in about.columns:

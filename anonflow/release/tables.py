@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from anonflow.errors import DataError, ParameterError
+from anonflow.table.arrow import table_of_frame
 from anonflow.table.domain import number_text
 from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.metadata_file import PACKAGE, metadata_path, metadata_text, without_table
 from anonflow.table.spreadsheets import changed_texts, guarded_text
+from anonflow.table.texts import text_type
 from anonflow.whole_file import drafted, locked, streamed, write_whole
 
 if TYPE_CHECKING:
@@ -80,7 +82,9 @@ def write_described(
                 name_table()
                 return (target,)
             text = metadata_text(about, target, _held(place) if place.name == PACKAGE else None)
-            with drafted(place, lambda draft: draft.write_text(text, encoding="utf-8")) as name_description:
+            with drafted(
+                place, lambda draft: draft.write_text(text, encoding="utf-8", newline="\n")
+            ) as name_description:
                 ready()
                 _withdraw(place, target)
                 name_table()
@@ -128,7 +132,7 @@ def _withdraw(place: Path, table: Path) -> None:
     if others is None:
         place.unlink(missing_ok=True)
     else:
-        write_whole(place, lambda draft: draft.write_text(others, encoding="utf-8"))
+        write_whole(place, lambda draft: draft.write_text(others, encoding="utf-8", newline="\n"))
 
 
 def write_table(frame: pd.DataFrame, path: str | PathLike[str]) -> None:
@@ -263,17 +267,10 @@ def _csv_cells(cells: pd.Series) -> pd.Series:
         return changed_texts(cells, guarded_text)
     at, distinct = pd.factorize(cells)
     texts = np.array([*(number_text(value) for value in distinct.tolist()), None], object)
-    return pd.Series(texts[at], dtype="str")
+    return pd.Series(texts[at], dtype=text_type())
 
 
 def _write_parquet(frame: pd.DataFrame, stream: BinaryIO) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    plain = [
-        field.with_type(pa.string()) if pa.types.is_large_string(field.type) else field
-        for field in table.schema
-    ]
-    table = table.cast(pa.schema(plain)).replace_schema_metadata(None)
-    pq.write_table(table, stream, **_PLAINLY)
+    pq.write_table(table_of_frame(frame), stream, **_PLAINLY)

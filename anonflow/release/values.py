@@ -9,6 +9,7 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.table.domain import WHOLE, number_text
+from anonflow.table.texts import text_array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,7 @@ def plain_values(
     texts = np.array([*shown, None], object)[at]
     if hidden is not None:
         texts[hidden] = WHOLE
-    return pd.array(texts, dtype="str")
+    return text_array(texts)
 
 
 def _numbers(values: list[Any], missing: bool) -> np.ndarray | None:

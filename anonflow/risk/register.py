@@ -12,6 +12,7 @@ from anonflow.criteria import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Schema, Table
+from anonflow.table.arrow import pandas_frame
 from anonflow.table.notation import readers_of
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class RegisterCounts:
         """
         import pandas as pd
 
+        register = pandas_frame(register)
         if not isinstance(register, pd.DataFrame):
             raise ParameterError("the population is a pandas DataFrame with the table's quasi-identifiers")
         steps = schema.preparation if originals is None else originals.preparation

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.errors import SHOWN, AnonflowError, DataError, SchemaError
+from anonflow.errors import SHOWN, AnonflowError, DataError, ParameterError, SchemaError
+from anonflow.table.arrow import pandas_frame
 from anonflow.table.coding import code_column
 from anonflow.table.domain import Domain, missing_cells
 from anonflow.table.read import read_frame
@@ -32,8 +33,9 @@ class Table:
 
     Parameters
     ----------
-    frame : pandas.DataFrame
-        One row per person. It is not changed. Where the schema has steps before, they are taken first.
+    frame : pandas.DataFrame, or what speaks Arrow's PyCapsule interface
+        One row per person; a frame of polars, a DuckDB relation or a pyarrow table are read as a Parquet file of them
+        would be. It is not changed. Where the schema has steps before, they are taken first.
     schema : Schema, mapping or path
         What :meth:`Schema.of` takes.
 
@@ -71,7 +73,7 @@ class Table:
 
     def __init__(
         self,
-        frame: pd.DataFrame,
+        frame: Any,
         schema: Schema | Mapping[str, Any] | str | PathLike[str],
         *,
         _records: Records | None = None,
@@ -90,6 +92,7 @@ class Table:
             self.frame, self.records = frame, _records
             self.identifiers = frame.iloc[:, :0]
             return
+        frame = pandas_frame(frame)
         if self.preparation and isinstance(frame, pd.DataFrame):
             before = len(frame)
             frame = self.preparation.apply(frame)
@@ -117,6 +120,37 @@ class Table:
         self.records = self._coded()
 
     @classmethod
+    def of(
+        cls, table: Any, schema: Schema | Mapping[str, Any] | str | PathLike[str] | None, taker: str
+    ) -> Table:
+        """A table from what a public function was given: one, or a frame and its schema.
+
+        Parameters
+        ----------
+        table : Table, or frame as :class:`Table` takes it
+        schema : Schema, mapping, path or None
+            Of a frame.
+        taker : str
+            The function, for what is said.
+
+        Raises
+        ------
+        ParameterError
+            If it is a frame without a schema, or a table with one.
+        DataError, SchemaError, HierarchyError
+            As :class:`Table`.
+        """
+        if schema is None:
+            if not isinstance(table, cls):
+                raise ParameterError(
+                    f"{taker} takes an anonflow.Table; make one with af.Table(frame, schema), or say schema= of a frame"
+                )
+            return table
+        if isinstance(table, cls):
+            raise ParameterError(f"{taker}: the table has its schema already; leave schema out")
+        return cls(table, schema)
+
+    @classmethod
     def read(
         cls,
         path: str | PathLike[str],
@@ -125,15 +159,18 @@ class Table:
         delimiter: str = ",",
         encoding: str = "utf-8",
         missing: Sequence[str] = (),
+        sheet: str | None = None,
+        labels: bool = True,
+        user_missing: bool = False,
     ) -> Table:
-        """Read a table from a CSV or Parquet file.
+        """Read a table from a file: CSV, Parquet, SPSS, Stata, SAS, Excel.
 
         Parameters
         ----------
         path : path
         schema : Schema, mapping or path
-        delimiter, encoding, missing
-            Of a CSV file, as :func:`anonflow.table.read.read_frame` takes them.
+        delimiter, encoding, missing, sheet, labels, user_missing
+            As :func:`anonflow.table.read.read_frame` takes them.
 
         Raises
         ------
@@ -141,7 +178,16 @@ class Table:
             As :class:`Table`, and if the file cannot be read.
         """
         schema = Schema.of(schema)
-        return cls(read_frame(path, delimiter=delimiter, encoding=encoding, missing=missing), schema)
+        frame = read_frame(
+            path,
+            delimiter=delimiter,
+            encoding=encoding,
+            missing=missing,
+            sheet=sheet,
+            labels=labels,
+            user_missing=user_missing,
+        )
+        return cls(frame, schema)
 
     @classmethod
     def coded(
@@ -349,7 +395,10 @@ def _check_frame(frame: pd.DataFrame, schema: Schema) -> None:
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
-        raise DataError("a table is made of a pandas DataFrame; read files with Table.read")
+        raise DataError(
+            "a table is made of a pandas DataFrame, or of a frame that speaks Arrow's PyCapsule interface; read files "
+            "with Table.read, and run a Dask DataFrame by af.run(flow, source=frame)"
+        )
     check_columns(list(frame.columns), schema)
     if not len(frame):
         raise DataError("the table has no rows")

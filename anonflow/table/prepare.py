@@ -25,6 +25,7 @@ from anonflow.option import NEEDED, Option, options_of
 from anonflow.strict_yaml import unknown
 from anonflow.table.domain import missing_cells
 from anonflow.table.numbers import numbers_of
+from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,7 +198,7 @@ def date_part(
             out[~missing] = np.datetime_as_string(moments.astype("datetime64[M]")).tolist()
         else:
             out[~missing] = [str(number) for number in (years if part == "year" else month).tolist()]
-    return pd.Series(out, index=cells.index, name=cells.name, dtype="str")
+    return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
 
 
 def normalize_text(
@@ -692,7 +693,7 @@ def _numbers(cells: pd.Series, function: Callable[[Decimal], Decimal], whole: bo
     if not pd.api.types.is_numeric_dtype(cells.dtype):
         out = np.full(len(cells), None, object)
         out[~missing] = [_plain(number) for number in numbers]
-        return pd.Series(out, index=cells.index, name=cells.name, dtype="str")
+        return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
     if pd.api.types.is_integer_dtype(cells.dtype) and whole:
         integers = cells.copy()
         integers[~missing] = np.array([int(number) for number in numbers], np.int64)
@@ -708,7 +709,7 @@ def _texts_of_numbers(cells: pd.Series, function: Callable[[Decimal], str]) -> p
     missing = missing_cells(cells)
     out = np.full(len(cells), None, object)
     out[~missing] = _distinct(_read(cells, missing), function)
-    return pd.Series(out, index=cells.index, name=cells.name, dtype="str")
+    return pd.Series(out, index=cells.index, name=cells.name, dtype=text_type())
 
 
 def _cells(cells: pd.Series) -> pd.Series:
@@ -722,4 +723,4 @@ def _texts(cells: pd.Series, function: Callable[[str], str | None]) -> pd.Series
 
     codes, distinct = pd.factorize(cells)
     results = np.array([None, *(function(_cell_text(value)) for value in distinct)], object)
-    return pd.Series(results[codes + 1], index=cells.index, name=cells.name, dtype="str")
+    return pd.Series(results[codes + 1], index=cells.index, name=cells.name, dtype=text_type())

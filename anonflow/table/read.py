@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from csv import Error as CSVError
@@ -14,6 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow.errors import DataError
+from anonflow.system import total_memory
+from anonflow.table.csv_form import AUTO, CsvForm, form_of
+from anonflow.table.statistics_files import READERS, read_statistics
+from anonflow.table.workbooks import ENDINGS, read_workbook
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,8 +25,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Opener",
     "csv_batches",
+    "csv_form",
     "exact_frame",
     "has_wide",
+    "is_csv",
+    "must_fit",
     "not_parquet",
     "parquet_fields",
     "parquet_files",
@@ -32,8 +38,8 @@ __all__ = [
     "read_parquet",
 ]
 
-DELIMITER = r"^[\t !#-~]$"
-DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote"
+DELIMITER = r"^([\t !#-~]|auto)$"
+DELIMITER_WORDS = "one character of ASCII: a space, a tab, or a visible one that is no quote; or auto"
 """What stands between the cells of a CSV file, as a regular expression and in words."""
 
 MOST_COLUMNS = 10_000
@@ -44,34 +50,57 @@ Opener = Callable[[Path], Any]
 
 
 def read_frame(
-    path: str | PathLike[str], *, delimiter: str = ",", encoding: str = "utf-8", missing: Sequence[str] = ()
+    path: str | PathLike[str],
+    *,
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    missing: Sequence[str] = (),
+    sheet: str | None = None,
+    labels: bool = True,
+    user_missing: bool = False,
 ) -> pd.DataFrame:
-    """Read a table from a CSV or Parquet file, told apart by the name's ending.
+    """Read a table from a file, told apart by the name's ending.
 
     Parameters
     ----------
     path : path
-        ``.parquet`` or ``.pq``; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``).
+        ``.parquet`` or ``.pq``; ``.csv``, ``.tsv``, ``.txt``, ``.data``, also gzipped (``.gz``); files of SPSS
+        (``.sav``, ``.zsav``, ``.por``), Stata (``.dta``) and SAS (``.sas7bdat``, ``.xpt``); Excel (``.xlsx``).
     delimiter, encoding : str
-        Of a CSV file.
+        Of a CSV file; ``auto`` finds them out (:func:`csv_form`).
     missing : sequence of str
         Texts that stand for a missing value in a CSV file, besides the empty cell.
+    sheet : str, optional
+        Of an Excel workbook; the first one without it.
+    labels, user_missing : bool
+        Of a file of SPSS, Stata or SAS (:func:`anonflow.table.statistics_files.read_statistics`).
 
     Raises
     ------
     DataError
-        If the file does not exist or is not what its name says.
+        If the file does not exist or is not what its name says, or a package that reads it is not installed.
     """
     file = Path(path)
-    suffixes = [suffix.lower() for suffix in file.suffixes]
-    last = (
-        suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
-    )
-    if last in (".parquet", ".pq"):
+    if file.suffix.lower() in (".parquet", ".pq"):
         return read_parquet(file)
-    if last in (".csv", ".tsv", ".txt", ".data"):
+    if is_csv(file):
         return read_csv(file, delimiter=delimiter, encoding=encoding, missing=missing)
-    raise DataError(f"{fspath(path)}: a table is a .csv or .parquet file; rename or convert it")
+    if file.suffix.lower() in READERS:
+        return read_statistics(file, labels=labels, user_missing=user_missing)
+    if file.suffix.lower() in ENDINGS:
+        return read_workbook(file, sheet=sheet, fits=must_fit(file))
+    raise DataError(
+        f"{fspath(path)}: a table is a .csv or .parquet file, one of SPSS, Stata or SAS, or an Excel workbook; "
+        "rename or convert it"
+    )
+
+
+def is_csv(path: str | PathLike[str]) -> bool:
+    """Whether a name ends like that of a CSV file, also of a packed one."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    return suffixes[-1:] in ([".csv"], [".tsv"], [".txt"], [".data"])
 
 
 def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> pd.DataFrame:
@@ -226,9 +255,9 @@ def read_csv(
     path : path
         May be gzipped (``.gz``).
     delimiter : str
-        One character.
+        One character; ``auto`` finds it out.
     encoding : str
-        A codec that Python knows.
+        A codec that Python knows; ``auto`` finds it out.
     missing : sequence of str
     opener : callable, optional
         Opens the file, each time that it is read: to be checked, and then to be parsed.
@@ -282,6 +311,9 @@ def csv_batches(
     _must_exist(Path(path))
     if re.fullmatch(DELIMITER, delimiter) is None:
         raise DataError(f"{name}: the delimiter must be {DELIMITER_WORDS}")
+    if AUTO in (delimiter, encoding):
+        form = csv_form(path, delimiter=delimiter, encoding=encoding, opener=opener)
+        delimiter, encoding = form.delimiter, form.encoding
     if not _is_encoding(encoding):
         raise DataError(f"{name}: unknown encoding {encoding!r}; name one that Python knows, such as utf-8")
     encoding = codecs.lookup(encoding).name
@@ -359,6 +391,46 @@ def csv_batches(
         )
 
 
+def csv_form(
+    path: str | PathLike[str], *, delimiter: str = AUTO, encoding: str = AUTO, opener: Opener | None = None
+) -> CsvForm:
+    """Find out how a CSV file is written (:func:`anonflow.table.csv_form.form_of`).
+
+    Parameters
+    ----------
+    path : path
+        May be gzipped (``.gz``).
+    delimiter, encoding : str
+        What is known already; ``auto`` is found out.
+    opener : callable, optional
+        Opens the file.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, or cannot be read.
+    """
+    import pyarrow as pa
+
+    _must_exist(Path(path))
+    try:
+        with _unpacked(path, opener) as stream:
+            return form_of(stream, delimiter, encoding)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{fspath(path)}: cannot be read ({type(error).__name__})") from None
+
+
+def must_fit(path: str | PathLike[str]) -> Callable[[Iterable[int]], None]:
+    """What refuses a file whose parts, of so many bytes, this machine's memory does not hold.
+
+    Parameters
+    ----------
+    path : path
+        For what is said.
+    """
+    return lambda sizes: _must_fit(fspath(path), sizes)
+
+
 def _must_fit(name: str, sizes: Iterable[int]) -> None:
     """Refuse a file whose parts unpack to more than this machine's memory: reading it would end the process."""
     most, size = _memory(), 0
@@ -373,7 +445,7 @@ def _must_fit(name: str, sizes: Iterable[int]) -> None:
 
 def _memory() -> int:
     """Bytes of memory that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return total_memory()
 
 
 def _unpacked_sizes(file: Path) -> Iterator[int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from anonflow.errors import SHOWN, Problem, SchemaError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
+from anonflow.table.arrow import pandas_frame
 from anonflow.table.domain import day_number, reads_as_number
 from anonflow.table.notation import RANGES, Notation
 from anonflow.table.prepare import Preparation
@@ -303,10 +304,12 @@ class Schema(Mapping[str, Column]):
 
         Parameters
         ----------
-        frame : pandas.DataFrame
+        frame : pandas.DataFrame, or what speaks Arrow's PyCapsule interface
 
         Raises
         ------
+        DataError
+            If the frame cannot be read.
         SchemaError
             If the frame has no column that could be a quasi-identifier.
         """
@@ -314,6 +317,7 @@ class Schema(Mapping[str, Column]):
 
         from anonflow.table.infer import infer_columns
 
+        frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
         return cls(infer_columns(frame))
@@ -334,6 +338,8 @@ class Schema(Mapping[str, Column]):
 
         Raises
         ------
+        DataError
+            If the frame cannot be read.
         SchemaError
             If it is no frame.
         """
@@ -341,6 +347,7 @@ class Schema(Mapping[str, Column]):
 
         from anonflow.table.infer import advise, rows_of
 
+        frame = pandas_frame(frame)
         if not isinstance(frame, pd.DataFrame):
             raise SchemaError("a schema is guessed from a pandas DataFrame; read files with Table.read")
         return pd.DataFrame(rows_of(advise(frame)), columns=["column", "role", "kind", "distinct", "reasons"])

@@ -12,6 +12,7 @@ import numpy as np
 
 from anonflow.table.domain import NUMBER
 from anonflow.table.read import read_frame
+from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,9 @@ def changed_texts(cells: pd.Series, change: Callable[[str], str]) -> pd.Series:
     changed = [change(text) if isinstance(text, str) else text for text in texts]
     if changed == texts:
         return cells
-    return pd.Series(np.array([*changed, None], object)[at], index=cells.index, name=cells.name, dtype="str")
+    return pd.Series(
+        np.array([*changed, None], object)[at], index=cells.index, name=cells.name, dtype=text_type()
+    )
 
 
 def read_published(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,7 +14,8 @@ from anonflow.criteria.graph import consistency_graph
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.option import Option, options_of
-from anonflow.table import Records, Table, equal_columns
+from anonflow.table import Records, Schema, Table, equal_columns
+from anonflow.table.arrow import pandas_frame
 from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, usefulness
 from anonflow.utility import queries as counting
@@ -141,7 +143,7 @@ def measure_names() -> tuple[str, ...]:
 
 
 def measure(
-    table: Table,
+    table: Any,
     subject: Any,
     measures: str | Sequence[str | Mapping[str, Any]] | Mapping[str, Any] = (
         "gcp",
@@ -150,20 +152,23 @@ def measure(
     ),
     *,
     k: int | None = None,
+    schema: Schema | Mapping[str, Any] | str | PathLike[str] | None = None,
     **options: Any,
 ) -> dict[str, float | int]:
     """Measure what an anonymization or a release is still good for.
 
     Parameters
     ----------
-    table : Table
-        n originals.
-    subject : Anonymization, Release, Generalization or pandas.DataFrame
+    table : Table, or frame
+        n originals; a frame, of pandas or one that speaks Arrow's PyCapsule interface, with its `schema`.
+    subject : Anonymization, Release, Generalization or frame
         What was made of them.
     measures : str, sequence or mapping
         Names, or ``{name: {option: value}}``; see Notes.
     k : int, optional
         For measures that need it; the subject's own without it.
+    schema : Schema, mapping or path, optional
+        Where the originals are a frame.
     **options
         Options for all measures asked for that have them, such as ``numeric=["age"]``.
 
@@ -181,6 +186,8 @@ def measure(
         If the subject does not go with the table.
     AnonflowError
         If a measure needs a package that is not installed (the extra ``utility``).
+    SchemaError, HierarchyError
+        If a frame does not go with its schema.
 
     Notes
     -----
@@ -256,8 +263,8 @@ def measure(
         :func:`anonflow.count` takes it, and ``among``, another one, for a share; in Python also a function of a table
         that gives a number. ``-truth`` and ``-answer``.
     """
-    if not isinstance(table, Table):
-        raise ParameterError("measure takes an anonflow.Table; make one with af.Table(frame, schema)")
+    table = Table.of(table, schema, "measure")
+    subject = pandas_frame(subject)
     part = replace(part_of(table, subject), table=table, subject=subject)
     if k is None:
         k = getattr(subject, "k", None) or getattr(getattr(subject, "certificate", None), "k", None)

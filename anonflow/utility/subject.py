@@ -13,6 +13,7 @@ from anonflow.criteria.claim import Listing
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table
+from anonflow.table.arrow import pandas_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +105,7 @@ def part_of(records: Records | Table, subject: Any) -> Part:
     """
     import pandas as pd
 
+    subject = pandas_frame(subject)
     own = records.records if isinstance(records, Table) else records
     generalization = (
         subject if isinstance(subject, Generalization) else getattr(subject, "generalization", None)

@@ -25,10 +25,11 @@ from anonflow.engine.execution import schedulers
 from anonflow.engine.execution.batches import Batch, BatchDone, BatchFailed, Shared, summary_of, tallied
 from anonflow.engine.execution.plan import BoundaryClasses, plan_flow
 from anonflow.engine.execution.schedulers import Call, Executor
-from anonflow.engine.execution.tasks import Matched, Measured, TaskSettings, measure, peak_memory
+from anonflow.engine.execution.tasks import Matched, Measured, TaskSettings, measure
 from anonflow.engine.partitions import Partitions
 from anonflow.engine.storage.disk import OnDisk
 from anonflow.generalization import Generalization
+from anonflow.system import peak_memory
 from anonflow.table import Records, Table
 from tests.benchmarks.measuring import row
 

@@ -225,7 +225,7 @@ def suppressed_few(s: int, k: int = 4, n: int = 40) -> tuple[Table, Any, pd.Data
     made = Generalization.join_of(table.records, matches).with_suppressed(mask)
     frame = made.decode(suppressed=mask)
     for name in table.other_columns:
-        frame[name] = table.frame[name].astype(str)
+        frame[name] = table.frame[name].map(str, na_action="ignore")
         if s < k:
             frame.loc[mask, name] = "*"
     return table, anonymization(made, k, matches=matches, suppressed=mask), frame, matches
@@ -241,7 +241,7 @@ def test_fewer_than_k_suppressed_records_say_nothing() -> None:
         assert verify(table, frame, ["covers", "k-regular"], k=4, certificate=matches)
         told = frame.copy()
         for name in table.other_columns:
-            told[name] = table.frame[name].astype(str)
+            told[name] = table.frame[name].map(str, na_action="ignore")
         assert verify(table, told, "covers", k=4)
         check = verify(table, told, "k-regular", k=4, certificate=matches)
         assert check["k-regular"].positions == tuple(range(s))

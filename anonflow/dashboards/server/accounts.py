@@ -72,7 +72,7 @@ def add_account(path: Path, name: str, password: str) -> None:
         raise ParameterError(f"{path}: cannot be read: {error.strerror}; name another file") from None
     text = "\n".join([*kept, f"{name}:{hashed(password)}"]) + "\n"
     try:
-        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"), OWNER_ONLY)
+        write_whole(path, lambda part: part.write_text(text, encoding="utf-8", newline="\n"), OWNER_ONLY)
     except AnonflowError as error:
         raise ParameterError(error.message) from None
 

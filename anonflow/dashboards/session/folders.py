@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import secrets
 import shutil
-import stat
 import tempfile
 import threading
 import time
@@ -18,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from anonflow.errors import AnonflowError, ParameterError
+from anonflow.system import NO_FOLLOW, RENAMES_OPEN, is_owners_alone, open_descriptor, take_lock, user_tag
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
 __all__ = ["KEPT", "SessionFolder", "SessionFolders", "local_folders"]
@@ -72,7 +71,11 @@ class SessionFolder:
 
     def _write(self, name: str, text: str) -> None:
         with suppress(OSError, AnonflowError):
-            write_whole(self.path / name, lambda path: path.write_text(text, encoding="utf-8"), OWNER_ONLY)
+            write_whole(
+                self.path / name,
+                lambda path: path.write_text(text, encoding="utf-8", newline="\n"),
+                OWNER_ONLY,
+            )
 
     def touch(self) -> None:
         """The session is alive: its time begins anew."""
@@ -110,7 +113,7 @@ class SessionFolders:
 
     def __init__(self, seconds: float = KEPT, home: Path | None = None) -> None:
         self.seconds = seconds
-        self.home = home or Path(tempfile.gettempdir(), f"anonflow-sessions-{os.getuid()}")
+        self.home = home or Path(tempfile.gettempdir(), f"anonflow-sessions-{user_tag()}")
         self._held: dict[str, SessionFolder] = {}
         self._guard = threading.Lock()
         self._check_home()
@@ -121,7 +124,7 @@ class SessionFolders:
             status = self.home.lstat()
         except OSError as error:
             raise ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder") from None
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        if not is_owners_alone(status):
             raise ParameterError(
                 f"{self.home}: is not yours alone; delete it, or set TMPDIR to another folder"
             )
@@ -152,12 +155,17 @@ class SessionFolders:
     def _made(self, key: str) -> SessionFolder:
         try:
             self._check_home()  # whoever cleans the temporary folder may have removed it
-            path = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.home))  # 0700
-            (path / _FILES).mkdir(mode=0o700)
-            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             named = self.home / f"{_name(key)}-{secrets.token_hex(8)}"
-            path.rename(named)
+            if RENAMES_OPEN:
+                path = Path(tempfile.mkdtemp(prefix=_NEW, dir=self.home))  # 0700
+            else:  # it is as young as can be, so nobody takes it for lost
+                path = named
+                path.mkdir(mode=0o700)
+            (path / _FILES).mkdir(mode=0o700)
+            lock = open_descriptor(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+            take_lock(lock)
+            if path != named:
+                path.rename(named)
         except OSError as error:
             raise ParameterError(f"{self.home}: {error.strerror}; set TMPDIR to another folder") from None
         return SessionFolder(named, lock)
@@ -236,11 +244,11 @@ def _time(path: Path) -> float:
 def _locked(path: Path) -> int | None:
     """The lock of a folder; None while its session lives, or if it is gone."""
     try:
-        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, OWNER_ONLY)
+        lock = open_descriptor(path / _LOCK, os.O_RDWR | os.O_CREAT | NO_FOLLOW, OWNER_ONLY)
     except OSError:
         return None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take_lock(lock)
         if os.fstat(lock).st_ino == (path / _LOCK).lstat().st_ino:
             return lock
     except OSError:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from anonflow.engine.flows.addresses import is_address
+from anonflow.engine.flows.spec import FILES
 from anonflow.errors import FlowError
 from anonflow.risk import WITH_REGISTER
 
@@ -28,13 +30,27 @@ def check_confined(document: Any, folder: Path) -> None:
         With every place that names such a path; the path itself is not repeated.
     """
     home = folder.resolve()
-    problems = [
+    problems = _elsewhere(document) + [
         f"{place}: names a file outside the folder of the flow; upload the file and name it without its folder"
         for place, holder, key in paths_in(document)
-        if not _inside(holder[key], home)
+        if not is_address(holder[key]) and not _inside(holder[key], home)
     ]
     if problems:
         raise FlowError.collected("this flow names files that it may not", problems)
+
+
+def _elsewhere(document: Any) -> list[str]:
+    """What no dashboard does for a flow: reach for other machines, and ask databases."""
+    problems = [
+        f"{place}: names an address; the dashboards reach no other machine: run the flow by anonflow run"
+        for place, holder, key in paths_in(document)
+        if is_address(holder[key])
+    ]
+    table = document.get("table") if isinstance(document, dict) else None
+    source = table.get("source") if isinstance(table, dict) else None
+    if isinstance(source, dict) and "sql" in source:
+        problems.append("table.source.sql: the dashboards ask no database: run the flow by anonflow run")
+    return problems
 
 
 def safe_name(name: str) -> str:
@@ -75,7 +91,7 @@ def paths_in(document: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
         return
     table = document.get("table")
     if isinstance(table, dict):
-        yield from _texts("table.source", table.get("source"), ("csv", "parquet"))
+        yield from _texts("table.source", table.get("source"), FILES)
         prepare = table.get("prepare")
         for step in prepare if isinstance(prepare, list) else ():
             yield from _texts(

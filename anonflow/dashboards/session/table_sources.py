@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import copy
-import csv
 import gzip
-import io
 import os
 import shutil
 import zlib
@@ -18,8 +15,9 @@ from anonflow import datasets
 from anonflow.dashboards.session.paths import paths_in, safe_name
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.errors import AnonflowError, DataError
+from anonflow.table.csv_form import AUTO
 from anonflow.table.infer import infer_columns
-from anonflow.table.read import read_frame
+from anonflow.table.read import csv_form, read_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +34,6 @@ __all__ = [
 ]
 
 ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
-DELIMITERS = (",", ";", "\t", "|")
 
 KINDS = (
     (b"\x89PNG", "a picture (PNG)"),
@@ -49,9 +46,6 @@ KINDS = (
     (b"\x1f\x8b", "a packed file (call it .csv.gz)"),
 )
 """What files begin with that are no text, and what they are."""
-
-MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-"""What text files may begin with, and their encoding."""
 
 PACKED = 4
 """How many times its size a Parquet file may unpack to: values that repeat make four to one nothing unusual."""
@@ -181,7 +175,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     path : pathlib.Path
     limits : Limits
     **options
-        ``delimiter``, ``encoding``, ``missing`` of a CSV file; the delimiter is found in its first line without.
+        ``delimiter``, ``encoding``, ``missing`` of a CSV file; delimiter and encoding are found out without.
 
     Returns
     -------
@@ -200,17 +194,16 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             frame = read_frame(path)
         else:
             given = {key: value for key, value in options.items() if value}
-            encoding = _marked_encoding(path)
-            if encoding is not None:
-                given.setdefault("encoding", encoding)
-            given.setdefault("delimiter", _delimiter(path, given.get("encoding", "utf-8")))
+            form = csv_form(
+                path, delimiter=given.get("delimiter", AUTO), encoding=given.get("encoding", AUTO)
+            )
+            given |= {"delimiter": form.delimiter, "encoding": form.encoding}
+            usual = {("delimiter", ","), ("encoding", "utf-8")}
             source = {
                 "csv": path.name,
-                **{key: value for key, value in given.items() if (key, value) != ("delimiter", ",")},
+                **{key: value for key, value in given.items() if (key, value) not in usual},
             }
-            limits.check_columns(
-                _columns(path, given["delimiter"], given.get("encoding", "utf-8"))
-            )  # reading very many takes minutes
+            limits.check_columns(form.columns)  # reading very many takes minutes
             frame = read_frame(path, **given)
     except AnonflowError as error:
         # where the file lies on the server is nobody's business
@@ -222,48 +215,6 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     if not len(frame):
         raise DataError(f"{path.name}: has a header and no records; upload a table with records")
     return frame, source
-
-
-def _first_bytes(path: Path, most: int) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            packed = path.name.lower().endswith(".gz")
-            return (gzip.GzipFile(fileobj=stream) if packed else stream).read(most)
-    except (OSError, EOFError, zlib.error):
-        return b""
-
-
-def _marked_encoding(path: Path) -> str | None:
-    """The encoding that a text file says it has in its first bytes."""
-    begins = _first_bytes(path, 4)
-    return next((encoding for mark, encoding in MARKS if begins.startswith(mark)), None)
-
-
-def _beginning(path: Path, most: int, encoding: str) -> str:
-    """The first bytes of a CSV file as text; where its encoding is wrong, delimiters and quotes are still there."""
-    try:
-        return _first_bytes(path, most).decode(encoding, "replace")
-    except LookupError:
-        return ""
-
-
-def _columns(path: Path, delimiter: str, encoding: str) -> int:
-    """How many columns the header of a CSV file has; of a header of more than a megabyte, those in the first."""
-    try:
-        return len(
-            next(
-                csv.reader(io.StringIO(_beginning(path, 1 << 20, encoding), newline=""), delimiter=delimiter),
-                [],
-            )
-        )
-    except (csv.Error, TypeError):
-        return 0  # the reader says what is wrong
-
-
-def _delimiter(path: Path, encoding: str) -> str:
-    """The delimiter that the header has most of; a comma if it has none."""
-    header = _beginning(path, 1 << 16, encoding).partition("\n")[0]
-    return max(DELIMITERS, key=header.count) if any(mark in header for mark in DELIMITERS) else ","
 
 
 def _check_unpacked(path: Path, name: str, limits: Limits) -> None:

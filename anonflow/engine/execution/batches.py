@@ -16,6 +16,7 @@ from anonflow.engine.execution import tasks
 from anonflow.engine.execution.tasks import Failed, Matched, Measured, PartitionResult, TaskSettings
 from anonflow.loss import record_costs
 from anonflow.partition import Cuts
+from anonflow.system import peak_memory
 from anonflow.table import Domain, Records
 from anonflow.utility.measures import MeasureRequest
 
@@ -335,7 +336,7 @@ def solve_batch(
             results[number] = result
     kept = place_of_batch.keep(results)
     if failed:
-        return BatchFailed(tuple(failed), kept, tasks.peak_memory())
+        return BatchFailed(tuple(failed), kept, peak_memory())
     return done_of(
         shared, settings, batch, positions, records, results, place_of_batch, kept, resumed=len(kept_results)
     )
@@ -407,7 +408,7 @@ def done_of(
         kept,
         place.put(positions, whole, summary.classes),
         resumed,
-        tasks.peak_memory(),
+        peak_memory(),
     )
 
 

@@ -143,7 +143,7 @@ class RunReport:
         One for each run.
     release : Release or None
         What is published of the run that the flow picks; None if none is, or a check failed.
-    published : tuple of pathlib.Path
+    published : tuple of pathlib.Path, or str where it is an address
         The files that were written to be published.
     owner : pathlib.Path or None
         The owner's folder.
@@ -164,7 +164,7 @@ class RunReport:
     flow: str
     results: tuple[RunResult, ...]
     release: Release | None = None
-    published: tuple[Path, ...] = ()
+    published: tuple[Path | str, ...] = ()
     owner: Path | None = None
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
@@ -239,7 +239,9 @@ class RunReport:
             ]
             parts.append(plots.scatter(points, "Information loss against k", "k", "GCP"))
         parts += [note(f"{problem}") for problem in self.problems]
-        parts += [note(f"Published: {path.name}") for path in self.published]
+        parts += [
+            note(f"Published: {path if isinstance(path, str) else path.name}") for path in self.published
+        ]
         if self.card is not None:
             parts += [note(each.sentence()) for each in self.card.failing]
         verdict = self._verdict()

@@ -8,7 +8,6 @@ import pickle
 import queue
 import re
 import secrets
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from multiprocessing import resource_tracker
 from typing import Any
 
 from anonflow.engine.execution import tasks
@@ -26,6 +24,7 @@ from anonflow.engine.execution.tasks import Failed
 from anonflow.engine.execution.trust import guarded, security_of
 from anonflow.engine.flows.spec import SCHEDULER
 from anonflow.errors import BUG, AnonflowError
+from anonflow.system import block_interrupt, start_resource_tracker
 
 __all__ = ["Call", "Executor", "is_scheduler", "raised"]
 
@@ -356,8 +355,8 @@ class Executor:
 
         # Ctrl-C reaches every process of the terminal. It is this process that ends the others; they, and the
         # threads that start them, inherit from this thread that it is none of their business.
-        resource_tracker.ensure_running()  # its start would lift the mask again
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        start_resource_tracker()  # its start would lift the mask again
+        block_interrupt()
         settings = {
             # the whole coded table is one node of the graph, and meant to be
             "distributed.admin.large-graph-warning-threshold": "100GB",

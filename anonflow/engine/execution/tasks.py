@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -36,7 +34,6 @@ __all__ = [
     "given_up",
     "match",
     "measure",
-    "peak_memory",
     "ready",
     "solve_partition",
 ]
@@ -251,11 +248,6 @@ def measure(records: Records, matched: Matched) -> Measured | Failed:
         return Measured(records.n, costs, exact.sum(axis=1), (whole & ~exact).sum(axis=1))
     except Exception as error:
         return bug(error)
-
-
-def peak_memory() -> int:
-    """The most bytes that this process has used so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 class _PartitionSubject:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -214,8 +214,7 @@ class Fingerprint:
             if content or file.touched:
                 file.check()
 
-    @contextmanager
-    def others_read(self) -> Iterator[None]:
+    def others_read(self) -> AbstractContextManager[None]:
         """Around the work of readers that open hierarchies or a register by their paths.
 
         Raises
@@ -223,15 +222,31 @@ class Fingerprint:
         DataError
             If one of these files was exchanged or written to meanwhile.
         """
-        before = []
-        for file in self.others:
-            file.check()
-            before.append(_now(file.path))
-        yield
-        for file, stamp in zip(self.others, before, strict=True):
-            if _now(file.path) != stamp:
-                raise _changed(file.path)
-            file.check()
+        return _read_by_path(self.others)
+
+    def source_read(self) -> AbstractContextManager[None]:
+        """Around the work of a reader that opens the source by its path.
+
+        Raises
+        ------
+        DataError
+            If it was exchanged or written to meanwhile.
+        """
+        return _read_by_path(self.source)
+
+
+@contextmanager
+def _read_by_path(files: Sequence[FileFingerprint]) -> Iterator[None]:
+    """Around the work of who opens files by their paths."""
+    before = []
+    for file in files:
+        file.check()
+        before.append(_now(file.path))
+    yield
+    for file, stamp in zip(files, before, strict=True):
+        if _now(file.path) != stamp:
+            raise _changed(file.path)
+        file.check()
 
 
 def _changed(path: str | Path) -> DataError:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from anonflow.algorithms.anonymize import check_size
 from anonflow.algorithms.budget import AUTO, check_budget
 from anonflow.algorithms.budget_choice import check_automatic
 from anonflow.algorithms.registry import algorithm_named
+from anonflow.engine.flows.addresses import is_address, shown_address
 from anonflow.engine.flows.spec import (
     VERSION,
     AnonymizeSpec,
@@ -82,6 +83,10 @@ class Flow:
         The table, where somebody has it in memory: the source is not read then. It must be the source's.
     digest : bytes or None
         The SHA-256 hash of the file as it was read, if it came from one.
+    staging : pathlib.Path or None
+        While it runs: the folder in which what is published to addresses is written first.
+    staged_source : pathlib.Path or None
+        While it runs: where its source lies, if that is no file of its folder.
     """
 
     name: str
@@ -93,6 +98,8 @@ class Flow:
     published: Run | None
     table: Table | None = None
     digest: bytes | None = field(default=None, repr=False)
+    staging: Path | None = None
+    staged_source: Path | None = None
 
     @classmethod
     def for_table(
@@ -199,29 +206,41 @@ class Flow:
         return self.folder / OWNER / self.name
 
     @property
+    def targets(self) -> tuple[str | None, str | None, str | None]:
+        """Where the release, the report and its PDF are published, as the flow names it."""
+        report = self.spec.publish.report
+        if report is None:
+            return self.spec.publish.table, None, None
+        return self.spec.publish.table, report.file, report.pdf
+
+    @property
     def table_path(self) -> Path | None:
-        """Where the release is published."""
-        given = self.spec.publish.table
-        return None if given is None else self.folder / given
+        """The file that the release is written to."""
+        return self._written("table", self.targets[0])
 
     @property
     def report_path(self) -> Path | None:
-        """Where the report is published."""
-        given = self.spec.publish.report
-        return None if given is None else self.folder / given.file
+        """The file that the report is written to."""
+        return self._written("report", self.targets[1])
 
     @property
     def pdf_path(self) -> Path | None:
-        """Where the report is published as a PDF, too."""
-        report = self.spec.publish.report
-        return None if report is None or report.pdf is None else self.folder / report.pdf
+        """The file that the report is written to as a PDF, too."""
+        return self._written("pdf", self.targets[2])
+
+    def _written(self, what: str, named: str | None) -> Path | None:
+        """A file of the flow's folder; of an address the file that is uploaded."""
+        if named is None or self.staging is None or not is_address(named):
+            return None if named is None else self.folder / named
+        return self.staging / what / PurePosixPath(shown_address(named)).name
 
     @property
     def source_path(self) -> Path | None:
-        """The file that the table is read from, None for a data set."""
-        source = self.spec.table.source
-        given = source.csv if source.csv is not None else source.parquet
-        return None if given is None else self.folder / given
+        """The file that the table is read from; None for a data set, and of an address that is not fetched yet."""
+        named = self.spec.table.source.file
+        if self.staged_source is not None or named is None or is_address(named):
+            return self.staged_source
+        return self.folder / named
 
     @property
     def criteria(self) -> tuple[Any, ...]:

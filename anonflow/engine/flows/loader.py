@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from anonflow import strict_yaml
+from anonflow.engine.flows.addresses import address_problem, is_address, shown_address
 from anonflow.engine.flows.flow import OWNER, Flow, Run
 from anonflow.engine.flows.matrix import Matrix
 from anonflow.engine.flows.overrides import overridden
 from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import (
+    FILES,
     NAME_PATTERN,
     VERSION,
     DrawSpec,
@@ -199,8 +201,9 @@ class _Checker:
         source = self.data.get("table")
         source = source.get("source") if isinstance(source, dict) else None
         if isinstance(source, dict):
-            for form in ("csv", "parquet"):
-                if isinstance(source.get(form), str) and "\0" not in source[form]:
+            for form in FILES:
+                given = source.get(form)
+                if isinstance(given, str) and "\0" not in given and not is_address(given):
                     taken[(self.folder / source[form]).resolve()] = "the source"
         report = publish.report
         data = self.data.get("publish")
@@ -215,6 +218,15 @@ class _Checker:
             if given is None:
                 continue
             if not self.sections.usable(place, given):
+                continue
+            if is_address(given):
+                problem = address_problem(given, written=True)
+                if problem is not None:
+                    self.problems.add(place, problem, value=True)
+                elif not shown_address(given).lower().endswith(endings):
+                    self.problems.add(
+                        place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True
+                    )
                 continue
             if Path(given).suffix.lower() not in endings:
                 self.problems.add(place, f"'{key}' is a file that ends in {' or '.join(endings)}", value=True)

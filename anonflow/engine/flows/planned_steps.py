@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from anonflow.algorithms.budget import AUTO
+from anonflow.engine.flows.addresses import is_address, shown_address
 
 __all__ = ["outline"]
 
@@ -28,7 +29,8 @@ def outline(flow: Any) -> list[tuple[str, str]]:
     """
     spec = flow.spec
     source, steps = spec.table.source, spec.steps
-    name = source.dataset or source.csv or source.parquet or "a table in memory"
+    file = source.file and (shown_address(source.file) if is_address(source.file) else source.file)
+    name = source.dataset or (f"a query to {file}" if source.sql else file) or "a table in memory"
     where = {None: "", False: ", in memory", True: ", in pieces"}
     pieces = source.pieces
     told = where[pieces] if pieces is None or isinstance(pieces, bool) else f", in pieces of {pieces:,} rows"
@@ -55,9 +57,7 @@ def outline(flow: Any) -> list[tuple[str, str]]:
         rows.append(("verify", "the release, before anything is written"))
         if steps.attack:
             rows.append(("attack", ", ".join(_named(one) for one in steps.attack)))
-    report = spec.publish.report
-    files = (spec.publish.table, *(() if report is None else (report.file, report.pdf)))
-    written = [path for path in files if path is not None]
+    written = [shown_address(path) if is_address(path) else path for path in flow.targets if path is not None]
     if written:
         rows.append(("publish", ", ".join(written)))
     return rows

@@ -10,12 +10,15 @@ from pydantic import BaseModel, ValidationError
 
 from anonflow import strict_yaml
 from anonflow.engine.duration import DURATION, DURATION_WORDS
+from anonflow.engine.flows.addresses import address_problem, is_address
 from anonflow.engine.flows.references import check_hierarchy, dataset_problems
-from anonflow.engine.flows.spec import SCHEDULER, SourceSpec, UnitsSpec
+from anonflow.engine.flows.spec import FORMS, SCHEDULER, SourceSpec, UnitsSpec
 from anonflow.errors import AnonflowError, Problem
 from anonflow.table.prepare import Preparation
 from anonflow.table.read import DELIMITER, DELIMITER_WORDS
 from anonflow.table.schema import Schema
+from anonflow.table.statistics_files import READERS
+from anonflow.table.workbooks import ENDINGS
 
 __all__ = ["KeyPath", "Sections", "reworded"]
 
@@ -135,14 +138,17 @@ class Sections:
     def source(self, source: SourceSpec) -> None:
         """Check where the table comes from."""
         path: KeyPath = ("table", "source")
-        given = [key for key in ("csv", "parquet", "dataset") if getattr(source, key) is not None]
+        given = [key for key in FORMS if getattr(source, key) is not None]
         if len(given) != 1:
-            self.problems.add(path, "a source names exactly one of csv, parquet and dataset")
+            self.problems.add(path, f"a source names exactly one of {', '.join(FORMS[:-1])} and {FORMS[-1]}")
             return
         form = given[0]
         about = {
             "csv": {"csv", "delimiter", "encoding", "missing", "pieces"},
             "parquet": {"parquet", "pieces"},
+            "stats": {"stats", "labels", "codes", "pieces"},
+            "excel": {"excel", "sheet", "pieces"},
+            "sql": {"sql", "database", "pieces"},
             "dataset": {"dataset", "part", "complete", "n", "q", "sd", "seed", "pieces"},
         }[form]
         for key in source.model_fields_set - about:
@@ -152,13 +158,33 @@ class Sections:
             for key, text in dataset_problems(str(source.dataset), sorted(options)):
                 self.problems.add((*path, key), text, value=True)
             return
-        if not self.usable((*path, form), str(getattr(source, form))):
+        if form == "sql":
+            form = "database"
+            if source.database is None:
+                self.problems.add(path, "a query needs 'database', the DuckDB file that it is asked of")
+                return
+        named = str(getattr(source, form))
+        if is_address(named):
+            problem = address_problem(named)
+            if problem is not None:
+                self.problems.add((*path, form), problem, value=True)
+            self._ending(path, form, named)
             return
-        file = self.folder / str(getattr(source, form))
+        if not self.usable((*path, form), named):
+            return
+        file = self.folder / named
         if not file.exists():
             self.problems.add((*path, form), "no such file; the path is relative to the flow", value=True)
         elif not file.is_file() and not (form == "parquet" and file.is_dir()):
             self.problems.add((*path, form), "is no file", value=True)
+        else:
+            self._ending(path, form, named)
+
+    def _ending(self, path: KeyPath, form: str, named: str) -> None:
+        """What a file is, is told by its ending."""
+        endings = {"stats": tuple(READERS), "excel": ENDINGS}.get(form)
+        if endings is not None and not named.lower().endswith(endings):
+            self.problems.add((*path, form), f"is a file that ends in {' or '.join(endings)}", value=True)
 
 
 _WORDS = {

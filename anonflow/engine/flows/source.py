@@ -11,7 +11,10 @@ from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError
 from anonflow.table import Table
 from anonflow.table.per_unit import capped_rows, one_row_per_unit
-from anonflow.table.read import read_csv, read_parquet
+from anonflow.table.query import read_query
+from anonflow.table.read import must_fit, read_csv, read_parquet
+from anonflow.table.statistics_files import read_statistics
+from anonflow.table.workbooks import read_workbook
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,18 +40,18 @@ def read(flow: Flow, fingerprint: Fingerprint, seed: int) -> Table:
     """
     if flow.table is not None:
         return flow.table
-    frame = frame_of(flow)
-    source = flow.spec.table.source
-    if frame is None and source.csv is not None:
+    frame = frame_of(flow, fingerprint)
+    source, path = flow.spec.table.source, flow.source_path
+    if frame is None and path is not None and source.csv is not None:
         frame = read_csv(
-            flow.folder / source.csv,
+            path,
             delimiter=source.delimiter,
             encoding=source.encoding,
             missing=source.missing,
             opener=fingerprint.open,
         )
-    elif frame is None and source.parquet is not None:
-        frame = read_parquet(flow.folder / source.parquet, opener=fingerprint.open)
+    elif frame is None and path is not None:
+        frame = read_parquet(path, opener=fingerprint.open)
     elif frame is None:
         raise DataError("the flow names no source")
     frame = per_unit(flow, frame, seed)
@@ -81,17 +84,32 @@ def per_unit(flow: Flow, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     return one_row_per_unit(frame, wanted.unit, wanted.recipes, rows=wanted.rows)
 
 
-def frame_of(flow: Flow) -> pd.DataFrame | None:
-    """The rows of a table that lies in no file: one that somebody has in memory, or a data set; else None.
+def frame_of(flow: Flow, fingerprint: Fingerprint) -> pd.DataFrame | None:
+    """The rows of a table that is read as a whole; None of CSV and Parquet files, which can be read in pieces.
+
+    Parameters
+    ----------
+    flow : Flow
+    fingerprint : Fingerprint
+        Of its files.
 
     Raises
     ------
     DataError
-        If the data set cannot be had.
+        If a data set cannot be had, or a file cannot be read or has changed.
     """
     if flow.table is not None:
         return flow.table.frame
-    source = flow.spec.table.source
+    source, path = flow.spec.table.source, flow.source_path
+    if source.stats is not None and path is not None:
+        return read_statistics(
+            path, labels=source.labels, user_missing=source.codes == "values", opener=fingerprint.open
+        )
+    if source.excel is not None and path is not None:
+        return read_workbook(path, sheet=source.sheet, opener=fingerprint.open, fits=must_fit(path))
+    if source.sql is not None and path is not None:
+        with fingerprint.source_read():
+            return read_query(source.sql, path)
     if source.dataset is None:
         return None
     given = source.model_dump(include=source.model_fields_set - {"dataset", "pieces"})

@@ -30,6 +30,8 @@ from anonflow.table.per_unit import Recipe
 from anonflow.table.read import DELIMITER
 
 __all__ = [
+    "FILES",
+    "FORMS",
     "AnonymizeSpec",
     "DiversifySpec",
     "DrawSpec",
@@ -67,8 +69,18 @@ def _pieces(value: Any) -> Any:
     return value
 
 
+FILES = ("csv", "parquet", "stats", "excel", "database")
+"""Keys of a source that name a file."""
+
+FORMS = ("csv", "parquet", "stats", "excel", "sql", "dataset")
+"""Keys of a source of which it has one."""
+
+
 class SourceSpec(_Spec):
-    """Where the table comes from: exactly one of `csv`, `parquet` and `dataset`."""
+    """Where the table comes from: exactly one of `csv`, `parquet`, `stats`, `excel`, `sql` and `dataset`.
+
+    Files are named relative to the flow file, or by an address such as s3://bucket/people.parquet.
+    """
 
     csv: StrictStr | None = None
     """A CSV file with a header, relative to the flow file."""
@@ -76,14 +88,35 @@ class SourceSpec(_Spec):
     parquet: StrictStr | None = None
     """A Parquet file, or a folder of Parquet files, relative to the flow file."""
 
+    stats: StrictStr | None = None
+    """A file of SPSS (.sav, .zsav, .por), Stata (.dta) or SAS (.sas7bdat, .xpt), relative to the flow file."""
+
+    excel: StrictStr | None = None
+    """An Excel workbook (.xlsx), relative to the flow file; the first row of the sheet is the header."""
+
+    sql: StrictStr | None = None
+    """One SELECT, asked of `database`."""
+
+    database: StrictStr | None = None
+    """Of sql: a DuckDB file, relative to the flow file. It is opened to be read only, and the query reaches nothing else."""
+
+    sheet: StrictStr | None = None
+    """Of an Excel workbook: the name of the sheet; the first one without it."""
+
+    labels: StrictBool = True
+    """Of a stats file: whether a column whose values all have labels becomes its labels."""
+
+    codes: Literal["missing", "values"] = "missing"
+    """Of a stats file: what the codes are that it declares to be missing."""
+
     dataset: StrictStr | None = None
     """The name of a built-in or fetched table (`anonflow datasets`)."""
 
     delimiter: Annotated[StrictStr, Field(pattern=DELIMITER)] = ","
-    """Of a CSV file: one character of ASCII: a space, a tab, or a visible one that is no quote."""
+    """Of a CSV file: one character of ASCII: a space, a tab, or a visible one that is no quote; `auto` finds it out."""
 
     encoding: StrictStr = "utf-8"
-    """Of a CSV file."""
+    """Of a CSV file; `auto` finds it out."""
 
     missing: tuple[StrictStr, ...] = ()
     """Texts that stand for a missing value in a CSV file, besides the empty cell."""
@@ -105,6 +138,16 @@ class SourceSpec(_Spec):
 
     seed: Annotated[StrictInt, Field(ge=0)] | None = None
     """Of a generated data set: what it is generated from (no secret: nothing of a person is in it)."""
+
+    @property
+    def form(self) -> str | None:
+        """The key that says what the source is; None of a table in memory."""
+        return next((key for key in FORMS if getattr(self, key) is not None), None)
+
+    @property
+    def file(self) -> str | None:
+        """The file that is read, as the flow names it; None of a data set."""
+        return next((text for key in FILES if (text := getattr(self, key)) is not None), None)
 
     pieces: Annotated[bool | int | None, PlainValidator(_pieces)] = None
     """True to work on the table in pieces on disk, or how many rows a piece has; false never to. Without it, a file that would take more memory than there is, is worked on in pieces."""

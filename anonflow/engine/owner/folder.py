@@ -16,6 +16,7 @@ from typing import Any
 
 from anonflow.engine.owner.lock import locked
 from anonflow.errors import AnonflowError, FlowError
+from anonflow.system import open_descriptor
 from anonflow.whole_file import OWNER_ONLY, missing_folders, remove_empty, write_whole
 
 __all__ = ["OwnerFolder", "read_seed_file"]
@@ -83,7 +84,7 @@ class OwnerFolder:
             self.make()
             probe = self.path / f".probe-{secrets.token_hex(4)}"
             try:
-                os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+                os.close(open_descriptor(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
                 probe.unlink()
             except OSError as error:
                 raise FlowError(f"{self.path}: cannot be written to: {error.strerror}") from None
@@ -141,7 +142,9 @@ class OwnerFolder:
         AnonflowError
             If it cannot be written.
         """
-        self._write(SEED, lambda path: path.write_text(f"{seed:0{BITS // 4}x}\n", encoding="ascii"))
+        self._write(
+            SEED, lambda path: path.write_text(f"{seed:0{BITS // 4}x}\n", encoding="ascii", newline="\n")
+        )
 
     def write_record(self, record: dict[str, Any]) -> None:
         """Keep the run record.
@@ -152,7 +155,7 @@ class OwnerFolder:
             If it cannot be written.
         """
         text = json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-        self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8"))
+        self._write(RECORD, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
 
     def write_certificate(self, release: Any, ready: Callable[[], Any]) -> None:
         """Keep the certificate of a release, which writes it itself.
@@ -251,7 +254,7 @@ class OwnerFolder:
         """
         if self._new_key is not None and not (self.path / KEY).exists():
             text = self._new_key.hex() + "\n"
-            self._write(KEY, lambda path: path.write_text(text, encoding="ascii"))
+            self._write(KEY, lambda path: path.write_text(text, encoding="ascii", newline="\n"))
 
     def write_unfinished(self, what: dict[str, Any]) -> None:
         """Keep what a run needs to be picked up again: its seed among it.
@@ -263,7 +266,9 @@ class OwnerFolder:
         """
         self.make()
         self.keep_key()
-        self._write(UNFINISHED, lambda path: path.write_text(json.dumps(what) + "\n", encoding="ascii"))
+        self._write(
+            UNFINISHED, lambda path: path.write_text(json.dumps(what) + "\n", encoding="ascii", newline="\n")
+        )
 
     def unfinished(self) -> dict[str, Any] | None:
         """What :meth:`write_unfinished` kept, None if there is nothing or it cannot be read."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import socket
@@ -13,8 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from anonflow.errors import AnonflowError, FlowError
+from anonflow.system import NO_FOLLOW, is_running, open_descriptor, started, take_lock
 
-__all__ = ["Holder", "is_running", "locked", "machine"]
+__all__ = ["Holder", "locked", "machine"]
 
 LOCK = "lock"
 
@@ -30,7 +30,7 @@ class Holder:
     ----------
     process : int
     started : str
-        When the process began, in the kernel's ticks: a number is given to another process later. Empty where it cannot be known.
+        When the process began (:func:`anonflow.system.started`): a number is given to another process later. Empty where it cannot be known.
     boot : str
         Of the machine: after another one all processes are others. Empty where it cannot be known.
     machine : str
@@ -44,7 +44,7 @@ class Holder:
     @classmethod
     def this(cls) -> Holder:
         """This process."""
-        return cls(os.getpid(), _started(os.getpid()), _boot(), machine())
+        return cls(os.getpid(), started(os.getpid()), _boot(), machine())
 
     @classmethod
     def read(cls, text: str) -> Holder | None:
@@ -68,7 +68,7 @@ class Holder:
         """Whether a process of this machine is still there."""
         if self.boot != _boot() or not is_running(self.process):
             return False
-        return not self.started or self.started == _started(self.process)
+        return not self.started or self.started == started(self.process)
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def locked(folder: Path) -> Iterator[None]:
 
     Notes
     -----
-    The kernel's lock on the file (``flock``) decides wherever it is the same kernel: it ends with its process, however that
+    The system's lock on the file (:func:`anonflow.system.take_lock`) decides wherever it is the same kernel: it ends with its process, however that
     ends. What is written in the file decides where a file system has no such locks, or where another machine wrote it.
     """
     file = folder / LOCK
@@ -112,7 +112,7 @@ def locked(folder: Path) -> Iterator[None]:
 def _taken(file: Path) -> int:
     """The lock's file, open and locked, with this process in it."""
     while True:
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        descriptor = open_descriptor(file, os.O_RDWR | os.O_CREAT | NO_FOLLOW)
         try:
             known = _lock(descriptor, file)
             try:
@@ -125,7 +125,8 @@ def _taken(file: Path) -> int:
             if holder is not None and not (holder.is_here and (known or not holder.is_running)):
                 raise _held(file, holder)
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, Holder.this().text().encode(), 0)
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            os.write(descriptor, Holder.this().text().encode())
         except BaseException:
             with suppress(OSError):
                 os.close(descriptor)
@@ -136,7 +137,7 @@ def _taken(file: Path) -> int:
 def _lock(descriptor: int, file: Path) -> bool:
     """Lock a file; False where the file system has no locks."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take_lock(descriptor)
     except BlockingIOError:
         raise _held(file, _holder(descriptor)) from None
     except OSError as error:
@@ -147,7 +148,8 @@ def _lock(descriptor: int, file: Path) -> bool:
 
 
 def _holder(descriptor: int) -> Holder | None:
-    return Holder.read(os.pread(descriptor, 4096, 0).decode(errors="replace"))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return Holder.read(os.read(descriptor, 4096).decode(errors="replace"))
 
 
 def _held(file: Path, holder: Holder | None) -> AnonflowError:
@@ -169,27 +171,8 @@ def machine() -> str:
     return "".join(c if c.isalnum() else "_" for c in socket.gethostname())
 
 
-def is_running(process: int) -> bool:
-    """Whether a process of that number is there."""
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except OSError:  # somebody else's
-        return True
-    return True
-
-
 def _boot() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-def _started(process: int) -> str:
-    try:
-        stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    return stat.rpartition(")")[2].split()[19]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,12 +16,12 @@ from anonflow import __version__
 from anonflow.algorithms.budget_choice import Choice
 from anonflow.engine.execution.budgets import choices_in, kept_choice
 from anonflow.engine.execution.result import RunReport
-from anonflow.engine.execution.tasks import peak_memory
 from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow, Run
 from anonflow.engine.owner.folder import OwnerFolder
 from anonflow.errors import FlowError
 from anonflow.release.randomness import seed_can_be_guessed
+from anonflow.system import peak_memory
 
 __all__ = ["of_run", "replayed_choices", "replayed_seed", "versions"]
 
@@ -44,7 +44,7 @@ def of_run(
     owner: OwnerFolder,
     fingerprint: Fingerprint,
     report: RunReport,
-    published: list[Path],
+    published: Sequence[Path | str],
     *,
     began: float,
     seconds: float,
@@ -64,7 +64,7 @@ def of_run(
     fingerprint : Fingerprint
         Of the files that were read.
     report : RunReport
-    published : list of pathlib.Path
+    published : sequence of pathlib.Path, or str where it is an address
     began : float
         Seconds since 1970.
     seconds : float
@@ -117,7 +117,9 @@ def of_run(
             for file in (*fingerprint.source, *fingerprint.others)
         ],
         "published-run": None if flow.published is None else flow.published.number,
-        "published": [os.path.relpath(path, owner.path) for path in published],
+        "published": [
+            path if isinstance(path, str) else os.path.relpath(path, owner.path) for path in published
+        ],
         "runs": [
             {
                 "run": result.number,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 from anonflow.errors import DataError, FlowError
+from anonflow.system import is_root
 
 __all__ = ["BROWSERS", "browser", "printed"]
 
@@ -71,8 +71,8 @@ def printed(page: str) -> bytes:
     program = browser()
     with tempfile.TemporaryDirectory(prefix="anonflow-pdf-") as place:
         source, target = Path(place) / "page.html", Path(place) / "page.pdf"
-        source.write_text(page, encoding="utf-8")
-        as_root = hasattr(os, "geteuid") and os.geteuid() == 0
+        source.write_text(page, encoding="utf-8", newline="\n")
+        as_root = is_root()
         command = [
             program, "--headless", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-dev-shm-usage",
             "--no-pdf-header-footer", f"--user-data-dir={place}/profile", f"--print-to-pdf={target}",

@@ -19,7 +19,7 @@ from anonflow.criteria.verify import verify
 from anonflow.engine.context import Session
 from anonflow.engine.execution.batches import Batch, Place, Tally, batches_of, joined, tallied
 from anonflow.engine.execution.plan import RunPlan, settings_of
-from anonflow.engine.execution.tasks import TaskSettings, peak_memory
+from anonflow.engine.execution.tasks import TaskSettings
 from anonflow.engine.storage.external_sort import OTHER, POSITION, Ordered, StoredRows, codes_of
 from anonflow.engine.storage.scan import Sketch
 from anonflow.engine.storage.spill import deal, read_batch, save
@@ -29,6 +29,7 @@ from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.draw import bucket_count
 from anonflow.release.draw import deal as deal_positions
 from anonflow.release.rows import GeneralizedRows, permute_suppressed
+from anonflow.system import open_descriptor, peak_memory
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.linkage import Candidates
 from anonflow.table.read import exact_frame
@@ -217,7 +218,7 @@ def deal_rows(context: ReleaseContext) -> None:
     OSError
         If it cannot be written.
     """
-    with os.fdopen(os.open(context.dealt, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+    with os.fdopen(open_descriptor(context.dealt, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
         for block in deal_positions(context.n, context.words):
             stream.write(block.tobytes())
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from anonflow.engine.storage.disk import OnDisk
 from anonflow.engine.storage.memory import InMemory
 from anonflow.engine.storage.storage import Storage
 from anonflow.errors import DataError, FlowError
+from anonflow.system import total_memory
 from anonflow.table.read import parquet_files
 
 __all__ = ["ROWS", "pieces_of", "storage_of", "text_in_memory"]
@@ -66,7 +66,12 @@ def pieces_of(flow: Flow) -> int | None:
         if problems:
             raise FlowError.collected(f"{flow.path or flow.name}: cannot be run in pieces", problems)
         return ROWS if source.pieces is True else source.pieces
-    if problems or flow.source_path is None or flow.table is not None:
+    if (
+        problems
+        or flow.source_path is None
+        or flow.table is not None
+        or source.form not in ("csv", "parquet")
+    ):
         return None
     allowed = flow.spec.run.memory_bytes or _half_of_memory()
     return ROWS if _need(flow.source_path, source.csv is not None) > allowed else None
@@ -78,7 +83,7 @@ def text_in_memory() -> int:
 
 
 def _half_of_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return total_memory() // 2
 
 
 def _need(path: Path, text: bool) -> int:

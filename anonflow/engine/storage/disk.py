@@ -113,7 +113,7 @@ class OnDisk:
         flow = self._flow
         schema, path = flow.schema, flow.source_path
         fingerprint = self._session.fingerprint
-        frame = source.frame_of(flow)
+        frame = source.frame_of(flow, fingerprint)
         steps = schema.preparation
         read = 0
         if frame is not None and flow.table is None and steps:

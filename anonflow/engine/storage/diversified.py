@@ -50,6 +50,7 @@ from anonflow.errors import AnonflowError, InfeasibleError
 from anonflow.generalization import Generalization
 from anonflow.loss import measure_named
 from anonflow.partition import limited, unbounded
+from anonflow.system import peak_memory
 from anonflow.table import Domain, Records, Schema
 from anonflow.table.read import exact_frame
 from anonflow.utility.violations import beyond_cells
@@ -280,7 +281,7 @@ def diverse_batch(
         sum(part.lost for part in each),
         sum(part.lost > 0 for part in each),
         sum(part.k_member for part in each) + len(batch.left),
-        tasks.peak_memory(),
+        peak_memory(),
     )
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from anonflow.engine.execution.tasks import peak_memory
 from anonflow.engine.storage.batch_release import CLASS, LIST, MARK, SHOWN, ReleaseContext, hidden_positions
 from anonflow.engine.storage.external_sort import POSITION
 from anonflow.engine.storage.spill import read_batch, save, write_batches
@@ -18,6 +17,7 @@ from anonflow.errors import VerificationError
 from anonflow.release.certificate import versions
 from anonflow.release.draw import permute_buckets
 from anonflow.release.tables import has_returns, write_parts
+from anonflow.system import peak_memory
 from anonflow.table import row_marks
 from anonflow.table.domain import WHOLE
 from anonflow.table.linkage import Candidates

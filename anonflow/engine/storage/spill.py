@@ -13,8 +13,9 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
-from anonflow.engine.owner.lock import is_running, machine
+from anonflow.engine.owner.lock import machine
 from anonflow.errors import AnonflowError
+from anonflow.system import is_running, open_descriptor
 
 __all__ = ["Spill", "as_numpy", "deal", "read_batch", "save", "write_batches"]
 
@@ -67,7 +68,7 @@ def write_batches(path: str, batches: Sequence[pa.RecordBatch]) -> None:
     OSError
         If it cannot be written: the driver says so.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor = open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     with os.fdopen(descriptor, "wb") as stream, pa.ipc.new_file(stream, batches[0].schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
@@ -102,7 +103,7 @@ def save(path: str, **arrays: np.ndarray) -> None:
     OSError
         If they cannot be written.
     """
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+    with os.fdopen(open_descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as stream:
         np.savez(stream, **arrays)  # type: ignore[arg-type]
 
 

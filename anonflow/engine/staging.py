@@ -1,0 +1,137 @@
+"""What a run reads and writes elsewhere, as files in the owner's folder while it runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from anonflow.engine.flows.addresses import fetched, is_address
+from anonflow.engine.flows.flow import Flow
+from anonflow.engine.flows.spec import SourceSpec
+from anonflow.engine.owner.folder import OwnerFolder
+from anonflow.errors import DataError
+from anonflow.table.arrow import plain_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["staged"]
+
+FOLDER = "staging"
+"""In the owner's folder."""
+
+ROWS = 1 << 16
+"""Rows of a Parquet row group."""
+
+
+@contextmanager
+def staged(flow: Flow, source: Any = None) -> Iterator[Flow]:
+    """A flow whose source and targets are all files here; they are gone afterwards.
+
+    Parameters
+    ----------
+    flow : Flow
+    source : Dask DataFrame, or what speaks Arrow's PyCapsule interface, optional
+        In place of the flow's source: written piece by piece, and never held as a whole.
+
+    Yields
+    ------
+    Flow
+
+    Raises
+    ------
+    DataError
+        If the source cannot be fetched, or is no frame.
+    """
+    named = flow.spec.table.source.file
+    elsewhere = [text for text in (named, *flow.targets) if is_address(text)]
+    if source is None and not elsewhere:
+        yield flow
+        return
+    if flow.path is None:
+        with TemporaryDirectory(prefix="anonflow-") as place:
+            yield _brought(flow, source, Path(place))
+        return
+    owner = OwnerFolder(flow.owner_folder)
+    owner.make()
+    folder = owner.path / FOLDER
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that was ended
+    folder.mkdir(mode=0o700)
+    try:
+        yield _brought(flow, source, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _brought(flow: Flow, source: Any, folder: Path) -> Flow:
+    flow = replace(flow, staging=folder)
+    spec = flow.spec.table.source
+    if source is not None:
+        place = folder / "source"
+        place.mkdir(mode=0o700)
+        _write_parts(source, place)
+        given = SourceSpec(parquet=place.name, pieces=True if spec.pieces is None else spec.pieces)
+        table = flow.spec.table.model_copy(update={"source": given})
+        return replace(flow, staged_source=place, spec=flow.spec.model_copy(update={"table": table}))
+    if is_address(spec.file):
+        inside = folder / "source"
+        inside.mkdir(mode=0o700)
+        place = fetched(str(spec.file), inside, several=spec.parquet is not None)
+        return replace(flow, staged_source=place)
+    return flow
+
+
+def _write_parts(source: Any, folder: Path) -> None:
+    """A frame as Parquet files of plain columns, one for each part of it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds: pa.Schema | None = None
+    try:
+        for number, part in enumerate(_parts(source)):
+            plain = plain_table(part)
+            try:
+                plain = plain if kinds is None else plain.select(kinds.names).cast(kinds)
+            except (pa.ArrowException, KeyError, ValueError):
+                raise DataError(
+                    f"the source: part {number} has other columns, or columns of other types, than the first; "
+                    "give each column one type"
+                ) from None
+            kinds = plain.schema
+            pq.write_table(plain, folder / f"part-{number:06d}.parquet", row_group_size=ROWS)
+    except (pa.ArrowException, TypeError) as error:
+        raise DataError(
+            f"the source: the {type(source).__name__} cannot be read as a table ({type(error).__name__}); give a "
+            "frame with named columns of one kind each"
+        ) from None
+
+
+def _parts(source: Any) -> Iterator[pa.Table]:
+    import pandas as pd
+    import pyarrow as pa
+
+    if hasattr(type(source), "__arrow_c_stream__") or hasattr(type(source), "__arrow_c_array__"):
+        if isinstance(source, pd.DataFrame):
+            yield pa.Table.from_pandas(source, preserve_index=False)
+            return
+        reader = pa.RecordBatchReader.from_stream(source)
+        empty = True
+        for batch in reader:
+            if batch.num_rows or empty:
+                yield pa.Table.from_batches([batch])
+            empty = False
+        if empty:
+            yield reader.schema.empty_table()
+    elif hasattr(source, "npartitions") and hasattr(source, "partitions"):
+        for number in range(source.npartitions):
+            yield pa.Table.from_pandas(source.partitions[number].compute(), preserve_index=False)
+    else:
+        raise DataError(
+            f"a source is a Dask DataFrame, or a frame that speaks Arrow's PyCapsule interface, not a "
+            f"{type(source).__name__}; name files in the flow"
+        )

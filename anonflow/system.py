@@ -1,0 +1,231 @@
+"""What systems do in their own ways: locks, owners of files, memory, signals. No other module asks which system it is on.
+
+POSIX: ``flock``, permission bits, ``getrusage``. Windows: ``msvcrt`` locks, and files whose access rights are inherited from
+their folder, which in a user's own folders are that user's alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import getpass
+import hashlib
+import os
+import signal
+import stat
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+fcntl: Any
+msvcrt: Any
+resource: Any
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
+try:
+    import msvcrt
+except ImportError:
+    msvcrt = None
+try:
+    import resource
+except ImportError:
+    resource = None
+
+__all__ = [
+    "NO_FOLLOW",
+    "RENAMES_OPEN",
+    "block_interrupt",
+    "is_owners_alone",
+    "is_root",
+    "is_running",
+    "open_descriptor",
+    "peak_memory",
+    "set_mode",
+    "start_resource_tracker",
+    "started",
+    "take_lock",
+    "total_memory",
+    "user_tag",
+    "wait_for_folder",
+]
+
+NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+"""A flag of :func:`open_descriptor`: a link is no file. Where there is no such flag, making links needs a right of its own."""
+
+RENAMES_OPEN = hasattr(os, "fchmod")
+"""Whether a folder can be renamed while a file in it is open."""
+
+_LOCKED_BYTE = 1 << 30
+"""What is locked on Windows, where nobody could read a byte that is: one behind the end of every file of ours."""
+
+
+def open_descriptor(path: str | os.PathLike[str], flags: int, mode: int = 0o600) -> int:
+    """A file's descriptor, whose bytes are handed on as they are.
+
+    Parameters
+    ----------
+    path : path
+    flags : int
+        Of :func:`os.open`.
+    mode : int
+        Permission bits of a new file, the owner's alone without it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened.
+    """
+    return os.open(path, flags | getattr(os, "O_BINARY", 0), mode)
+
+
+def take_lock(descriptor: int) -> None:
+    """Lock an open file, for as long as it is open or its process lives.
+
+    Raises
+    ------
+    BlockingIOError
+        If somebody else holds it.
+    OSError
+        If the file system, or the system, has no locks.
+    """
+    if fcntl is not None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    if msvcrt is None:
+        raise OSError(errno.ENOSYS, "this system has no locks")
+    place = os.lseek(descriptor, 0, os.SEEK_CUR)
+    try:
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    except PermissionError as error:
+        raise BlockingIOError(errno.EWOULDBLOCK, "somebody else holds it") from error
+    finally:
+        os.lseek(descriptor, place, os.SEEK_SET)
+
+
+def wait_for_folder(folder: str | os.PathLike[str]) -> int:
+    """Wait until nobody else holds a folder, and hold it until what is handed back is closed.
+
+    Returns
+    -------
+    int
+        A descriptor: of the folder, or, where folders cannot be opened, of a file of the user's that is named after it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such folder.
+    OSError
+        If it cannot be opened.
+    """
+    if fcntl is not None:
+        descriptor = os.open(folder, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return descriptor
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    name = hashlib.sha256(os.path.realpath(folder).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    place = Path(tempfile.gettempdir(), f"anonflow-{user_tag()}-{name}.lock")
+    descriptor = open_descriptor(place, os.O_RDWR | os.O_CREAT)
+    while True:
+        try:
+            take_lock(descriptor)
+        except BlockingIOError:
+            time.sleep(0.01)
+        else:
+            return descriptor
+
+
+def set_mode(descriptor: int, path: str | os.PathLike[str], mode: int) -> None:
+    """Give an open file its permission bits; on Windows they say only whether it may be written to."""
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, mode)
+    else:
+        os.chmod(path, mode)
+
+
+def user_tag() -> str:
+    """What tells this user's files in a shared folder from another's."""
+    if hasattr(os, "getuid"):
+        return str(os.getuid())
+    return "".join(letter if letter.isalnum() else "_" for letter in getpass.getuser())
+
+
+def is_owners_alone(status: os.stat_result) -> bool:
+    """Whether a folder is this user's, and closed to all others; on Windows, whether it is a folder: its rights are inherited."""
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
+
+
+def is_root() -> bool:
+    """Whether this process may do everything; never on Windows."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def total_memory() -> int:
+    """Bytes of memory that this machine has."""
+    if hasattr(os, "sysconf") and {"SC_PAGE_SIZE", "SC_PHYS_PAGES"} <= set(os.sysconf_names):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    import psutil
+
+    return int(psutil.virtual_memory().total)
+
+
+def peak_memory() -> int:
+    """The most bytes that this process has used so far."""
+    if resource is not None:
+        kibibytes = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+        return kibibytes * (1 if sys.platform == "darwin" else 1024)
+    import psutil
+
+    about = psutil.Process().memory_info()
+    return int(getattr(about, "peak_wset", about.rss))
+
+
+def is_running(process: int) -> bool:
+    """Whether a process of that number is there."""
+    if not hasattr(os, "getuid"):  # a signal 0 would be Ctrl-C there
+        import psutil
+
+        return process > 0 and psutil.pid_exists(process)
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
+def started(process: int) -> str:
+    """When a process began; empty where that cannot be known."""
+    if not hasattr(os, "getuid"):
+        import psutil
+
+        try:
+            return f"{psutil.Process(process).create_time():.3f}"
+        except (psutil.Error, ValueError):
+            return ""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return text.rpartition(")")[2].split()[19]
+
+
+def start_resource_tracker() -> None:
+    """Start the process that cleans up after others, where this system has one."""
+    if resource is not None:
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()
+
+
+def block_interrupt() -> None:
+    """Leave Ctrl-C to other threads, and to none of the processes that this one starts; on Windows they get it, too."""
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

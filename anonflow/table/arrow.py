@@ -1,0 +1,96 @@
+"""Frames of other libraries, by Arrow's PyCapsule interface: polars, DuckDB relations, pyarrow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from anonflow.errors import DataError
+from anonflow.table.read import exact_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+__all__ = ["pandas_frame", "plain_table", "table_of_frame"]
+
+
+def pandas_frame(data: Any) -> Any:
+    """What speaks Arrow's PyCapsule interface as a pandas frame; anything else, and a pandas frame, as it is.
+
+    Parameters
+    ----------
+    data : object
+        With ``__arrow_c_stream__`` it is read once, from its first row to its last.
+
+    Returns
+    -------
+    pandas.DataFrame or object
+
+    Raises
+    ------
+    DataError
+        If its columns are no plain values, or it cannot be read.
+    """
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame) or not hasattr(type(data), "__arrow_c_stream__"):
+        return data
+    import pyarrow as pa
+
+    try:
+        return exact_frame(plain_table(pa.table(data)))
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise DataError(
+            f"the {type(data).__name__} cannot be read as a table ({type(error).__name__}); give a frame with named columns"
+        ) from None
+
+
+def plain_table(table: pa.Table) -> pa.Table:
+    """The same rows without metadata, dictionaries and views: as a Parquet file of them would be read.
+
+    Raises
+    ------
+    DataError
+        If a column holds lists or structures.
+    """
+    import pyarrow as pa
+
+    nested = [
+        f"column {field.name!r}: holds lists or structures"
+        for field in table.schema
+        if pa.types.is_nested(field.type)
+    ]
+    if nested:
+        raise DataError.collected("the frame cannot be used", nested)
+    return pa.table([_plain(column) for column in table.columns], names=table.column_names)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column's values themselves, texts of one kind."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        # no cast knows dictionaries of views
+        kind = _plain_type(kind.value_type)
+        chunks = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks]
+        return pa.chunked_array(chunks, kind)
+    return column.cast(_plain_type(kind))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    return pa.string() if pa.types.is_string_view(kind) or pa.types.is_large_string(kind) else kind
+
+
+def table_of_frame(frame: pd.DataFrame) -> pa.Table:
+    """A published frame as an Arrow table of plain columns, without its index and without metadata.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    """
+    import pyarrow as pa
+
+    return plain_table(pa.Table.from_pandas(frame, preserve_index=False))

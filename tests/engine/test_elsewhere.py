@@ -1,0 +1,267 @@
+"""Sources and targets that are no files beside the flow: addresses, Dask frames, streams of batches."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import fsspec
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import anonflow as af
+from anonflow.dashboards.session.paths import check_confined
+from anonflow.engine.flows.addresses import address_problem, fetched, is_address, shown_address, uploaded
+from anonflow.engine.flows.loader import load_flow
+from anonflow.errors import DataError, FlowError
+from tests.cases.flow_files import everything_in
+from tests.cases.runs import shell
+
+SEED = bytes(range(16))
+
+
+@pytest.fixture
+def bucket() -> Iterator[str]:
+    """A folder of fsspec's store in memory, one for each test."""
+    place = f"memory://{uuid.uuid4().hex}"
+    yield place
+    system = fsspec.filesystem("memory")
+    if system.exists(place):
+        system.rm(place, recursive=True)
+
+
+def people(n: int = 48) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "city": rng.choice(["Bonn", "Kiel", "Ulm"], n),
+            "pay": rng.choice(["low", "high"], n),
+        }
+    )
+
+
+def write_flow(
+    folder: Path, source: str, table: str = "out/people.csv", report: str = "out/people.html"
+) -> Path:
+    file = folder / "flow.yaml"
+    file.write_text(
+        f"flow: elsewhere\nversion: 1\ntable:\n  source: {source}\n"
+        "  columns: {age: {role: quasi-identifier, kind: numeric}, city: {role: quasi-identifier, kind: categorical}, pay: {role: sensitive}}\n"
+        "partition: {size: 16}\n"
+        "steps: [{anonymize: {algorithm: mondrian, k: 3}}]\n"
+        f"publish: {{table: '{table}', report: '{report}'}}\n",
+        encoding="utf-8",
+    )
+    return file
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> str:
+    """What a flow over the same rows in a file beside it publishes."""
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    people().to_parquet(folder / "people.parquet", index=False)
+    af.run(write_flow(folder, "{parquet: people.parquet}"), seed=SEED)
+    return (folder / "out" / "people.csv").read_text(encoding="utf-8")
+
+
+def test_a_flow_reads_and_writes_at_addresses(tmp_path: Path, bucket: str, plain: str) -> None:
+    with fsspec.open(f"{bucket}/people.parquet", "wb") as stream:
+        people().to_parquet(stream, index=False)
+    flow = write_flow(
+        tmp_path,
+        f"{{parquet: '{bucket}/people.parquet'}}",
+        f"{bucket}/out/people.csv",
+        f"{bucket}/out/people.html",
+    )
+    report = af.run(flow, seed=SEED)
+    assert report.published == (f"{bucket}/out/people.csv", f"{bucket}/out/people.html")
+    with fsspec.open(report.published[0], "rt", encoding="utf-8", newline="") as stream:
+        assert stream.read() == plain
+    with fsspec.open(report.published[1], "rt", encoding="utf-8") as stream:
+        assert "</html>" in stream.read()
+    names = fsspec.filesystem("memory").ls(f"{bucket}/out", detail=False)
+    assert sorted(name.rpartition("/")[2] for name in names) == ["people.csv", "people.html"]
+    left = {name for name in everything_in(tmp_path) if not name.startswith("plain")}
+    assert "owner/elsewhere/record.json" in left
+    assert not [name for name in left if "staging" in name or name.endswith((".parquet", ".csv"))]
+    again = af.run(flow, replay=tmp_path / "owner" / "elsewhere")
+    assert again.ok
+
+
+@pytest.mark.parametrize("pieces", ["", ", pieces: 20"])
+def test_a_folder_of_parquet_at_an_address(tmp_path: Path, bucket: str, plain: str, pieces: str) -> None:
+    for number in range(3):
+        with fsspec.open(f"{bucket}/parts/part-{number}.parquet", "wb") as stream:
+            people().iloc[16 * number : 16 * number + 16].to_parquet(stream, index=False)
+    with fsspec.open(f"{bucket}/parts/_SUCCESS", "wb") as stream:
+        stream.write(b"")
+    report = af.run(write_flow(tmp_path, f"{{parquet: '{bucket}/parts'{pieces}}}"), seed=SEED)
+    assert report.ok
+    assert sorted((tmp_path / "out" / "people.csv").read_text().split()) == sorted(plain.split())
+
+
+def test_a_packed_csv_at_an_address(tmp_path: Path, bucket: str) -> None:
+    people().to_csv(f"{bucket}/people.csv.gz", index=False, sep=";")
+    assert af.run(write_flow(tmp_path, f"{{csv: '{bucket}/people.csv.gz', delimiter: auto}}"), seed=SEED).ok
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda frame: dd.from_pandas(frame, npartitions=3),
+        lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+        lambda frame: pa.Table.from_pandas(frame, preserve_index=False).to_reader(7),
+        lambda frame: pytest.importorskip("polars").from_pandas(frame),
+        lambda frame: pytest.importorskip("duckdb").from_df(frame),
+        lambda frame: frame,
+    ],
+    ids=["dask", "arrow", "reader", "polars", "duckdb", "pandas"],
+)
+def test_a_frame_in_place_of_the_source_is_worked_on_in_pieces(
+    tmp_path: Path, plain: str, source: Any
+) -> None:
+    people().iloc[:10].to_parquet(tmp_path / "people.parquet", index=False)
+    lines: list[str] = []
+    flow = write_flow(tmp_path, "{parquet: people.parquet}")
+    report = af.run(flow, source=source(people()), seed=SEED, on_event=lambda event: lines.append(str(event)))
+    assert report.ok
+    assert any("in pieces" in line for line in lines)
+    text = (tmp_path / "out" / "people.csv").read_text(encoding="utf-8")
+    assert sorted(text.split()) == sorted(plain.split())
+    assert not list((tmp_path / "owner" / "elsewhere").glob("staging*"))
+
+
+def test_without_pieces_the_bits_are_those_of_a_file(tmp_path: Path, plain: str) -> None:
+    people().iloc[:10].to_parquet(tmp_path / "people.parquet", index=False)
+    flow = write_flow(tmp_path, "{parquet: people.parquet, pieces: false}")
+    af.run(flow, source=dd.from_pandas(people(), npartitions=3), seed=SEED)
+    assert (tmp_path / "out" / "people.csv").read_text(encoding="utf-8") == plain
+
+
+def test_bad_frames_are_one_sentence(tmp_path: Path) -> None:
+    people().to_parquet(tmp_path / "people.parquet", index=False)
+    flow = write_flow(tmp_path, "{parquet: people.parquet}")
+    before = everything_in(tmp_path)
+    with pytest.raises(DataError, match="not a list; name files in the flow"):
+        af.run(flow, source=[1, 2])
+    mixed = [people(), people().astype({"age": str}).assign(age="old")]
+    frame = dd.from_map(lambda number: mixed[number], [0, 1], meta=people().iloc[:0])
+    with pytest.raises(DataError, match="part 1 has other columns, or columns of other types"):
+        af.run(flow, source=frame)
+    with pytest.raises(DataError, match="holds lists or structures"):
+        af.run(flow, source=pa.table({"age": [[1]]}))
+    with pytest.raises(DataError, match=r"af\.run\(flow, source=frame\)"):
+        af.Table(
+            dd.from_pandas(people(), npartitions=2), {"age": {"role": "quasi-identifier", "kind": "numeric"}}
+        )
+    assert {name for name in everything_in(tmp_path) - before if "staging" in name} == set()
+
+
+@pytest.mark.parametrize(
+    ("address", "written", "expected"),
+    [
+        ("s3://me:secret@bucket/people.csv", False, "an address holds no password"),
+        ("zip://a.csv::file:///b.zip", False, "one address inside another"),
+        ("memory://", False, "names no file"),
+        ("https://host/people.csv", True, "nothing can be written to https"),
+        ("nowhere://host/people.csv", False, "no kind of address that fsspec knows"),
+        ("memory://host/people.csv", True, None),
+    ],
+)
+def test_what_is_wrong_with_an_address(address: str, written: bool, expected: str | None) -> None:
+    problem = address_problem(address, written=written)
+    assert problem is None if expected is None else problem is not None and expected in problem
+    assert problem is None or "secret" not in problem
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def needs_another(protocol: str) -> None:
+        raise ImportError("Install s3fs to access S3", name="s3fs")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", needs_another)
+    problem = address_problem("s3://bucket/people.csv")
+    assert problem == "s3:// needs the package s3fs; install it with: pip install 'anonflow[remote]'"
+
+
+@pytest.mark.parametrize(
+    ("source", "table", "expected"),
+    [
+        ("{csv: 's3://me:secret@b/x.csv'}", "out/a.csv", "4:17: an address holds no password"),
+        ("{stats: 'memory://b/x.csv'}", "out/a.csv", "is a file that ends in .sav or"),
+        ("{csv: people.csv}", "https://host/a.csv", "nothing can be written to https"),
+        ("{csv: people.csv}", "memory://b/a.txt", "'table' is a file that ends in .parquet or .csv"),
+        ("{csv: 'memory://nobody/x.csv'}", "out/a.csv", "cannot be fetched (FileNotFoundError)"),
+    ],
+)
+def test_bad_addresses_are_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, table: str, expected: str
+) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    status, out, err = shell(capsys, "run", write_flow(tmp_path, source, table))
+    assert (status, out) == (2, "")
+    assert len([line for line in err.splitlines() if expected in line]) == 1, err
+    assert "secret" not in err
+
+
+def test_nothing_half_done_lies_at_an_address(
+    tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    uploaded(tmp_path / "a.csv", f"{bucket}/a.csv")
+    store = type(fsspec.filesystem("memory"))
+
+    def full(*arguments: object, **settings: object) -> None:
+        raise OSError("no room for secret")
+
+    monkeypatch.setattr(store, "mv", full)
+    with pytest.raises(DataError, match=r"b\.csv: cannot be written \(OSError\)") as caught:
+        uploaded(tmp_path / "a.csv", f"{bucket}/b.csv")
+    assert "secret" not in str(caught.value)
+    names = fsspec.filesystem("memory").ls(bucket, detail=False)
+    assert [name.rpartition("/")[2] for name in names] == ["a.csv"]
+
+
+def test_an_address_is_shown_without_its_secrets() -> None:
+    assert shown_address("https://me:pw@host/a.csv?signature=x") == "https://host/a.csv"
+    assert is_address("s3://b/a")
+    assert not is_address("out/a.csv")
+    assert not is_address("C:/a.csv")
+    assert not is_address(None)
+
+
+def test_the_dashboards_reach_no_address(tmp_path: Path) -> None:
+    for document in (
+        {"table": {"source": {"csv": "s3://bucket/people.csv"}}},
+        {"table": {"source": {"stats": "https://host/people.sav"}}},
+        {"publish": {"table": "memory://bucket/people.csv"}},
+        {"publish": {"report": {"file": "file:///tmp/people.html"}}},
+    ):
+        with pytest.raises(FlowError, match="the dashboards reach no other machine"):
+            check_confined(document, tmp_path)
+
+
+def test_the_plan_shows_no_secret(tmp_path: Path) -> None:
+    flow = (
+        load_flow(write_flow(tmp_path, "{csv: 'https://host/people.csv?signature=secret'}"))
+        if _has_http()
+        else None
+    )
+    assert flow is None or "secret" not in flow._repr_html_()
+
+
+def _has_http() -> bool:
+    return address_problem("https://host/people.csv") is None
+
+
+def test_a_local_address_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    (tmp_path / "here").mkdir()
+    place = fetched((tmp_path / "a.csv").as_uri(), tmp_path / "here")
+    assert place.read_text() == "a\n1\n"

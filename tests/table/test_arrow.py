@@ -1,0 +1,140 @@
+"""Frames of other libraries: whatever speaks Arrow's PyCapsule interface goes in, and comes back in kind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import anonflow as af
+from anonflow.errors import DataError, ParameterError
+from anonflow.table.arrow import pandas_frame
+
+SCHEMA: dict[str, Any] = {
+    "age": {"role": "quasi-identifier", "kind": "numeric", "missing": "suppress"},
+    "city": {"role": "quasi-identifier", "kind": "categorical"},
+    "born": {"role": "quasi-identifier", "kind": "numeric"},
+    "pay": {"role": "sensitive"},
+}
+
+
+def people(n: int = 24) -> pa.Table:
+    rng = np.random.default_rng(3)
+    return pa.table(
+        {
+            "age": pa.array([None, *rng.integers(18, 80, n - 1).tolist()], pa.int64()),
+            "city": pa.array([None, *rng.choice(["Bonn", "Kiel", "Ulm"], n - 1).tolist()]),
+            "born": pa.array(rng.choice(pd.date_range("1980-01-01", periods=5), n)),
+            "pay": pa.array(rng.choice(["low", "high"], n).tolist()).dictionary_encode(),
+        }
+    )
+
+
+class Stream:
+    """Nothing but the interface: what a library has of which nobody here has heard."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def _polars(table: pa.Table) -> Any:
+    return pytest.importorskip("polars").from_arrow(table)
+
+
+def _duckdb(table: pa.Table) -> Any:
+    return pytest.importorskip("duckdb").from_arrow(table)
+
+
+KINDS: dict[str, Callable[[pa.Table], Any]] = {
+    "pyarrow": lambda table: table,
+    "reader": lambda table: table.to_reader(7),
+    "stream": Stream,
+    "views": lambda table: table.set_column(1, "city", pa.array(table["city"].to_pylist(), pa.string_view())),
+    "polars": _polars,
+    "duckdb": _duckdb,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_frame_gives_the_same_bits(kind: str) -> None:
+    want = af.Table(
+        people()
+        .cast(pa.schema([f.with_type(pa.string()) if f.name == "pay" else f for f in people().schema]))
+        .to_pandas(),
+        SCHEMA,
+    )
+    table = af.Table(KINDS[kind](people()), SCHEMA)
+    assert (table.codes == want.codes).all()
+    seed = "5eed" * 8
+    own = af.anonymize(KINDS[kind](people()), "greedy", k=3, schema=SCHEMA, seed=seed)
+    other = af.anonymize(want, "greedy", k=3, seed=seed)
+    assert own.frame().equals(other.frame())
+    assert own.release(seed=seed).frame.equals(other.release(seed=seed).frame)
+    published = KINDS[kind](own.release(seed=seed).to_arrow())
+    assert af.verify(KINDS[kind](people()), published, ["covers", "k-regular"], k=3, schema=SCHEMA)
+    published = KINDS[kind](own.release(seed=seed).to_arrow())
+    assert af.measure(want, published, ["gcp"]) == pytest.approx(af.measure(want, own, ["gcp"]))
+
+
+def test_a_release_comes_back_as_an_arrow_table_without_metadata() -> None:
+    release = af.anonymize(people(), k=3, schema=SCHEMA).release()
+    back = release.to_arrow()
+    assert isinstance(back, pa.Table)
+    assert back.schema.metadata is None
+    assert back.column_names == list(release.frame.columns)
+    assert {str(kind) for kind in back.schema.types} == {"string"}
+    assert back.to_pandas().astype(object).equals(release.frame.astype(object))
+
+
+def test_a_release_comes_back_as_a_polars_frame() -> None:
+    polars = pytest.importorskip("polars")
+    release = af.anonymize(_polars(people()), k=3, schema=SCHEMA).release()
+    back = release.to_polars()
+    assert isinstance(back, polars.DataFrame)
+    assert back.to_arrow().cast(release.to_arrow().schema).equals(release.to_arrow())
+
+
+def test_without_polars_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = af.anonymize(people(), k=3, schema=SCHEMA).release()
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ParameterError, match=r"pip install polars$"):
+        release.to_polars()
+
+
+def test_a_schema_is_guessed_from_a_stream() -> None:
+    assert af.Schema.infer(Stream(people()))["pay"].role == af.Schema.infer(people().to_pandas())["pay"].role
+    assert len(af.Schema.advise(Stream(people()))) == 4
+
+
+def test_a_pandas_frame_stays_itself() -> None:
+    frame = people().to_pandas()
+    assert pandas_frame(frame) is frame
+    assert pandas_frame("people.csv") == "people.csv"
+
+
+def test_bad_frames_are_one_sentence() -> None:
+    lists = pa.table({"age": [[1], [2]], "city": ["a", "b"]})
+    with pytest.raises(DataError, match="column 'age': holds lists or structures"):
+        af.Table(lists, SCHEMA)
+    # capsules of a stream without columns: an array of numbers is no table
+    with pytest.raises(DataError, match="cannot be read as a table"):
+        af.Table(pa.chunked_array([[1, 2]]), SCHEMA)
+    with pytest.raises(DataError, match="PyCapsule"):
+        af.Table([1, 2], SCHEMA)
+    with pytest.raises(ParameterError, match="say schema= of a frame"):
+        af.anonymize(people(), k=3)
+    table = af.Table(people(), SCHEMA)
+    with pytest.raises(ParameterError, match="leave schema out"):
+        af.anonymize(table, k=3, schema=SCHEMA)
+    with pytest.raises(ParameterError, match="or a frame with schema="):
+        af.verify(people(), people(), k=3)
+    with pytest.raises(ParameterError, match="say schema= of a frame"):
+        af.measure(people(), table)

@@ -1,0 +1,152 @@
+"""How a CSV file is written is found out where it is asked for: in flows, in the shell and in the dashboards by one function."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow.dashboards.session.table_sources import read_upload
+from anonflow.dashboards.session.user_limits import Limits
+from anonflow.errors import DataError
+from anonflow.table.csv_form import SAMPLE, form_of
+from anonflow.table.read import csv_form, read_frame
+from tests.cases.runs import shell
+
+ROWS = "name{0}city{0}pay\nZoë{0}Köln{0}1,5\nJan{0}Ulm{0}2,5\n"
+
+
+def form(text: str, encoding: str = "utf-8") -> tuple[str, str, int]:
+    found = form_of(io.BytesIO(text.encode(encoding)))
+    return found.delimiter, found.encoding, found.columns
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("utf-8", "utf-8"),
+        ("utf-8-sig", "utf-8"),
+        ("cp1252", "cp1252"),
+        ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+        ("utf-32", "utf-32"),
+    ],
+)
+def test_delimiter_and_encoding_are_found_and_the_cells_are_the_same(
+    tmp_path: Path, delimiter: str, written: str, found: str
+) -> None:
+    file = tmp_path / "people.csv"
+    file.write_bytes(ROWS.format(delimiter).encode(written))
+    assert form(ROWS.format(delimiter), written) == (delimiter, found, 3)
+    frame = read_frame(file, delimiter="auto", encoding="auto")
+    assert frame.to_dict("list") == {"name": ["Zoë", "Jan"], "city": ["Köln", "Ulm"], "pay": ["1,5", "2,5"]}
+
+
+def test_odd_files() -> None:
+    assert form("") == (",", "utf-8", 0)
+    assert form("a\n1\n2\n") == (",", "utf-8", 1)
+    assert form('"a,x,y";b\n"1,2,3";2\n')[0] == ";"  # a delimiter in quotes is none
+    assert form("a;b,c\n1;2\n3;4\n")[0] == ";"  # every row has one more, not only the header
+    assert form("a,b;c\r\n1,5;2\r\n3,5;4\r\n")[0] in ",;"
+    assert form("a;b\n" + "x;1\n" * SAMPLE)[::2] == (";", 2)  # the beginning is enough
+    late = ("a;b\n" + "x;1\n" * SAMPLE + "ö;2\n").encode("cp1252")
+    assert form_of(io.BytesIO(late)).encoding == "cp1252"  # and for the encoding it is not
+    assert form_of(io.BytesIO(b"a,b\n\x81,\xff\n")).encoding == "latin-1"
+    assert form_of(io.BytesIO(b"a,b\n1,\xc3")).encoding == "cp1252"  # cut inside a character
+    known = form_of(io.BytesIO(b"a;b\n1;2\n"), delimiter=",", encoding="utf-8")
+    assert (known.delimiter, known.columns) == (",", 1)
+
+
+def test_what_is_known_is_not_looked_for(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv.gz"
+    file.write_bytes(gzip.compress(b"a;b\n1;2\n"))
+    assert csv_form(file, encoding="utf-8").delimiter == ";"
+    assert csv_form(file, delimiter=",").columns == 1
+    with pytest.raises(DataError, match="does not exist"):
+        csv_form(tmp_path / "nobody.csv")
+    (tmp_path / "torn.csv.gz").write_bytes(file.read_bytes()[:12])
+    with pytest.raises(DataError, match="cannot be read"):
+        csv_form(tmp_path / "torn.csv.gz")
+
+
+def test_the_dashboards_find_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_bytes(ROWS.format(";").encode("cp1252"))
+    frame, source = read_upload(file, Limits())
+    assert source == {"csv": "people.csv", "delimiter": ";", "encoding": "cp1252"}
+    assert list(frame.columns) == ["name", "city", "pay"]
+    file.write_text(ROWS.format(",").replace("1,5", "1").replace("2,5", "2"), encoding="utf-8")
+    assert read_upload(file, Limits())[1] == {"csv": "people.csv"}
+
+
+def people(path: Path, delimiter: str, encoding: str = "utf-8") -> Path:
+    frame = pd.DataFrame(
+        {"age": range(20, 44), "city": ["Köln", "Ulm", "Bonn"] * 8, "pay": ["low", "high"] * 12}
+    )
+    frame.to_csv(path, sep=delimiter, index=False, encoding=encoding)
+    return path
+
+
+def test_schema_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = people(tmp_path / "people.csv", ";", "cp1252")
+    status, out, err = shell(capsys, "schema", file)
+    assert status == 0
+    assert "3 columns between semicolons, encoding cp1252" in err
+    assert "city" in out
+    status, _, err = shell(capsys, "schema", people(tmp_path / "usual.csv", ","))
+    assert (status, err) == (0, "")
+
+
+@pytest.mark.parametrize("more", [(), ("--delimiter", ",")])
+def test_schema_says_so_of_one_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text("age city\n" + "".join(f"{n} Ulm\n" for n in range(20)), encoding="utf-8")
+    _, _, err = shell(capsys, "schema", file, *more)
+    assert "has one column" in err
+    assert "name its delimiter" in err
+
+
+def test_compare_says_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = tmp_path / "schema.yaml"
+    schema.write_text(
+        "columns: {age: {role: quasi-identifier, kind: numeric}, city: {role: quasi-identifier, kind: categorical}}\n"
+    )
+    arguments = ("--schema", schema, "--k", "3", "--algorithms", "mondrian")
+    status, out, err = shell(capsys, "compare", people(tmp_path / "tabs.csv", "\t"), *arguments)
+    assert status == 0
+    assert "3 columns between tabs, encoding utf-8" in err
+    assert "mondrian" in out
+
+
+@pytest.mark.parametrize("pieces", ["", ", pieces: 8"])
+def test_a_flow_finds_out_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], pieces: str
+) -> None:
+    people(tmp_path / "people.csv", "|", "cp1252")
+    flow = tmp_path / "flow.yaml"
+    flow.write_text(
+        "flow: found\nversion: 1\ntable:\n"
+        f"  source: {{csv: people.csv, delimiter: auto, encoding: auto{pieces}}}\n"
+        "  columns: {age: {role: quasi-identifier, kind: numeric}, city: {role: quasi-identifier, kind: categorical}}\n"
+        "partition: {size: 8}\n"
+        "steps: [{anonymize: {algorithm: mondrian, k: 2}}]\n"
+    )
+    status, _, err = shell(capsys, "run", flow)
+    assert status == 0, err
+    assert "people.csv: 3 columns between bars, encoding cp1252" in err
+
+
+def test_a_table_is_read_so(tmp_path: Path) -> None:
+    file = people(tmp_path / "people.csv", ";", "utf-16")
+    columns = {"age": {"role": "quasi-identifier", "kind": "numeric"}}
+    assert af.Table.read(file, columns, delimiter="auto", encoding="auto").n == 24
+    with pytest.raises(DataError, match=r"or auto$"):
+        af.Table.read(file, columns, delimiter="automatic")

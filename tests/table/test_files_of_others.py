@@ -1,0 +1,259 @@
+"""Files of statistics programs, workbooks and databases: labels, missing codes, kinds, and what is wrong with them."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow.dashboards.session.paths import check_confined
+from anonflow.errors import AnonflowError, DataError, FlowError
+from anonflow.table.query import read_query
+from anonflow.table.read import read_frame
+from tests.cases.flow_files import everything_in
+from tests.cases.runs import shell
+
+LABELS = {"sex": {1: "male", 2: "female"}, "age": {99: "refused"}}
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "sex": [1.0, 2.0, 1.0, 2.0] * 6,
+            "age": [20.0, 31.0, 42.0, 99.0] * 6,
+            "pay": [1.5, 2.5, 3.0, 4.0] * 6,
+            "city": ["Ulm", "", "Köln", "Bonn"] * 6,
+        }
+    )
+
+
+def write_stats(path: Path) -> Path:
+    stats = pytest.importorskip("pyreadstat")
+    if path.suffix in (".sav", ".zsav"):
+        stats.write_sav(
+            people(), path, variable_value_labels=LABELS, missing_ranges={"age": [99]},
+            compress=path.suffix == ".zsav",
+        )  # fmt: skip
+    elif path.suffix == ".dta":
+        frame = people().astype({"age": object})
+        frame.loc[frame["age"] == 99, "age"] = "a"
+        labels = {"sex": LABELS["sex"], "age": {"a": "refused"}}
+        stats.write_dta(frame, path, variable_value_labels=labels, missing_user_values={"age": ["a"]})
+    elif path.suffix == ".por":
+        stats.write_por(people().replace("Köln", "Kiel").rename(columns=str.upper), path)
+    else:
+        stats.write_xport(people(), path)
+    return path
+
+
+@pytest.mark.parametrize("ending", [".sav", ".zsav", ".dta"])
+def test_labels_and_missing_codes(tmp_path: Path, ending: str) -> None:
+    file = write_stats(tmp_path / f"people{ending}")
+    frame = read_frame(file)
+    assert frame["sex"].tolist()[:2] == ["male", "female"]
+    assert frame["age"].isna().sum() == 6  # the code is missing, and the ages that are left are numbers
+    assert frame["age"].dropna().tolist()[:3] == [20, 31, 42]
+    assert str(frame["age"].dtype) == "Int64"
+    assert frame["pay"].tolist()[:3] == [1.5, 2.5, 3.0]
+    assert frame["city"].isna().sum() == 6
+    assert read_frame(file, labels=False)["sex"].tolist()[:2] == [1, 2]
+    kept = read_frame(file, user_missing=True)["age"]
+    assert not kept.isna().any()
+    assert str(kept.tolist()[3]) == (
+        "a" if ending == ".dta" else "99"
+    )  # only some ages have a label: codes stay
+
+
+@pytest.mark.parametrize("ending", [".por", ".xpt"])
+def test_transport_files(tmp_path: Path, ending: str) -> None:
+    frame = read_frame(write_stats(tmp_path / f"people{ending}"))
+    assert frame.shape == (24, 4)
+    assert [str(name).lower() for name in frame.columns] == ["sex", "age", "pay", "city"]
+
+
+def write_workbook(path: Path, sheets: dict[str, list[list[Any]]]) -> Path:
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_a_sheet(tmp_path: Path) -> None:
+    born = datetime.datetime(1980, 5, 17)
+    rows = [
+        ["age", "city", "pay", "born", "mixed", None],
+        [20, "Ulm", 1.5, born, 7],
+        [31, None, 2, born, "x"],
+        [None],
+    ]
+    file = write_workbook(tmp_path / "people.xlsx", {"one": rows, "two": [["a"], [1]]})
+    frame = read_frame(file)
+    assert frame["age"].tolist() == [20, 31]
+    assert str(frame["age"].dtype) == "int64"
+    assert frame["pay"].tolist() == [1.5, 2.0]
+    assert frame["mixed"].tolist() == ["7", "x"]
+    assert frame["city"].isna().tolist() == [False, True]
+    assert frame["born"].tolist() == [born, born]
+    assert read_frame(file, sheet="two").to_dict("list") == {"a": [1]}
+
+
+def write_database(path: Path) -> Path:
+    with pytest.importorskip("duckdb").connect(str(path)) as connection:
+        connection.execute(
+            "create table people as select 20 + range as age, ['Ulm', 'Bonn'][1 + range % 2] as city, "
+            "(range / 2)::decimal(9, 1) as pay, 'low' as level from range(24)"
+        )
+    return path
+
+
+def test_a_query(tmp_path: Path) -> None:
+    frame = read_query(
+        "select age, city, pay from people where age < 24 order by age", write_database(tmp_path / "p.duckdb")
+    )
+    assert frame["age"].tolist() == [20, 21, 22, 23]
+    assert frame["city"].tolist() == ["Ulm", "Bonn"] * 2
+    assert frame["pay"].tolist() == [0.0, 0.5, 1.0, 1.5]
+    assert str(frame["pay"].dtype) == "float64"
+
+
+def flow(
+    folder: Path,
+    source: str,
+    columns: str = "age: {role: quasi-identifier, kind: numeric, missing: suppress}",
+) -> Path:
+    file = folder / "flow.yaml"
+    file.write_text(
+        f"flow: others\nversion: 1\ntable:\n  source: {source}\n"
+        f"  columns: {{{columns}, city: {{role: quasi-identifier, kind: categorical}}}}\n"
+        "partition: {size: 8}\n"
+        "steps: [{anonymize: {algorithm: mondrian, k: 2}}]\n"
+        "publish: {table: out/people.csv}\n",
+        encoding="utf-8",
+    )
+    return file
+
+
+@pytest.mark.parametrize("pieces", ["", ", pieces: 8"])
+@pytest.mark.parametrize("kind", ["stats", "excel", "sql"])
+def test_flows_run_on_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, pieces: str
+) -> None:
+    if kind == "stats":
+        write_stats(tmp_path / "people.sav")
+        source = "{stats: people.sav"
+    elif kind == "excel":
+        write_workbook(tmp_path / "p.xlsx", {"one": [["age", "city"], *([20 + n, "Ulm"] for n in range(24))]})
+        source = "{excel: p.xlsx, sheet: one"
+    else:
+        write_database(tmp_path / "p.duckdb")
+        source = '{sql: "select age, city from people", database: p.duckdb'
+    status, _, err = shell(capsys, "run", flow(tmp_path, f"{source}{pieces}}}"))
+    assert status == 0, err
+    assert len(pd.read_csv(tmp_path / "out" / "people.csv")) == 24
+    record = (tmp_path / "owner" / "others" / "record.json").read_text(encoding="utf-8")
+    assert '"source": "' in record  # hashed as every source
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{stats: nobody.sav}", "no such file"),
+        ("{stats: text.csv}", "is a file that ends in .sav or"),
+        ("{excel: text.csv}", "is a file that ends in .xlsx or .xlsm"),
+        ("{stats: torn.sav}", "is no readable .sav file"),
+        ("{stats: torn.sav, sheet: one}", "'sheet' does not go with a stats source"),
+        ("{excel: torn.xlsx}", "is no readable Excel workbook"),
+        ("{sql: select 1}", "a query needs 'database'"),
+        (
+            "{database: torn.duckdb}",
+            "a source names exactly one of csv, parquet, stats, excel, sql and dataset",
+        ),
+        ("{sql: select 1, database: torn.duckdb}", "is no DuckDB database that can be opened"),
+        ("{sql: drop table people, database: p.duckdb}", "a source asks by one SELECT"),
+        ("{sql: select 1; select 2, database: p.duckdb}", "a source asks by one SELECT"),
+        ("{sql: selec, database: p.duckdb}", "is no SQL that DuckDB reads"),
+        ("{sql: select nobody from people, database: p.duckdb}", "names a column that is not there"),
+        ("{sql: select cast(city as int) from people, database: p.duckdb}", "converts a value"),
+        ('{sql: "select age, age from people", database: p.duckdb}', "two columns the same name"),
+        ("{sql: \"from read_csv('text.csv')\", database: p.duckdb}", "reaches for a file or a network"),
+        ("{sql: \"from 'text.csv'\", database: p.duckdb}", "reaches for a file or a network"),
+        ("{stats: people.sav, codes: kept}", "must be one of missing or values"),
+        ("{excel: empty.xlsx}", "the first row of the sheet must be the header"),
+        ("{excel: twice.xlsx}", "two columns have the same name"),
+        ("{excel: wide.xlsx}", "rows have more cells than the header"),
+        ("{excel: twice.xlsx, sheet: nobody}", "has no sheet 'nobody'"),
+    ],
+)
+def test_bad_sources_are_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, expected: str
+) -> None:
+    for name in ("text.csv", "torn.sav", "torn.xlsx", "torn.duckdb"):
+        (tmp_path / name).write_text("age,city\n1,Ulm\n", encoding="utf-8")
+    write_database(tmp_path / "p.duckdb")
+    write_stats(tmp_path / "people.sav")
+    write_workbook(tmp_path / "empty.xlsx", {"one": []})
+    write_workbook(tmp_path / "twice.xlsx", {"one": [["a", "a"], [1, 2]]})
+    write_workbook(tmp_path / "wide.xlsx", {"one": [["a"], [1, 2]]})
+    before = everything_in(tmp_path)
+    status, out, err = shell(capsys, "run", flow(tmp_path, source))
+    assert (status, out) == (2, "")
+    said = [line for line in err.splitlines() if expected in line]
+    assert len(said) == 1, err
+    assert "Ulm" not in err
+    assert set(everything_in(tmp_path)) - set(before) == {"flow.yaml"}
+
+
+def test_a_database_is_never_written_to(tmp_path: Path) -> None:
+    file = write_database(tmp_path / "p.duckdb")
+    before = everything_in(tmp_path), file.read_bytes()
+    for sql in (
+        "create table t as select 1",
+        "copy people to 'x.csv'",
+        "attach 'x.duckdb' as y",
+        "install httpfs",
+    ):
+        with pytest.raises(DataError):
+            read_query(sql, file)
+    assert (everything_in(tmp_path), file.read_bytes()) == before
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "extra"),
+    [("pyreadstat", "people.sav", "stats"), ("openpyxl", "people.xlsx", "excel")],
+)
+def test_a_missing_package_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, name: str, extra: str
+) -> None:
+    (tmp_path / name).write_bytes(b"")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(DataError, match=rf"pip install 'anonflow\[{extra}\]'$"):
+        read_frame(tmp_path / name)
+
+
+def test_a_missing_duckdb_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(DataError, match=r"pip install 'anonflow\[sql\]'$"):
+        read_query("select 1", tmp_path / "p.duckdb")
+
+
+def test_the_dashboards_ask_no_database(tmp_path: Path) -> None:
+    document = {"table": {"source": {"sql": "select 1", "database": "p.duckdb"}}}
+    with pytest.raises(FlowError, match="the dashboards ask no database"):
+        check_confined(document, tmp_path)
+
+
+def test_a_table_is_read_from_them(tmp_path: Path) -> None:
+    columns = {"sex": {"role": "quasi-identifier", "kind": "categorical"}, "age": {"role": "insensitive"}}
+    table = af.Table.read(write_stats(tmp_path / "people.sav"), columns, labels=False)
+    assert sorted(set(table.frame["sex"])) == [1, 2]
+    with pytest.raises(AnonflowError, match="rename or convert it"):
+        read_frame(tmp_path / "people.xls")
