@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from anonflow.algorithms.diversity.diversify import diversify
     from anonflow.algorithms.patterns.language import pattern_grid
     from anonflow.algorithms.registry import algorithms
+    from anonflow.analysis import combine, count, plausible
     from anonflow.criteria.verify import verify
     from anonflow.dashboards.app import dashboard
     from anonflow.engine.compare import compare
@@ -37,7 +38,9 @@ __all__ = [
     "anonymize",
     "attack",
     "capped_rows",
+    "combine",
     "compare",
+    "count",
     "dashboard",
     "datasets",
     "describe",
@@ -47,6 +50,7 @@ __all__ = [
     "measure",
     "one_row_per_unit",
     "pattern_grid",
+    "plausible",
     "ranges",
     "read_release",
     "release_card",
@@ -68,7 +72,9 @@ _HOMES = {
     "anonymize": "anonflow.algorithms",
     "attack": "anonflow.risk",
     "capped_rows": "anonflow.table.per_unit",
+    "combine": "anonflow.analysis",
     "compare": "anonflow.engine",
+    "count": "anonflow.analysis",
     "dashboard": "anonflow.dashboards.app",
     "datasets": None,
     "describe": "anonflow.risk",
@@ -78,6 +84,7 @@ _HOMES = {
     "measure": "anonflow.utility",
     "one_row_per_unit": "anonflow.table.per_unit",
     "pattern_grid": "anonflow.algorithms",
+    "plausible": "anonflow.analysis",
     "ranges": "anonflow.release",
     "read_release": "anonflow.release",
     "release_card": "anonflow.engine.report.card",

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import DataError
-from anonflow.table.domain import WHOLE, Domain, number_text
+from anonflow.table.domain import (
+    NUMBER_MEMBER,
+    WHOLE,
+    Domain,
+    coded_texts,
+    number_text,
+    read_coded,
+    set_members,
+)
 from anonflow.table.records import Records, equal_columns
 from anonflow.table.texts import text_array
 
@@ -65,7 +73,9 @@ class Generalization:
     Notes
     -----
     Invariant: ``0 <= lo <= hi < D``; on a hierarchy QI, ``lo, hi`` is the run of a node; every set has a
-    member. A text that covers no value of the domain is read as ``lo = D, hi = -1`` and covers nothing.
+    member. A text that covers no value of the domain is read as ``lo = D, hi = -1``, the empty run: it covers nothing.
+    On a numeric QI with codes (``has_codes``) a generalized record has the empty run exactly where no number is in the set of
+    codes beside it. It is the identity of join, and covered by every run.
     """
 
     domains: tuple[Domain, ...]
@@ -286,7 +296,8 @@ class Generalization:
         cells = self._texts()
         columns: dict[str, list[np.ndarray]] = {}
         for domain, texts in zip(self.domains, cells, strict=True):
-            columns.setdefault(domain.column, []).append(texts)
+            if not domain.has_codes:  # the codes beside have the text of both
+                columns.setdefault(domain.column, []).append(texts)
         frame = {}
         for name, parts in columns.items():
             text = parts[0] if len(parts) == 1 else _joined(parts)
@@ -312,7 +323,8 @@ class Generalization:
 
         columns: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
         for domain, coded in zip(self.domains, self._coded_texts(), strict=True):
-            columns.setdefault(domain.column, []).append(coded)
+            if not domain.has_codes:
+                columns.setdefault(domain.column, []).append(coded)
         frame = {}
         for name, parts in columns.items():
             at, texts = parts[0]
@@ -338,18 +350,27 @@ class Generalization:
         layout = self.layout
         for t, a in enumerate(layout.ranges):
             domain = self.domains[a]
+            if domain.has_codes:
+                continue
             at, distinct = pd.factorize(self.lo[t].astype(np.int64) * domain.size + self.hi[t])
             lo, hi = distinct // domain.size, distinct % domain.size
             cells[a] = at, np.array(domain.run_texts(lo, hi), object)
         for t, a in enumerate(layout.sets):
             words = self.bits[layout.offset[t] : layout.offset[t + 1]]
+            domain = self.domains[a]
+            number = int(np.searchsorted(layout.ranges, a - 1)) if domain.kind == "codes" else 0
             at, values = pd.factorize(words[0])
-            for word in words[1:]:
+            for word in (*words[1:], *((self.lo[number], self.hi[number]) if domain.kind == "codes" else ())):
                 code, values = pd.factorize(word)
                 at = pd.factorize(at * len(values) + code)[0]
             first = np.empty(int(at.max(initial=-1)) + 1, np.int64)
             first[at[::-1]] = np.arange(self.n)[::-1]
-            cells[a] = at, np.array(self.domains[a].set_texts(words[:, first]), object)
+            if domain.kind == "codes":
+                run = self.lo[number, first], self.hi[number, first]
+                texts = coded_texts(self.domains[a - 1], domain, *run, words[:, first])
+            else:
+                texts = domain.set_texts(words[:, first])
+            cells[a] = at, np.array(texts, object)
         return cells
 
     @classmethod
@@ -402,7 +423,14 @@ class Generalization:
             texts, at = _distinct_texts(frame[domain.column])
             bad = np.zeros(len(texts), bool)
             times = np.bincount(at, minlength=len(texts)).tolist()
-            if domain.shape == "range":
+            if domain.has_codes:
+                reader = None if readers is None else readers[a]
+                runs, words, bad = _read_coded_cells(texts, times, domain, domains[a + 1], reader, canonical)
+                lo[row_of[a]], hi[row_of[a]] = runs[0][at], runs[1][at]
+                bits[word_of[a + 1] : word_of[a + 1] + len(words)] = words[:, at]
+            elif domain.kind == "codes":
+                continue  # read with its numbers
+            elif domain.shape == "range":
                 runs = np.zeros((2, len(texts)), np.int32)
                 cells = [_cell(text, domain, width) for text in texts]
                 for u, cell in enumerate(cells):
@@ -432,6 +460,42 @@ class Generalization:
         if problems:
             raise DataError.collected("the published table cannot be read", problems)
         return cls(domains, lo, hi, bits)
+
+
+def _read_coded_cells(
+    texts: Sequence[str],
+    times: Sequence[int],
+    numbers: Domain,
+    codes: Domain,
+    reader: ColumnReader | None,
+    canonical: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cells of a numeric column with codes: runs (2, u), words of codes (words, u), and which cannot be read (u,)."""
+    runs = np.empty((2, len(texts)), np.int32)
+    words = np.zeros((codes.words, len(texts)), np.uint64)
+    bad = np.zeros(len(texts), bool)
+    for u, text in enumerate(texts):
+        cell = read_coded(codes, text) if reader is None else reader.coded(text, times[u])
+        run: tuple[int, int] | None = (numbers.size, -1)
+        if cell is not None and cell[0] is not None:
+            run = numbers.read_run(cell[0]) if reader is None else reader.run(cell[0], times[u])
+        bad[u] = cell is None or run is None
+        runs[:, u] = run or (numbers.size, -1)
+        for code in cell[1] if cell is not None else ():
+            words[code >> 6, u] |= _ONE << np.uint64(code & 63)
+    if canonical:
+        plain = coded_texts(numbers, codes, runs[0], runs[1], words)
+        for u, text in enumerate(texts):
+            if bad[u] or text in (WHOLE, plain[u]):
+                continue
+            run_text, *rest = set_members(text)
+            held = [
+                label
+                for code, label in enumerate(codes.labels)
+                if words[code >> 6, u] >> np.uint64(code & 63) & _ONE
+            ]
+            bad[u] = [NUMBER_MEMBER, *rest] != held or not numbers.is_within(run_text)
+    return runs, words, bad
 
 
 def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> np.ndarray:

@@ -37,7 +37,8 @@ def adjacency(records: Records, generalization: Generalization) -> np.ndarray:
         lo, hi = generalization.lo[t], generalization.hi[t]
         inside = (lo <= code[:, None]) & (code[:, None] <= hi)
         whole = (lo == 0) & (hi == records.domains[a].size - 1)
-        covers &= np.where((code < 0)[:, None], whole, inside)
+        none = np.ones(n, bool)[:, None] if records.domains[a].has_codes else whole
+        covers &= np.where((code < 0)[:, None], none, inside)
     for t, a in enumerate(layout.sets):
         code = records.codes[:, a]
         words = generalization.bits[layout.offset[t] : layout.offset[t + 1]]
@@ -133,7 +134,10 @@ def check_result(result: Any, k: int | None = None) -> None:
     assert made.n == n <= DENSE
     assert made.lo.dtype == made.hi.dtype == np.int32
     assert made.bits.dtype == np.uint64
-    assert (made.lo <= made.hi).all()
+    for t, a in enumerate(made.layout.ranges):
+        domain = made.domains[a]
+        empty = (made.lo[t] == domain.size) & (made.hi[t] == -1)
+        assert ((made.lo[t] <= made.hi[t]) | (domain.has_codes & empty)).all()
     closed = made.closure()
     assert np.array_equal(closed.lo, made.lo), "hierarchy QIs are runs of nodes"
     assert np.array_equal(closed.hi, made.hi)

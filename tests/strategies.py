@@ -41,7 +41,18 @@ def column_entry(
         return draw(st.lists(values, min_size=n, max_size=n))
 
     if kind == "numeric":
-        if draw(st.booleans()):
+        beside = draw(st.sampled_from(["nothing", "blanks", "codes"]))
+        if beside == "codes":
+            entry |= {
+                "missing": "value",
+                "codes": ["N", "p|q"],
+                "code-weight": draw(st.sampled_from([0.25, 0.5])),
+            }
+            values = cells(st.one_of(st.integers(-5, 5).map(str), st.sampled_from(["N", "p|q", None])))
+            if not any(value not in ("N", "p|q", None) for value in values):
+                values[0] = "1.5"
+            return values, entry
+        if beside == "blanks":
             entry["missing"] = "suppress"
             values = cells(st.one_of(st.integers(-5, 5).map(float), st.none()))
             if all(value is None for value in values):
@@ -73,7 +84,9 @@ def tables(
     for at, kind in enumerate(chosen):
         cells, entry = draw(column_entry(kind, n, weights))
         frame[f"q{at}"] = (
-            pd.array(cells, dtype="float64") if kind == "numeric" else pd.array(cells, dtype=object)
+            pd.array(cells, dtype="float64")
+            if kind == "numeric" and "codes" not in entry
+            else pd.array(cells, dtype=object)
         )
         schema[f"q{at}"] = entry
     frame["secret"] = draw(st.lists(st.sampled_from(["x", "y", "z"]), min_size=n, max_size=n))

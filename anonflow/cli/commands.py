@@ -70,6 +70,14 @@ def run(
     keep: Annotated[
         str, typer.Option(help="How long results stay with the owner, such as 12h or 7d; 0 is not at all.")
     ] = "7d",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Set a key of the flow, such as steps.anonymize.k=20, or KEY='${env:NAME}'; may repeat.",
+            metavar="KEY=VALUE",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     log_level: Annotated[
         str, typer.Option(help="What is told: debug, info, warning or error, and what is graver.")
@@ -83,6 +91,7 @@ def run(
     from anonflow.cli.show import LEVELS, JsonLines, ProgressDisplay
     from anonflow.engine.duration import seconds_of
     from anonflow.engine.execution.events import EventStream, Log
+    from anonflow.engine.flows.loader import load_flow
 
     if log_level not in LEVELS:
         raise ParameterError(f"--log-level is one of {', '.join(LEVELS)}")
@@ -96,7 +105,7 @@ def run(
     ):
         INTERRUPTS.follow(events)
         report = engine.run(
-            flow,
+            load_flow(flow, settings) if settings else flow,
             seed=seed,
             scheduler=scheduler,
             workers=workers,

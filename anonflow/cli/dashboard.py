@@ -82,7 +82,7 @@ def dashboard(
     keep: Annotated[
         str,
         typer.Option(
-            help="If the server is lost, how long uploads are kept for their sessions to go on with; 0 is not at all."
+            help="How long a session is kept after its page was closed, and uploads if the server is lost; 0 is not at all."
         ),
     ] = "1h",
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Open no browser.")] = False,

@@ -254,7 +254,8 @@ def pattern(
     whole = published.whole()
     single = np.zeros_like(whole)
     for t, a in enumerate(layout.ranges):
-        single[a] = published.lo[t] == published.hi[t]
+        empty = published.lo[t] > published.hi[t]
+        single[a] = (published.lo[t] == published.hi[t]) | (empty & domains[a].has_codes)
     counts = published.counts()
     for t, a in enumerate(layout.sets):
         single[a] = counts[t] == 1

@@ -407,7 +407,10 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
     for name in table.qi_columns:
         notation = columns[name].notation or Notation()
         # no number is written so
-        words = ("", *HIDDEN) if columns[name].kind == "numeric" else ()
+        words: tuple[str, ...] = ("", *HIDDEN) if columns[name].kind == "numeric" else ()
+        if columns[name].has_codes:
+            own = {*columns[name].codes, *([""] if columns[name].missing == "value" else [])}
+            words = tuple(word for word in words if word not in own)
         notations[name] = Notation(notation.ranges, (*notation.hidden, *words))
     suppressed = hidden_rows(frame, readers_of(table.domains, notations))
     unknown = [name for name in names if name not in columns]

@@ -300,6 +300,11 @@ class _RangeFilter:
     ) -> None:
         self.codes, self.lo, self.hi, self.whole = codes, lo, hi, whole
         self.coarse = domain.size > _COARSE
+        # every run covers a record that has a code instead of a number
+        self.coded = codes < 0 if domain.has_codes else np.zeros(len(codes), bool)
+        free = np.zeros(-(-len(codes) // 64) * 64, np.uint8)
+        free[: len(codes)] = self.coded
+        self.free = np.packbits(free, bitorder="little").view(np.uint64)
         step = -(-domain.size // _COARSE)
         size = -(-domain.size // step)
         # code -1, no value, gets the last bucket, which no run but the whole domain reaches
@@ -316,15 +321,15 @@ class _RangeFilter:
     def narrow(self, left: np.ndarray, begin: int, stop: int) -> None:
         partial = np.flatnonzero(~self.whole[begin:stop])
         first, after = self.first[begin:stop][partial], self.after[begin:stop][partial]
-        if len(partial) == stop - begin:
+        if len(partial) == stop - begin and not self.free.any():
             left &= self.below[after]
             left &= self.not_below[first]
         elif len(partial):
-            left[partial] &= self.below[after] & self.not_below[first]
+            left[partial] &= (self.below[after] & self.not_below[first]) | self.free
 
     def check(self, box: np.ndarray, record: np.ndarray) -> np.ndarray:
         codes = self.codes[record]
-        return self.whole[box] | ((self.lo[box] <= codes) & (codes <= self.hi[box]))
+        return self.whole[box] | self.coded[record] | ((self.lo[box] <= codes) & (codes <= self.hi[box]))
 
 
 class _SetFilter:

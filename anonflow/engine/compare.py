@@ -13,6 +13,7 @@ from anonflow.algorithms.seeds import checked_seed
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.flows.flow import Flow
+from anonflow.engine.flows.references import measure_problem
 from anonflow.engine.run import run
 from anonflow.errors import InfeasibleError, ParameterError
 from anonflow.kernels.jit import compiled_here
@@ -38,6 +39,7 @@ def compare(
     budget: float | None = None,
     guarantee: str | None = None,
     bounds: bool = False,
+    measures: Sequence[str | Mapping[str, Any]] = (),
 ) -> pd.DataFrame:
     """Run methods on a table and put what they cost side by side.
 
@@ -65,6 +67,8 @@ def compare(
     bounds : bool, optional
         Whether to say below which GCP no release with the same k can be: a column ``lower-bound``
         (:meth:`anonflow.algorithms.anonymize.Anonymization.lower_bound`), empty where it does not hold.
+    measures : sequence, optional
+        Further measures, as :func:`anonflow.measure` takes them: a column for each number.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def compare(
     Raises
     ------
     ParameterError
-        If a name, a k, the budget, the guarantee or an option is none.
+        If a name, a k, the budget, the guarantee, a measure or an option is none.
     """
     return compared(
         table,
@@ -89,6 +93,7 @@ def compare(
         workers=workers,
         options=options,
         bounds=bounds,
+        measures=measures,
     ).runs
 
 
@@ -105,6 +110,7 @@ def compared(
     budget: float | None = None,
     guarantee: str | None = None,
     bounds: bool = False,
+    measures: Sequence[str | Mapping[str, Any]] = (),
 ) -> RunReport:
     """What :func:`compare` does, with all that is known of each run.
 
@@ -121,6 +127,10 @@ def compared(
     ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
     if not ks or any(isinstance(one, bool) or not isinstance(one, int | np.integer) or one < 2 for one in ks):
         raise ParameterError("k must be whole numbers of at least 2")
+    for each in measures:
+        problem = measure_problem(each)
+        if problem is not None:
+            raise ParameterError(f"compare: {problem}")
     flow = Flow.for_table(
         table,
         algorithms,
@@ -130,6 +140,7 @@ def compared(
         guarantee=guarantee,
         loss=loss,
         options=options,
+        measure=("gcp", "usefulness", *measures),
     )
     secret = checked_seed(seed)
     begin = time.perf_counter()
@@ -143,13 +154,13 @@ def compared(
     for result in report.results:
         made = result.anonymization
         if made is not None:
-            measures = dict(result.measures)
+            numbers = dict(result.measures)
             if bounds:
                 if result.k not in least:
                     least[result.k] = lower_bound(table.records, result.k)
-                measures["lower-bound"] = least[result.k] if made.is_bounded else None
+                numbers["lower-bound"] = least[result.k] if made.is_bounded else None
             size = {"partition.size": made.parameters["partition_size"]} if budget is not None else {}
-            result = replace(result, measures=measures, values=size)
+            result = replace(result, measures=numbers, values=size)
         results.append(result)
     return replace(report, results=tuple(results), seconds=time.perf_counter() - begin)
 

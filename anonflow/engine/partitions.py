@@ -60,12 +60,17 @@ class Partitions:
         self._executor = executor
         self._plan = plan
         self._table = table
-        names = dict.fromkeys(("gcp", *session.flow.spec.steps.measure, "usefulness"))
+        asked = session.flow.spec.steps.measures
+        names = dict.fromkeys(("gcp", *asked, "usefulness"))
         known = (*utility.measures_by_record(), *utility.measures_by_class())
         sample = storage.sample()
         ready = {
             k: utility.asked(
-                sample, [name for name in names if name in known], k, n=table.n, take=storage.take
+                sample,
+                [{name: asked.get(name, {})} for name in names if name in known],
+                k,
+                n=table.n,
+                take=storage.take,
             )
             for k in dict.fromkeys(run_plan.run.anonymize.k for run_plan in plan.runs)
         }

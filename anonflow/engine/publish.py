@@ -155,20 +155,16 @@ def with_card(session: Session, report: RunReport, result: RunResult) -> RunRepo
     form = session.flow.spec.publish.report
     if form is None:
         return report
-    from anonflow.engine.report.card import card_of
-
-    made, few = result.anonymization, result.records <= MOST
-
-    def card() -> ReleaseCard:
-        return card_of(
-            made if few else None, report.release if few else None, result.findings, report.attacks, form.limit,
-            session.seed, k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed,
-            guarantee=result.guarantee,
-        )  # fmt: skip
+    from anonflow.engine.report.card import cards_of_result
 
     kept: list[ReleaseCard] = []
     session.events.check()
-    session.timed("card", lambda: kept.append(card()))
+    session.timed(
+        "card",
+        lambda: kept.extend(
+            cards_of_result(result, report.release, report.attacks, [form.limit], session.seed)
+        ),
+    )
     report = replace(report, card=kept[0])
     return with_answers(session, report, result) if form.template == "ema" else report
 

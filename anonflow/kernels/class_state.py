@@ -8,7 +8,18 @@ import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.prices import bit_cost, lowest
-from anonflow.kernels.state import ENTROPY, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan, State, empty_state
+from anonflow.kernels.state import (
+    ENTROPY,
+    LINEAR,
+    NODES,
+    OPTIONAL,
+    SLOPE,
+    STEP,
+    WHOLE,
+    Plan,
+    State,
+    empty_state,
+)
 
 __all__ = ["Classes", "classes_of", "put", "put_jit", "renew_class", "renew_class_jit"]
 
@@ -132,7 +143,9 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
                 lo = min(lo, origin.lo[t, member[s]])
                 hi = max(hi, origin.hi[t, member[s]])
             cost = 0.0
-            if form == LINEAR:
+            if low > high:
+                pass  # the empty run, of codes beside the numbers
+            elif form == LINEAR or form == OPTIONAL:  # noqa: SIM109 a tuple in a loop is built again in each turn
                 cost = high - low
             elif form == NODES:
                 node = plan.leaf[at + np.int64(low)]

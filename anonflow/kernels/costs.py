@@ -232,8 +232,9 @@ def load(plan: Plan, lo: np.ndarray, hi: np.ndarray, bits: np.ndarray, compiled:
     for t in range(len(plan.range_form)):
         points = plan.points[plan.point_at[t] : plan.point_at[t + 1]]
         if len(points):
-            state.lo[t] = points[lo[t]]
-            state.hi[t] = points[hi[t]]
+            # the empty run ends up beyond all points on either side
+            state.lo[t] = np.append(points, points[-1] + 1.0)[lo[t]]
+            state.hi[t] = np.append(points, -1.0)[hi[t]]
         else:
             state.lo[t] = state.hi[t] = 0.0
     state.bits[:] = bits

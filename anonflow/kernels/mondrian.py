@@ -9,11 +9,12 @@ import numpy as np
 from anonflow.kernels.jit import jit
 from anonflow.kernels.ordering import sort
 
-__all__ = ["HIERARCHY", "NUMERIC", "SET", "CutRules", "mondrian_classes", "mondrian_classes_jit"]
+__all__ = ["CODED", "HIERARCHY", "NUMERIC", "SET", "CutRules", "mondrian_classes", "mondrian_classes_jit"]
 
 NUMERIC = 0
 HIERARCHY = 1
 SET = 2
+CODED = 3  # numbers that some records have a code instead of: these records go with either part
 
 
 class CutRules(NamedTuple):
@@ -22,7 +23,7 @@ class CutRules(NamedTuple):
     Attributes
     ----------
     form : numpy.ndarray, shape (q,), int64
-        NUMERIC, HIERARCHY or SET.
+        NUMERIC, HIERARCHY, SET or CODED.
     size : numpy.ndarray, shape (q,), int64
         Number of codes, D.
     weight : numpy.ndarray, shape (q,), float64
@@ -103,11 +104,11 @@ def spread(
     ends[a, 2] = missing
     if cuts.size[a] <= 1 or missing == stop - start:
         return 0.0
-    if missing > 0:
+    if missing > 0 and cuts.form[a] != CODED:
         return cuts.weight[a]
     if lo == hi:
         return 0.0
-    if cuts.form[a] == NUMERIC:
+    if cuts.form[a] == NUMERIC or cuts.form[a] == CODED:
         at = cuts.point_at[a]
         width = cuts.points[at + cuts.size[a] - 1] - cuts.points[at]
         return cuts.weight[a] * (cuts.points[at + hi] - cuts.points[at + lo]) / width
@@ -175,13 +176,16 @@ def cut_numeric(
     relaxed: bool,
     side: np.ndarray,
     part: np.ndarray,
+    coded: int = 0,
 ) -> int:
     """Cut at the median: values up to it to the left; relaxed, its own records fill both sides to halves.
 
     Parameters
     ----------
     count, values, found
-        As :func:`tally` gives them; `m` records in all.
+        As :func:`tally` gives them; `m` records in all that have a number.
+    coded : int
+        Records that have a code instead; they go to the left.
     side : numpy.ndarray, shape (at least D,), int64
         Written for each value: its part.
     part : numpy.ndarray, shape (2,), int64
@@ -201,13 +205,13 @@ def cut_numeric(
     median = values[at]
     part[0] = -1
     if relaxed:
-        if m < 2 * k:
+        if half + coded < k or m - half < k:
             return 0
         part[0] = median
         part[1] = half - left
     else:
         left += count[median]
-        if left < k or m - left < k:
+        if left + coded < k or m - left < k:
             return 0
     for u in range(found):
         side[values[u]] = 0 if values[u] <= median else 1
@@ -372,7 +376,7 @@ def mondrian_classes(cuts: CutRules, codes: np.ndarray, k: int, relaxed: bool, l
             wide[a] = 0.0
             part[0] = -1
             missing = ends[a, 2]
-            if missing > 0:
+            if missing > 0 and cuts.form[a] != CODED:
                 # only the whole domain covers a missing number: apart from the others, or not at all
                 if missing >= k and m - missing >= k:
                     parts = 2
@@ -380,8 +384,8 @@ def mondrian_classes(cuts: CutRules, codes: np.ndarray, k: int, relaxed: bool, l
                         group[i] = 0 if codes[i, a] < 0 else 1
                 continue
             found = tally(codes, a, start, stop, count, values, ends[a, 0], ends[a, 1])
-            if cuts.form[a] == NUMERIC:
-                parts = cut_numeric(count, values, found, m, k, relaxed, side, part)
+            if cuts.form[a] == NUMERIC or cuts.form[a] == CODED:
+                parts = cut_numeric(count, values, found, m - missing, k, relaxed, side, part, missing)
             elif cuts.form[a] == SET:
                 parts = cut_set(count, values, found, m, k, relaxed, side, part)
             else:
@@ -392,8 +396,8 @@ def mondrian_classes(cuts: CutRules, codes: np.ndarray, k: int, relaxed: bool, l
                 left = part[1]
                 for i in range(start, stop):
                     code = codes[i, a]
-                    group[i] = side[code]
-                    if code == part[0]:
+                    group[i] = side[code] if code >= 0 else 0
+                    if code >= 0 and code == part[0]:
                         group[i] = 0 if left > 0 else 1
                         left -= 1
         if parts == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
-from anonflow.kernels.state import GRID, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan
+from anonflow.kernels.state import GRID, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan
 
 __all__ = [
     "bit_cost",
@@ -66,9 +66,11 @@ node_of_jit = jit(node_of)
 
 
 def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
-    """Cost of a run on range QI `t`, not necessarily closed."""
+    """Cost of a run on range QI `t`, not necessarily closed; the empty run costs nothing."""
     form = plan.range_form[t]
-    if form == LINEAR:
+    if lo > hi:
+        return 0.0
+    if form == LINEAR or form == OPTIONAL:  # noqa: SIM109 a tuple is slower here
         return hi - lo
     if form == NODES:
         return plan.node_cost[node_of(plan, t, lo, hi)]

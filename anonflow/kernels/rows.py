@@ -6,7 +6,7 @@ import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.prices import bit_cost, lowest
-from anonflow.kernels.state import ENTROPY, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan, State
+from anonflow.kernels.state import ENTROPY, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan, State
 
 __all__ = ["increase_row", "increase_row_jit", "join_row", "join_row_jit"]
 
@@ -95,7 +95,7 @@ add_singles_jit = jit(add_singles)
 
 
 def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out: np.ndarray) -> None:
-    """All others: WHOLE and ENTROPY runs, SLOPE sets where record i has several values, STEP, ENTROPY sets."""
+    """All others: WHOLE, ENTROPY and OPTIONAL runs, SLOPE sets where record i has several values, STEP, ENTROPY sets."""
     begin = np.uint64(start)
     end = np.uint64(stop)
     for t in range(len(plan.range_form)):
@@ -109,6 +109,11 @@ def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
                 low = B.lo[t, j] if B.lo[t, j] < a else a
                 high = B.hi[t, j] if B.hi[t, j] > b else b
                 out[j] += unit if (low <= 0.0) & (high >= whole) else 0.0
+        elif form == OPTIONAL:
+            for j in range(begin, end):
+                low = B.lo[t, j] if B.lo[t, j] < a else a
+                high = B.hi[t, j] if B.hi[t, j] > b else b
+                out[j] += high - low if high > low else 0.0
         elif form == ENTROPY:
             at = plan.range_at[t]
             for j in range(begin, end):
@@ -117,7 +122,8 @@ def add_rest(plan: Plan, A: State, i: int, B: State, start: int, stop: int, out:
                 before = np.uint64(at + np.int64(low))
                 after = np.uint64(at + np.int64(high) + 1)
                 sum_mass = plan.mass[after] - plan.mass[before]
-                out[j] += bit_cost(unit, sum_mass, plan.mlog[after] - plan.mlog[before])
+                cost = bit_cost(unit, sum_mass, plan.mlog[after] - plan.mlog[before])
+                out[j] += cost if high >= low else 0.0  # the empty run costs nothing
     for t in range(len(plan.set_form)):
         form = plan.set_form[t]
         unit = plan.set_unit[t]

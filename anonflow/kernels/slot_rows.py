@@ -14,7 +14,7 @@ import numpy as np
 
 from anonflow.kernels.jit import jit
 from anonflow.kernels.prices import bit_cost, lowest
-from anonflow.kernels.state import ENTROPY, LINEAR, NODES, SLOPE, STEP, WHOLE, Plan, State
+from anonflow.kernels.state import ENTROPY, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan, State
 
 __all__ = [
     "SlotRows",
@@ -228,7 +228,11 @@ def _nodes(plan: Plan, t: int, origin: State) -> np.ndarray:
 
 
 def run_price(rows: SlotRows, t: int, lo: float, hi: float) -> float:
-    """Cost of a run on range QI t, of form WHOLE or ENTROPY."""
+    """Cost of a run on range QI t, of form WHOLE, ENTROPY or OPTIONAL; the empty run costs nothing."""
+    if lo > hi:
+        return 0.0
+    if rows.form[t] == OPTIONAL:
+        return hi - lo
     if rows.form[t] == WHOLE:
         return rows.unit[t] if lo <= 0.0 and hi >= rows.last[t] else 0.0
     start = rows.table_at[t] + np.int64(lo)

@@ -11,6 +11,7 @@ __all__ = [
     "GRID",
     "LINEAR",
     "NODES",
+    "OPTIONAL",
     "SLOPE",
     "STEP",
     "WHOLE",
@@ -37,6 +38,8 @@ ENTROPY = 3  # the entropy of the values inside (runs and sets)
 # How a set is priced.
 SLOPE = 4  # a slope for every member but one
 STEP = 5  # a unit from a certain number of members on
+# A run of numbers that some records have a code instead of; a form of its own, for LINEAR loops are the hottest.
+OPTIONAL = 6  # as LINEAR, and 0 for the empty run
 
 
 class Plan(NamedTuple):
@@ -47,7 +50,7 @@ class Plan(NamedTuple):
     Attributes
     ----------
     range_form : numpy.ndarray, shape (r,), int64
-        LINEAR, NODES, WHOLE or ENTROPY.
+        LINEAR, NODES, WHOLE, ENTROPY or OPTIONAL.
     range_at : numpy.ndarray, shape (r,), int64
         Where the QI begins in ``leaf`` (NODES) or in ``mass, mlog`` (ENTROPY: D + 1 prefix sums).
     range_unit : numpy.ndarray, shape (r,), float64
@@ -105,7 +108,8 @@ class State(NamedTuple):
     Attributes
     ----------
     lo, hi : numpy.ndarray, shape (r, P), float64
-        Ends of the runs as ``Plan.points``; of a hierarchy the run of a node.
+        Ends of the runs as ``Plan.points``; of a hierarchy the run of a node. The empty run, the identity of join, has its
+        first end above all points and its last below; it costs nothing.
     bits : numpy.ndarray, shape (w, P), uint64
     count : numpy.ndarray, shape (s, P), int64
         Members of each set.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonflow.generalization import Generalization, Layout
-from anonflow.kernels.state import LINEAR, NODES, SLOPE, Plan, on_grid
+from anonflow.kernels.state import LINEAR, NODES, OPTIONAL, SLOPE, Plan, on_grid
 from anonflow.loss.measure import Pools
 from anonflow.loss.registry import LOSSES, measure_named
 from anonflow.table.domain import Domain
@@ -80,9 +80,10 @@ def cell_costs(generalization: Generalization, measure: str = "ncp") -> np.ndarr
     for t, a in enumerate(layout.ranges):
         domain = generalization.domains[a]
         if domain.size > 1:
-            # what covers nothing (read from a file) is priced as the run of one value
+            # what covers nothing (read from a file, or a code beside the numbers) is priced as the run of one value
             lo = np.minimum(generalization.lo[t], domain.size - 1)
-            cells[a] = loss.run_costs(domain, lo, np.maximum(generalization.hi[t], lo))
+            costs = loss.run_costs(domain, lo, np.maximum(generalization.hi[t], lo))
+            cells[a] = np.where(generalization.lo[t] > generalization.hi[t], 0.0, costs)
     counts = generalization.counts()
     for t, a in enumerate(layout.sets):
         domain = generalization.domains[a]
@@ -146,9 +147,10 @@ def plan(domains: Sequence[Domain], measure: str = "ncp") -> Plan:
             form = (NODES, pools.add_nodes(domain, on_grid(share * costs)), 0.0)
         elif domain.size <= 1:
             points = np.zeros(domain.size)
+            form = (OPTIONAL if domain.has_codes else LINEAR, 0, 0.0)
         else:
             kind, at, unit, points = loss.range_form(domain, share, pools)
-            form = (kind, at, unit)
+            form = (OPTIONAL if domain.has_codes and kind == LINEAR else kind, at, unit)
         ranges.append(form)
         pools.points.append(points)
     sets: list[tuple[int, int, float, int]] = []

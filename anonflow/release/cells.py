@@ -11,7 +11,7 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import NUMBER, WHOLE, set_members
+from anonflow.table.domain import NUMBER, WHOLE, category_text, set_members
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,9 @@ _RANGE = re.compile(rf"(?P<low>{NUMBER})(?:-(?P<high>{NUMBER}))?")
 _DATES = re.compile(r"(?P<low>\d{4}-\d\d-\d\d[^/]*)(?:/(?P<high>\d{4}-\d\d-\d\d[^/]*))?")
 
 
-def ranges(cells: pd.Series, domain: tuple[object, object] | None = None) -> pd.DataFrame:
+def ranges(
+    cells: pd.Series, domain: tuple[object, object] | None = None, codes: Sequence[str] | None = None
+) -> pd.DataFrame:
     """Read a published column of numbers or dates: where each cell begins, ends, and its middle.
 
     Parameters
@@ -31,11 +33,16 @@ def ranges(cells: pd.Series, domain: tuple[object, object] | None = None) -> pd.
         Of a numeric quasi-identifier, as published: ``53-59``, ``53``, ``*``, ``2020-01-01/2020-03-31``.
     domain : (low, high), optional
         What ``*`` stands for; the smallest and the largest end in the column without it.
+    codes : sequence of str, optional
+        Of a column with codes beside its numbers: these, ``""`` for a blank. ``53-59|N`` is a range that may also be a code,
+        ``N`` and ``{N|R}`` are no number.
 
     Returns
     -------
     pandas.DataFrame, n rows
-        ``low``, ``high`` and ``middle``, float64 in the column's unit, or dates; under the cells' index.
+        ``low``, ``high`` and ``middle``, float64 in the column's unit, or dates; under the cells' index. With codes they are
+        missing where a cell is no number, and ``number`` is what part of the cell's members is one: 1, 1/2 of ``53-59|N``,
+        0 of ``N``; ``*`` stands for a number and every code.
 
     Raises
     ------
@@ -62,11 +69,16 @@ def ranges(cells: pd.Series, domain: tuple[object, object] | None = None) -> pd.
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
     texts = [_text(cell) for cell in distinct]
+    numbers, parts = _beside_codes(texts, codes)
+    texts = [text for text in numbers if text is not None]
     known = [text for text in texts if text != WHOLE]
     dates = bool(known) and all(_DATES.fullmatch(text) for text in known)
     pairs: list[tuple[object, object] | None] = []
-    wrong = np.zeros(len(texts), bool)
-    for u, text in enumerate(texts):
+    wrong = np.zeros(len(numbers), bool)
+    for u, text in enumerate(numbers):
+        if text is None:
+            pairs.append(None)
+            continue
         found = (_DATES if dates else _RANGE).fullmatch(text)
         wrong[u] = found is None and text != WHOLE
         pairs.append(None if found is None else (found["low"], found["high"] or found["low"]))
@@ -79,7 +91,10 @@ def ranges(cells: pd.Series, domain: tuple[object, object] | None = None) -> pd.
     ends = _values([whole if pair is None else pair for pair in pairs], dates)
     low, high = ends[at, 0], ends[at, 1]
     middle = low + (high - low) / 2
-    return pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
+    read = pd.DataFrame({"low": low, "high": high, "middle": middle}, index=cells.index)
+    if codes is not None:
+        read = read.where(np.repeat((parts[at] > 0)[:, None], 3, axis=1)).assign(number=parts[at])
+    return read
 
 
 def shares(
@@ -151,6 +166,23 @@ def shares(
         count = int(unknown[at].sum())
         raise DataError(f"column {cells.name!r}: {count} cells name a value that is not among those given")
     return pd.DataFrame(made[at], index=cells.index, columns=list(values))
+
+
+def _beside_codes(texts: list[str], codes: Sequence[str] | None) -> tuple[list[str | None], np.ndarray]:
+    """The numbers of each text, None where it has none, and which part of its members is a number."""
+    if codes is None:
+        return list(texts), np.ones(len(texts))
+    known = {category_text(code or None) for code in codes}
+    numbers: list[str | None] = []
+    parts = np.ones(len(texts))
+    for u, text in enumerate(texts):
+        braces = len(text) > 1 and text[0] + text[-1] == "{}"
+        members = [text] if text == WHOLE else set_members(text[1:-1] if braces else text)
+        others = [member for member in members if member in known]
+        rest = [member for member in members if member not in known]
+        numbers.append("|".join(rest) if rest else None)
+        parts[u] = 1 / (1 + len(known)) if text == WHOLE else bool(rest) / (bool(rest) + len(others))
+    return numbers, parts
 
 
 def _text(cell: object) -> str:

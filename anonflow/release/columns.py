@@ -234,14 +234,13 @@ def covering(table: Table, generalization: Generalization, rows: np.ndarray) -> 
         The first ``_COVERED`` of them are looked at; the others have no candidates. O(n q) for each.
     """
     codes, layout = table.codes, generalization.layout
-    missing = codes < 0
+    ends = [table.records.ends(int(a)) for a in layout.ranges]
     lists = []
     for row in rows[:_COVERED].tolist():
         inside = np.ones(table.n, bool)
-        for t, a in enumerate(layout.ranges):
-            lo, hi = int(generalization.lo[t, row]), int(generalization.hi[t, row])
-            whole = lo == 0 and hi == table.domains[a].size - 1
-            inside &= np.where(missing[:, a], whole, (codes[:, a] >= lo) & (codes[:, a] <= hi))
+        for t in range(len(layout.ranges)):
+            low, high = ends[t]
+            inside &= (low >= generalization.lo[t, row]) & (high <= generalization.hi[t, row])
         for t, a in enumerate(layout.sets):
             words = generalization.bits[layout.offset[t] : layout.offset[t + 1], row]
             code = codes[:, a]

@@ -14,7 +14,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.release.cells import quoted_value
 from anonflow.table.domain import WHOLE, day_number, set_members
-from anonflow.table.metadata import ColumnMetadata, range_ends
+from anonflow.table.metadata import CODED, ColumnMetadata, range_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,6 +107,12 @@ class PublishedColumn:
         notation, tree = self.about.notation, self.about.tree
         if notation == "exact":
             return ~self.hidden
+        if notation == CODED:
+            plain = [text != WHOLE and not _is_set(str(text)) and "|" not in str(text) for text in self.texts]
+            runs = [
+                range_ends(str(text)) is not None and not self._ends_are_equal(text) for text in self.texts
+            ]
+            return self._each([one and not run for one, run in zip(plain, runs, strict=True)])
         if notation == "range":
             return self._each([text != WHOLE and self._ends_are_equal(text) for text in self.texts])
         if notation == "positions":
@@ -148,6 +154,7 @@ class PublishedColumn:
         DataError
             If cells are no ranges.
         """
+        self._refuse_codes()
         if not self.is_ordered:
             raise ParameterError(
                 f"column {self.name!r}: is neither of numbers nor of dates; ask for its members instead"
@@ -252,6 +259,7 @@ class PublishedColumn:
     @cached_property
     def _named(self) -> tuple[tuple[str | None, ...] | None, ...]:
         """The values that each distinct text names; None of all of them, and where they cannot be told."""
+        self._refuse_codes()
         named = []
         wrong = np.zeros(len(self.texts), bool)
         for u, text in enumerate(self.texts):
@@ -570,6 +578,12 @@ class PublishedColumn:
         import pandas as pd
 
         return pd.Series(of_text[self.codes], index=self.cells.index, name=self.cells.name)
+
+    def _refuse_codes(self) -> None:
+        if self.about.notation == CODED:
+            raise ParameterError(
+                f"column {self.name!r}: has codes beside its numbers; read it with af.ranges(cells, codes=[...])"
+            )
 
     def _refuse(self, wrong: np.ndarray, what: str) -> None:
         if wrong.any():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,15 @@ import numpy as np
 
 from anonflow.errors import DataError, HierarchyError, SchemaError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import WHOLE, Domain, category_text, day_number, missing_cells, number_text
+from anonflow.table.domain import (
+    NUMBER_MEMBER,
+    WHOLE,
+    Domain,
+    category_text,
+    day_number,
+    missing_cells,
+    number_text,
+)
 from anonflow.table.numbers import numbers_of
 from anonflow.table.schema import Column
 
@@ -28,7 +36,7 @@ class Coded:
     Attributes
     ----------
     domains : list of Domain
-        One; of a positions column, one for each position.
+        One; of a positions column, one for each position; of a numeric column with codes its numbers and its codes.
     codes : list of numpy.ndarray, each shape (n,), int32
     """
 
@@ -89,7 +97,7 @@ def code_column(cells: pd.Series, column: Column, folder: Path) -> Coded:
     missing = missing_cells(cells)
     if missing.any() and column.missing == "refuse":
         rest = (
-            "suppress or drop"
+            "suppress, drop or value"
             if column.kind == "numeric"
             else "drop"
             if column.kind == "positions"
@@ -139,6 +147,8 @@ def _float(text: str) -> float | None:
 
 
 def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
+    if column.has_codes:
+        return _numeric_with_codes(cells, missing, column, folder)
     values, dates = numbers_of(cells[~missing], column.name)
     distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     codes = np.full(len(cells), -1, np.int32)
@@ -173,6 +183,47 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
         dates=dates,
     )
     return Coded([domain], [codes])
+
+
+def _numeric_with_codes(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path) -> Coded:
+    """Numbers, and beside them which cells are a number and which a code or blank; only numbers where no cell is one."""
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(cells.cat.categories.dtype)
+    names = ("", *sorted(column.codes))  # a blank first, as in sets
+    member = np.where(missing, 1, 0)
+    if column.codes:
+        is_code = cells.isin(list(column.codes)).to_numpy(dtype=bool) & ~missing
+        place = {name: at for at, name in enumerate(names, start=1)}
+        member[is_code] = [place[name] for name in cells[is_code]]
+    has_number = member == 0
+    if not has_number.any():
+        raise DataError(
+            f"column {column.name!r}: has codes and no number at all; use kind categorical, or leave it out"
+        )
+    plain = replace(column, codes=(), missing="refuse")
+    numbers = cells[has_number]
+    if pd.api.types.is_object_dtype(numbers.dtype):
+        numbers = numbers.infer_objects()
+    coded = _numeric(numbers, np.zeros(len(numbers), bool), plain, folder)
+    if has_number.all():
+        return coded
+    codes = np.full(len(cells), -1, np.int32)
+    codes[has_number] = coded.codes[0]
+    occurs, places = np.unique(np.append(member, 0), return_inverse=True)
+    labels = (NUMBER_MEMBER, *(category_text(names[at - 1] or None) for at in occurs[1:].tolist()))
+    share = column.code_weight
+    range_domain = replace(coded.domains[0], weight=column.weight * (1 - share), has_codes=True)
+    codes_domain = Domain(
+        column.name,
+        "codes",
+        labels,
+        np.arange(len(labels), dtype=np.float64),
+        np.bincount(places[:-1], minlength=len(labels)).astype(np.int64),
+        column.weight * share,
+    )
+    return Coded([range_domain, codes_domain], [codes, places[:-1].astype(np.int32)])
 
 
 def _date_texts(values: np.ndarray, dates: str) -> tuple[str, ...]:

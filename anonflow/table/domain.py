@@ -30,7 +30,7 @@ __all__ = [
     "set_members",
 ]
 
-Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions"]
+Kind = Literal["numeric", "categorical", "hierarchy", "suppression", "positions", "codes"]
 
 WHOLE = "*"
 """What is published for a whole domain."""
@@ -44,19 +44,24 @@ _MOMENT = re.compile(
 )
 _RESERVED = re.compile(r"[{|}]")
 
+NUMBER_MEMBER = "{}"
+"""The label of any number among the codes of a numeric column; no category is written so, and it is never published."""
+
 
 @dataclass(frozen=True, eq=False)
 class Domain:
     """The values of one coded quasi-identifier (QI), shared by every record of a table.
 
-    A column of kind ``positions`` has a domain for each of its positions; every other QI column has one.
+    A column of kind ``positions`` has a domain for each of its positions, a numeric column with codes one for its
+    numbers and, after it, one for its codes; every other QI column has one.
 
     Parameters
     ----------
     column : str
         The published column the QI belongs to.
-    kind : {"numeric", "categorical", "hierarchy", "suppression", "positions"}
-        How its values may be generalized.
+    kind : {"numeric", "categorical", "hierarchy", "suppression", "positions", "codes"}
+        How its values may be generalized. A ``codes`` domain is the set beside a numeric one: a number (``NUMBER_MEMBER``,
+        code 0), and each code that occurs.
     labels : tuple of str, length D
         What each value is published as, in code order. ``""`` is the missing value.
     points : numpy.ndarray, shape (D,), float64
@@ -78,6 +83,9 @@ class Domain:
         generalized record.
     has_missing : bool
         Numeric QIs: some records have no value, and only the whole domain covers them.
+    has_codes : bool
+        Numeric QIs: some records have a code instead of a number. Their run is the empty one, ``(D, -1)``: the identity of
+        join, which every run covers; the ``codes`` domain that follows says which code it is.
     dates : {None, "date", "time", "utc"}
         Numeric QIs made of dates, of times, of times with a zone (published in UTC).
 
@@ -99,6 +107,7 @@ class Domain:
     floor: np.ndarray | None = None
     limit: float | None = None
     has_missing: bool = False
+    has_codes: bool = False
     dates: str | None = None
 
     def __repr__(self) -> str:
@@ -113,7 +122,7 @@ class Domain:
     @property
     def shape(self) -> Literal["range", "set"]:
         """Whether generalizations are runs of codes or sets of codes."""
-        return "set" if self.kind == "categorical" else "range"
+        return "set" if self.kind in ("categorical", "codes") else "range"
 
     @property
     def words(self) -> int:
@@ -123,6 +132,8 @@ class Domain:
     @property
     def name(self) -> str:
         """The column, with the position where a column has several."""
+        if self.kind == "codes":
+            return f"{self.column}[code]"
         return self.column if self.position is None else f"{self.column}[{self.position}]"
 
     @property
@@ -338,6 +349,81 @@ class Domain:
         found, row = found[good], row[good]
         np.bitwise_or.at(words, (found >> 6, row), np.uint64(1) << (found & 63).astype(np.uint64))
         return words, bad
+
+
+def coded_texts(
+    numbers: Domain, codes: Domain, lo: np.ndarray, hi: np.ndarray, words: np.ndarray
+) -> list[str]:
+    """What runs of a numeric column beside sets of its codes are published as.
+
+    Parameters
+    ----------
+    numbers, codes : Domain
+        The two of the column.
+    lo, hi : numpy.ndarray, shape (u,), int32
+        Runs of numbers; ``(D, -1)`` is none.
+    words : numpy.ndarray, shape (words, u), uint64
+        Sets of codes.
+
+    Returns
+    -------
+    list of str, u texts
+        ``53-59`` a range of numbers, ``53-59|N`` these or the code N, ``N`` a code, ``{N|R}`` one of several, ``""`` a blank,
+        ``*`` any number or code. All numbers without every code are a range, for ``*`` stands for codes, too.
+    """
+    flags = np.unpackbits(np.ascontiguousarray(words.T).view(np.uint8), axis=1, bitorder="little")
+    between = "/" if numbers.dates else "-"
+    whole = numbers.is_whole(lo, hi) | (numbers.size == 1)
+    texts = []
+    for at, (first, last) in enumerate(zip(lo.tolist(), hi.tolist(), strict=True)):
+        members = [codes.labels[code] for code in np.flatnonzero(flags[at]).tolist() if code]
+        if not flags[at, 0] or first > last:
+            texts.append(members[0] if len(members) == 1 else "{" + "|".join(members) + "}")
+        elif whole[at] and len(members) == codes.size - 1:
+            texts.append(WHOLE)
+        else:
+            run = numbers.labels[first]
+            run = run if first == last else f"{run}{between}{numbers.labels[last]}"
+            texts.append("|".join([run, *members]))
+    return texts
+
+
+def read_coded(codes: Domain, text: str) -> tuple[str | None, list[int]] | None:
+    """The parts of a published cell of a numeric column with codes.
+
+    Parameters
+    ----------
+    codes : Domain
+    text : str
+
+    Returns
+    -------
+    tuple or None
+        The text of its numbers (None where it has none; ``*`` for all of them), and the codes of the set, the number's
+        among them. None where the text names a code that the column does not have, or one twice.
+    """
+    if text == WHOLE:
+        return WHOLE, list(range(codes.size))
+    known = codes._code_of
+    if text in known and text != NUMBER_MEMBER:
+        return None, [known[text]]
+    braces = len(text) > 1 and text[0] + text[-1] == "{}"
+    members = set_members(text[1:-1] if braces else text)
+    run, names = (None, members) if braces else (members[0], members[1:])
+    found = [known.get(name, 0) for name in names]
+    if 0 in found or len(set(found)) < len(found):
+        return None
+    return run, found if run is None else [0, *found]
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a text is a number, a date or a range of them, so that it could not be told from one that is published."""
+    try:
+        float(text)
+    except ValueError:
+        ends = text.split("/", 1)
+        return bool(_RANGE.fullmatch(text)) or all(_MOMENT.fullmatch(end) for end in ends)
+    return True
 
 
 def category_text(value: str | None) -> str:

@@ -349,6 +349,18 @@ class Table:
         part.identifiers = self.identifiers.iloc[index]
         return part
 
+    def with_others(self, cells: Mapping[str, Any]) -> Table:
+        """The table of the same people with other values in columns that are no quasi-identifiers.
+
+        Parameters
+        ----------
+        cells : mapping
+            Column -> n values.
+        """
+        other = self.take(np.arange(self.n))
+        other.frame = other.frame.assign(**cells)
+        return other
+
     def __len__(self) -> int:
         return self.n
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.errors import DataError
-from anonflow.table.domain import missing_cells
+from anonflow.table.domain import missing_cells, reads_as_number
 from anonflow.table.identifying import name_says, values_say
 from anonflow.table.numbers import numbers_of
 
@@ -22,6 +22,10 @@ MANY = 0.9
 """Share of distinct values from which text is taken to name a person."""
 
 _LOOKED_AT = 2_000
+
+_MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
+"""Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
+
 """Distinct values that patterns are tried on."""
 
 _CODES = frozenset(
@@ -156,6 +160,11 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         return advice(entry | {"kind": "positions" if fixed else "suppression"}, said[1])
     if not numeric and len(values) >= 10 and distinct >= MANY * len(values):
         return advice({"role": "identifier"}, "nearly every value is there once")
+    codes = [] if numeric or truth else _codes_beside_numbers(values)
+    if codes:
+        mixed = {"kind": "numeric", "codes": codes} | ({"missing": "value"} if missing.any() else {})
+        counted = f"its numbers are mixed with {len(codes)} codes, which are published beside ranges"
+        return Advice(name, entry | mixed, (counted, "can others know them?"), distinct)
     if not numeric or truth:
         return advice(
             entry | {"kind": "categorical"}, f"it has {distinct:,} different values: can others know them?"
@@ -194,6 +203,23 @@ def _numbers(values: pd.Series) -> np.ndarray:
 
 def _is_positive(values: pd.Series) -> bool:
     return bool((_numbers(values) > 0).all())
+
+
+def _codes_beside_numbers(values: pd.Series) -> list[str]:
+    """The codes of a column that is mostly numbers: the few texts that are none, each often enough to be no slip."""
+    texts = values.astype(str)
+    numbers = ~np.isnan(_numbers(texts))
+    rest = texts[~numbers]
+    times = rest.value_counts()
+    if numbers.mean() < 0.5 or not 0 < len(times) <= _MOST_CODES or times.min() < _OFTEN:
+        return []
+    codes = sorted(str(text) for text in times.index)
+    plain = all(text and text == text.strip() and not reads_as_number(text) for text in codes)
+    try:
+        numbers_of(texts[numbers], "")
+    except (DataError, ValueError, TypeError):
+        return []
+    return codes if plain and texts[numbers].nunique() > _FEW_NUMBERS else []
 
 
 def _counts_up(values: pd.Series) -> bool:

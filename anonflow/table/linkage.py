@@ -571,7 +571,7 @@ def _curves(
     y = numbers[own]
     group = left_out.own_group()
     for a, domain in enumerate(records.domains):
-        if domain.kind != "numeric" or domain.size <= _BINS[-1] or domain.has_missing:
+        if domain.kind != "numeric" or domain.size <= _BINS[-1] or domain.has_missing or domain.has_codes:
             continue
         middle = _through_others(summable(domain.points), records.codes[:, a], y, group)
         residual = np.abs(y - middle)

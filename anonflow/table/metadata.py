@@ -21,7 +21,16 @@ from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EXACT", "NOTATIONS", "TYPES", "ColumnMetadata", "ReleaseMetadata", "SeenCells", "range_ends"]
+__all__ = [
+    "CODED",
+    "EXACT",
+    "NOTATIONS",
+    "TYPES",
+    "ColumnMetadata",
+    "ReleaseMetadata",
+    "SeenCells",
+    "range_ends",
+]
 
 EXACT = "exact"
 """The notation of a column that is published as it was."""
@@ -34,6 +43,9 @@ NOTATIONS = {
     "positions": "positions",
 }
 """Kind of a quasi-identifier -> how its cells are written."""
+
+CODED = "range-or-code"
+"""The notation of a numeric column with codes, or blanks, beside its numbers."""
 
 TYPES = ("boolean", "integer", "number", "date", "time", "utc", "text")
 """What a value may be; ``utc`` is a time in UTC."""
@@ -201,7 +213,7 @@ class ColumnMetadata:
         """
         if column.kind is None:
             return cls(column.name, column.role, EXACT)
-        notation, domain = NOTATIONS[column.kind], column.domain
+        notation, domain = CODED if column.has_codes else NOTATIONS[column.kind], column.domain
         missing = column.missing == {"numeric": "suppress", "hierarchy": "value"}.get(column.kind, "")
         common = cls(column.name, column.role, notation, missing=missing, tree=tree)
         if notation == "range":
@@ -263,6 +275,11 @@ _MEANINGS = {
     ],
     "suppression": lambda column: ["A cell is a value.", _QUOTED],
     "positions": lambda column: ["A cell is a code; a * in it is a character that is hidden."],
+    CODED: lambda column: [
+        "A cell is a number (or a date), or two with a hyphen (dates: a slash) between them: some number from the first to the "
+        "second, both included; or a code; or {a|b}: one of these codes. 53-59|N is some number from 53 to 59, or the code N.",
+        _QUOTED,
+    ],
     "exact": lambda column: ["A cell is the value as it was; an empty cell is a missing value."],
 }
 

@@ -17,7 +17,15 @@ from urllib.parse import quote, unquote
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import day_number
-from anonflow.table.metadata import EXACT, NOTATIONS, TYPES, ColumnMetadata, ReleaseMetadata, range_ends
+from anonflow.table.metadata import (
+    CODED,
+    EXACT,
+    NOTATIONS,
+    TYPES,
+    ColumnMetadata,
+    ReleaseMetadata,
+    range_ends,
+)
 from anonflow.table.schema import ROLES, UNPUBLISHED
 from anonflow.table.spreadsheets import guarded_text
 
@@ -331,7 +339,7 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
     if not isinstance(own, dict):
         raise _WrongError(f"column {name!r}: nothing is said of its cells")
     notation, role, kind = own.get("notation"), own.get("role"), own.get("type")
-    known = (*NOTATIONS.values(), EXACT)
+    known = (*NOTATIONS.values(), CODED, EXACT)
     if notation not in known:
         raise _WrongError(
             f"column {name!r}: unknown notation {_short(notation)}; this program knows {', '.join(known)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.table.domain import WHOLE, Domain, day_number
+from anonflow.table.domain import WHOLE, Domain, day_number, read_coded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,13 +183,18 @@ class ColumnReader:
         What the schema says; the rest is guessed.
     positions : int
         Of a code: how many positions it has.
+    codes : Domain, optional
+        Of a numeric column with codes: these.
     """
 
-    def __init__(self, domain: Domain, notation: Notation | None, positions: int = 1) -> None:
+    def __init__(
+        self, domain: Domain, notation: Notation | None, positions: int = 1, codes: Domain | None = None
+    ) -> None:
         self.domain = domain
         self.positions = positions
+        self.codes = codes
         self.notation = notation or Notation()
-        self._labels = set(domain.labels)
+        self._labels = {*domain.labels, *(codes.labels[1:] if codes is not None else ())}
         self._forms: dict[str, int] = {}
         self._ends: tuple[set[float], set[float]] = (set(), set())
 
@@ -234,6 +239,31 @@ class ColumnReader:
             self._ends[1].add(interval.high)
         first, last = interval.run(domain.points)
         return (first, last) if first <= last else (domain.size, -1)
+
+    def coded(self, text: str, cells: int = 1) -> tuple[str | None, list[int]] | None:
+        """The parts of a cell of a numeric column with codes, as :func:`read_coded` gives them.
+
+        Parameters
+        ----------
+        text : str
+        cells : int
+            How many cells read so.
+        """
+        assert self.codes is not None
+        parts = read_coded(self.codes, text.strip())
+        if (parts is not None and parts[0] is None) or self.hides(text):
+            if parts is None or parts[0] is not None:
+                self._count("hidden", 0 if text == WHOLE else cells)
+                return WHOLE, list(range(self.codes.size))
+            return parts
+        members = _members(text) or []
+        place = {label: code for code, label in enumerate(self.codes.labels) if code}
+        found = [place[member] for member in members if member in place]
+        if not found:
+            return parts
+        self._count("set", cells)
+        rest = [member for member in members if member not in place]
+        return ("{" + "|".join(rest) + "}", [0, *found]) if rest else (None, found)
 
     def bits(self, texts: Sequence[str], cells: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """The bits of many sets: shape (words, u) uint64, and which texts cannot be read, shape (u,), bool."""
@@ -285,8 +315,8 @@ class ColumnReader:
             "set": "lists of values",
             "hidden": "cells that are blank or a word for what is hidden",
         }
-        if self.domain.position:
-            return []  # its first position has said it
+        if self.domain.position or self.domain.kind == "codes":
+            return []  # its first position, or its numbers, have said it
         told = [f"{self._forms[form]:,} {words}" for form, words in kinds.items() if form in self._forms]
         remarks = [f"column {self.domain.column!r}: read {', '.join(told)}"] if told else []
         if self.notation.ranges is None and self._ends[0] & self._ends[1]:
@@ -315,8 +345,15 @@ def readers_of(domains: Sequence[Domain], notations: Mapping[str, Notation | Non
         Column -> what the schema says of it.
     """
     positions = {domain.column: 1 + (domain.position or 0) for domain in domains}
+    codes = {domain.column: domain for domain in domains if domain.kind == "codes"}
     return [
-        ColumnReader(domain, notations.get(domain.column), positions[domain.column]) for domain in domains
+        ColumnReader(
+            domain,
+            notations.get(domain.column),
+            positions[domain.column],
+            codes.get(domain.column) if domain.has_codes else None,
+        )
+        for domain in domains
     ]
 
 
@@ -326,7 +363,7 @@ def hidden_rows(frame: pd.DataFrame, readers: Sequence[ColumnReader]) -> np.ndar
 
     hidden = np.ones(len(frame), bool)
     for reader in readers:
-        if reader.domain.position:
+        if reader.domain.position or reader.domain.kind == "codes":
             continue
         at, distinct = pd.factorize(frame[reader.domain.column], use_na_sentinel=False)
         texts = ["" if pd.isna(cell) else str(cell) for cell in np.asarray(distinct, object)]

@@ -21,7 +21,8 @@ class Records:
     ----------
     domains : tuple of Domain, length q
     codes : numpy.ndarray, shape (n, q), int32, C-contiguous
-        The code of each value; -1 where a numeric QI has none, which only the whole domain covers.
+        The code of each value; -1 where a numeric QI has no number. Only the whole domain covers that where the column
+        suppresses missing values (``has_missing``); every run does where another QI has its code (``has_codes``).
     units : numpy.ndarray, shape (n,), int64, or None
         Whose each record is, where people have several: two of one person never share a partition.
     """
@@ -64,19 +65,23 @@ class Records:
     def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:
         """First and last codes of each record's own run on QI `a`: the least that it may be published as.
 
-        That is its code, the run of the level that the column is published at least, or the whole domain if missing.
+        That is its code, the run of the level that the column is published at least, or without a number the whole domain, or
+        none: ``(D, -1)``, which every run covers, of a record that has a code instead.
 
         Returns
         -------
         lo, hi : numpy.ndarray, shape (n,), int32
         """
         codes = self.codes[:, a]
+        size = self.domains[a].size
+        if self.domains[a].has_codes:
+            return np.where(codes < 0, np.int32(size), codes), codes
         floor = self.domains[a].floor
         if floor is not None:
             return floor[codes, 0], floor[codes, 1]
         if not self.domains[a].has_missing:
             return codes, codes
-        last = np.int32(self.domains[a].size - 1)
+        last = np.int32(size - 1)
         return np.where(codes < 0, np.int32(0), codes), np.where(codes < 0, last, codes)
 
     def at_floor(self) -> Records:

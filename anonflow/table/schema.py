@@ -13,14 +13,14 @@ from anonflow.errors import SHOWN, Problem, SchemaError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.strict_yaml import suggest
 from anonflow.table.arrow import pandas_frame
-from anonflow.table.domain import day_number
+from anonflow.table.domain import day_number, reads_as_number
 from anonflow.table.notation import RANGES, Notation
 from anonflow.table.prepare import Preparation
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["KINDS", "MISSING_RULES", "ROLES", "UNPUBLISHED", "Column", "Schema"]
+__all__ = ["CODE_WEIGHT", "KINDS", "MISSING_RULES", "ROLES", "UNPUBLISHED", "Column", "Schema"]
 
 ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household")
 
@@ -30,7 +30,7 @@ UNPUBLISHED = ("identifier", "unit", "household")
 KINDS = ("numeric", "categorical", "hierarchy", "suppression", "positions")
 
 MISSING_RULES = {
-    "numeric": ("refuse", "suppress", "drop"),
+    "numeric": ("refuse", "suppress", "drop", "value"),
     "categorical": ("value", "refuse", "drop"),
     "hierarchy": ("value", "refuse", "drop"),
     "suppression": ("value", "refuse", "drop"),
@@ -44,12 +44,17 @@ _QI_KEYS = (
     "hierarchy",
     "boundary",
     "missing",
+    "codes",
+    "code-weight",
     "max-width",
     "max-set",
     "at-least",
     "notation",
     "domain",
 )
+
+CODE_WEIGHT = 0.5
+"""The share of a column's weight that its codes have where nothing is said."""
 
 PUBLIC_HIERARCHY = "hierarchy"
 """What a schema writes under ``domain`` where the hierarchy is public."""
@@ -82,6 +87,11 @@ class Column:
         The level of a hierarchy below which nothing is published: 1 for the parents of its leaves.
     notation : Notation or None
         How another tool wrote the column in a release that is to be checked; what is not said is guessed.
+    codes : tuple of str
+        Texts of a numeric column that are no numbers and stand for a reason why there is none, such as ``N``.
+    code_weight : float
+        Of a numeric column with codes, or with ``missing: value``: the share of the weight that telling numbers from codes
+        has, in (0, 1); the range has the rest.
     domain : tuple, "hierarchy" or None
         What anybody may know of the values there are, and nothing else is told of: (lowest, highest) as texts (numeric);
         the values, None for a missing one (categorical, suppression); the characters that may stand in each position
@@ -98,7 +108,14 @@ class Column:
     limit: float | None = None
     at_least: int | None = None
     notation: Notation | None = None
+    codes: tuple[str, ...] = ()
+    code_weight: float = CODE_WEIGHT
     domain: tuple[str | None, ...] | str | None = None
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether a cell of this numeric column may be a code, or blank, in the place of a number."""
+        return self.kind == "numeric" and (bool(self.codes) or self.missing == "value")
 
     @property
     def empty_is_missing(self) -> bool:
@@ -132,6 +149,10 @@ class Column:
             parts.append(f"at least level {self.at_least}")
         if self.kind is not None and self.missing not in (None, MISSING_RULES[self.kind][0]):
             parts.append(f"missing: {self.missing}")
+        if self.codes:
+            parts.append("codes " + ", ".join(self.codes))
+        if self.code_weight != CODE_WEIGHT:
+            parts.append(f"code-weight {number_text(self.code_weight)}")
         if self.weight != 1.0:
             parts.append(f"weight {number_text(self.weight)}")
         return "; ".join(parts)
@@ -163,6 +184,10 @@ class Column:
             entry["boundary"] = {"width": self.boundary}
         if self.missing is not None and self.missing != MISSING_RULES[self.kind][0]:
             entry["missing"] = self.missing
+        if self.codes:
+            entry["codes"] = list(self.codes)
+        if self.code_weight != CODE_WEIGHT:
+            entry["code-weight"] = self.code_weight
         if self.limit is not None:
             entry["max-width" if self.kind == "numeric" else "max-set"] = self.limit
         if self.at_least is not None:
@@ -182,8 +207,8 @@ class Schema(Mapping[str, Column]):
     Parameters
     ----------
     columns : mapping
-        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, max-width, max-set, at-least, notation,
-        domain}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
+        Column name -> ``{role, kind, weight, hierarchy, boundary, missing, codes, code-weight, max-width, max-set,
+        at-least, notation, domain}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
     prepare : list of mapping, or Preparation, optional
@@ -470,8 +495,19 @@ def _column(told: _Told, entry: Any) -> Column | None:
         limit=_limit(told, kind, entry),
         at_least=_at_least(told, kind, entry),
         notation=_notation(told, entry),
+        codes=_codes(told, kind, entry),
+        code_weight=_code_weight(told, kind, entry),
         domain=_domain(told, kind, entry),
     )
+    if column.has_codes and (column.boundary is not None or column.limit is not None):
+        told.add(
+            "a boundary or max-width does not go with codes or missing: value; leave one of them out",
+            "boundary" if column.boundary is not None else "max-width",
+        )
+    if column.has_codes and column.domain is not None:
+        told.add("a domain does not go with codes or missing: value; leave one of them out", "domain")
+    if column.codes and column.missing == "suppress":
+        told.add("missing: suppress does not go with codes; say missing: value, drop or refuse", "missing")
     return None if told.problems else column
 
 
@@ -528,6 +564,50 @@ def _missing(told: _Told, kind: str, entry: Mapping[str, Any]) -> str:
         told.add(f"'missing' of kind {kind} is one of {', '.join(rules)}", "missing")
         return rules[0]
     return str(given)
+
+
+def _codes(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    codes = entry.get("codes")
+    if codes is None:
+        return ()
+    if kind != "numeric":
+        told.add(f"codes go with kind numeric, not {kind}", "codes")
+        return ()
+    if not isinstance(codes, list | tuple) or not codes:
+        told.add("codes are a list of texts that are no numbers, such as [N]", "codes")
+        return ()
+    for code in codes:
+        if _is_number(code) or (isinstance(code, str) and reads_as_number(code)):
+            told.add(
+                "a code is a number, which a range would cover; recode it to a text first, with a step under prepare",
+                "codes",
+            )
+            return ()
+        if not isinstance(code, str) or not code.strip() or code != code.strip():
+            told.add(
+                "a code is a text without outer spaces, and not empty; for blank cells say missing: value",
+                "codes",
+            )
+            return ()
+    if len(set(codes)) < len(codes):
+        told.add("a code stands twice among the codes", "codes")
+        return ()
+    return tuple(codes)
+
+
+def _code_weight(told: _Told, kind: str, entry: Mapping[str, Any]) -> float:
+    share = entry.get("code-weight")
+    if share is None:
+        return CODE_WEIGHT
+    if not entry.get("codes") and entry.get("missing") != "value":
+        told.add("code-weight goes with codes, or with missing: value of kind numeric", "code-weight")
+    elif kind == "numeric" and (not _is_number(share) or not 0 < share < 1):
+        told.add("code-weight must be a number between 0 and 1, both excluded", "code-weight")
+    elif kind != "numeric":
+        told.add(f"code-weight goes with kind numeric, not {kind}", "code-weight")
+    else:
+        return float(share)
+    return CODE_WEIGHT
 
 
 def _limit(told: _Told, kind: str, entry: Mapping[str, Any]) -> float | None:

@@ -13,6 +13,8 @@ from anonflow.utility.measures import (
     measure_names,
     measures_by_class,
     measures_by_record,
+    measures_of_analyses,
+    numbers_of_measure,
     partial,
 )
 
@@ -29,5 +31,7 @@ __all__ = [
     "measure_names",
     "measures_by_class",
     "measures_by_record",
+    "measures_of_analyses",
+    "numbers_of_measure",
     "partial",
 ]

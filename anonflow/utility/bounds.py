@@ -369,7 +369,7 @@ def _relaxed(weighted: _WeightedRecords, compiled: bool = True) -> tuple[np.ndar
 def _levels(weighted: _WeightedRecords, a: int) -> _Levels | None:
     """The levels of QI a, None if it is sure to cost nothing at any."""
     domain = weighted.records.domains[a]
-    if domain.size <= 1:
+    if domain.size <= 1 or domain.has_codes:  # beside a code, a number costs nothing
         return None
     codes = np.arange(domain.size + 1)
     codes[-1] = -1

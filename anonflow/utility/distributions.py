@@ -106,7 +106,9 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
             labels = list(domain.labels)
     if missing:
         labels = [*labels, MISSING]
-        original, published = np.append(original, missing), np.append(published, 0.0)
+        # a record with a code may be published as one; a missing number is only ever covered by the whole domain
+        coded = (generalization.lo[t] > generalization.hi[t]).sum() if domain.has_codes else 0.0
+        original, published = np.append(original, missing), np.append(published, float(coded))
     if edges is None and len(labels) > MOST:
         labels, original, published = _summed_up(labels, original, published)
     return Distribution(

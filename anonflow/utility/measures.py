@@ -19,6 +19,11 @@ from anonflow.table.arrow import pandas_frame
 from anonflow.table.schema import did_you_mean
 from anonflow.utility import bounds, usefulness
 from anonflow.utility import queries as counting
+from anonflow.utility.analyses.association import association
+from anonflow.utility.analyses.comparison import TABLES, Comparison, by_group, comparison_of
+from anonflow.utility.analyses.learning import classification, propensity
+from anonflow.utility.analyses.marginals import k_marginals, pair_distance
+from anonflow.utility.analyses.questions import question, regression
 from anonflow.utility.subject import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
@@ -35,6 +40,8 @@ __all__ = [
     "measure_names",
     "measures_by_class",
     "measures_by_record",
+    "measures_of_analyses",
+    "numbers_of_measure",
     "partial",
 ]
 
@@ -58,6 +65,14 @@ class Measure:
         Which of two numbers is better; neither where it judges nothing by itself.
     adds_up : bool
         Whether a partition's chunk is a few numbers, wherever its rows are.
+    cost : str
+        How its work grows.
+    extra : str
+        What must be installed for it besides the base.
+    needs : str
+        An option that must be given.
+    parts : tuple of str
+        Suffixes of further numbers that it gives, as ``NAME-SUFFIX``.
     rows : callable or None
         ``rows(domains, n, **options)``: the positions of the few originals that it looks at beforehand. Then
         ``prepare(records, k, n, **options)`` is given these only.
@@ -65,11 +80,20 @@ class Measure:
 
     prepare: Callable[..., Any]
     chunk: Callable[[Any, Part], Any]
-    finish: Callable[[Any, list[Any]], float | int]
+    finish: Callable[[Any, list[Any]], float | int | dict[str, float]]
     sentence: str
     better: Literal["lower", "higher", ""] = "lower"
     adds_up: bool = False
     rows: Callable[..., np.ndarray] | None = None
+    cost: str = "O(n q)"
+    extra: str = ""
+    needs: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether it works on a table in pieces."""
+        return self.adds_up
 
     @property
     def options(self) -> Mapping[str, Option]:
@@ -88,6 +112,16 @@ class _ClassMeasure(Measure):
 
     sums: Callable[[Any, list[Any]], tuple[float, ...]] = field(kw_only=True)
     of_sums: Callable[[Any, list[tuple[float, ...]]], float | int] = field(kw_only=True)
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether it works on a table in pieces."""
+        return True
+
+
+@dataclass(frozen=True)
+class _AnalysisMeasure(Measure):
+    """A measure that compares originals and plausible tables: it needs all rows at once."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +175,17 @@ def measure(
     Returns
     -------
     dict of str -> float or int
-        In the order asked for.
+        In the order asked for; a measure that gives several numbers has them as ``NAME-SUFFIX`` after its own.
 
     Raises
     ------
     ParameterError
-        If a name or an option is unknown, a measure is asked for twice, or needs a k that nobody says.
+        If a name or an option is unknown, a measure is asked for twice, or needs a k that nobody says; if a formula
+        or a condition names columns that are not there, or a subgroup has too few people.
     DataError
         If the subject does not go with the table.
+    AnonflowError
+        If a measure needs a package that is not installed (the extra ``utility``).
     SchemaError, HierarchyError
         If a frame does not go with its schema.
 
@@ -192,10 +229,43 @@ def measure(
         Constraint violations of Miller 2008: cells generalized beyond the boundary of their own original's value,
         or wider than ``max-width`` or ``max-set``; one (record, QI) cell counts once, suppressed records not
         at all. Of an anonymization, whose rows know their originals; a release's do not.
+    ``usefulness-of-all-rows``
+        What ``usefulness`` becomes when hidden rows count: each suppressed row is a class of its own, as diverse as the
+        whole table. ``usefulness`` takes all of them for one class among many, so that a run that hides most rows may
+        look best.
+
+    The following are computed from plausible tables (:func:`anonflow.plausible`), as many as the option ``tables`` says
+    (5), drawn with the option ``seed`` (0); of an anonymization, a draw of its own stands for the release. Every
+    published column is in them, and a suppressed row counts as lost. With the option ``by``, a column, there is also
+    ``NAME-worst-by-COLUMN``: the same of the subgroup that it is worst for; every subgroup needs 50 people.
+
+    ``k-marginals``, ``k-marginals-3``
+        NIST's SDNist: 1000 (1 - mean total variation distance) over the marginal tables of two or three columns (at
+        most 100 of them, always the same ones); numbers in 20 intervals, equally full. 1000 is best.
+    ``pair-distance``
+        The mean total variation distance of all pairs of columns; ``-worst`` of the worst pair.
+    ``association``
+        The mean absolute change of how strongly two columns go together
+        (:func:`anonflow.utility.analyses.association.matrices`); ``-worst`` the largest.
+    ``propensity``
+        pMSE of a classification tree that tells originals and release apart (Woo and others, 2009; Snoke and others,
+        2018): 0 to 0.25; ``-null``, what it is between pairs of plausible tables. Extra ``utility``.
+    ``regression``
+        Option ``formula``, such as ``income ~ age + education``: the overlap of the 95% intervals of its coefficients
+        (Karr and others, 2006), of originals and release; ``-coverage``, the share of the originals' coefficients that
+        lie in the release's intervals for them. Extra ``utility``.
+    ``classification``
+        The accuracy of a random forest that learned from the release, on originals that it has not seen; ``-originals``
+        if it learned from originals, ``-majority`` always the most frequent value. Option ``target``: the column, the
+        first sensitive one without it. Extra ``utility``.
+    ``question``
+        The relative error (at most 1) of the answer to the user's own question: option ``where``, a condition as
+        :func:`anonflow.count` takes it, and ``among``, another one, for a share; in Python also a function of a table
+        that gives a number. ``-truth`` and ``-answer``.
     """
     table = Table.of(table, schema, "measure")
     subject = pandas_frame(subject)
-    part = part_of(table, subject)
+    part = replace(part_of(table, subject), table=table, subject=subject)
     if k is None:
         k = getattr(subject, "k", None) or getattr(getattr(subject, "certificate", None), "k", None)
     ready = asked(table.records, measures, k, **options)
@@ -293,9 +363,14 @@ def finalize(ready: MeasureRequest, combined: dict[str, list[Any]]) -> dict[str,
     Classes of different partitions that are published alike are one: the result is that of :func:`measure` on
     the whole table (sums of floats up to their order).
     """
-    return {
-        name: MEASURES[name].finish(prepared, combined[name]) for name, prepared in ready.prepared.items()
-    }
+    found: dict[str, float | int] = {}
+    for name, prepared in ready.prepared.items():
+        value = MEASURES[name].finish(prepared, combined[name])
+        if isinstance(value, dict):
+            found |= {f"{name}-{suffix}" if suffix else name: number for suffix, number in value.items()}
+        else:
+            found[name] = value
+    return found
 
 
 def class_sums(ready: MeasureRequest, combined: Mapping[str, list[Any]]) -> dict[str, tuple[float, ...]]:
@@ -327,6 +402,21 @@ def measures_by_record() -> tuple[str, ...]:
 def measures_by_class() -> tuple[str, ...]:
     """The names of the measures that add up over classes, wherever these were made."""
     return tuple(_BY_CLASS)
+
+
+def measures_of_analyses() -> tuple[str, ...]:
+    """The names of the measures that compare originals and plausible tables: they need all rows at once."""
+    return tuple(name for name, one in MEASURES.items() if isinstance(one, _AnalysisMeasure))
+
+
+def numbers_of_measure(name: str, found: Mapping[str, float | int]) -> dict[str, float | int]:
+    """Of all numbers that were measured those of one measure: its own, and its further ones."""
+    own = {f"{name}-{part}" for part in MEASURES[name].parts}
+    return {
+        key: value
+        for key, value in found.items()
+        if key == name or key in own or key.startswith(f"{name}-worst-by-")
+    }
 
 
 def _chunks(ready: MeasureRequest, part: Part) -> dict[str, list[Any]]:
@@ -586,6 +676,186 @@ def _partition_bound(prepared: _Bound, part: Part) -> tuple[float, int]:
     return total, part.records.n
 
 
+_MODEL = "a model of the release: O((60 + 8 tables) n columns classes)"
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a measure of an analysis is asked for."""
+
+    tables: int
+    seed: int
+    by: str | None
+    settings: dict[str, Any]
+
+
+_TABLES = Annotated[
+    int, Option("Plausible tables", least=2, sentence="Plausible tables that it is the mean over.")
+]
+_SEED = Annotated[
+    int, Option("Seed of the tables", least=0, sentence="Of the plausible tables; never the release's.")
+]
+_BY = Annotated[
+    str | None,
+    Option("Subgroups by", sentence="A column: also the same of the subgroup that it is worst for."),
+]
+
+
+def _checked(name: str, tables: int, seed: int, by: str | None, settings: dict[str, Any]) -> _Asked:
+    options = MEASURES[name].options
+    for option, value in (("tables", tables), ("seed", seed), ("by", by)):
+        problem = options[option].problem(value)
+        if problem:
+            raise ParameterError(f"measure {name!r}: {option} {problem}")
+    return _Asked(tables, seed, by, settings)
+
+
+def _asked_of(name: str) -> Callable[..., _Asked]:
+    """What takes the options that all measures of an analysis have."""
+
+    def prepare(
+        records: Records, k: int | None, *, tables: _TABLES = TABLES, seed: _SEED = 0, by: _BY = None
+    ) -> _Asked:
+        return _checked(name, tables, seed, by, {})
+
+    return prepare
+
+
+def _regression_asked(
+    records: Records,
+    k: int | None,
+    *,
+    formula: Annotated[
+        str | None, Option("Formula", sentence="The regression, such as `income ~ age + education`.")
+    ] = None,
+    tables: _TABLES = TABLES,
+    seed: _SEED = 0,
+    by: _BY = None,
+) -> _Asked:
+    if not isinstance(formula, str):
+        raise ParameterError(
+            "measure 'regression' needs a formula, such as {regression: {formula: 'income ~ age + education'}}"
+        )
+    return _checked("regression", tables, seed, by, {"formula": formula})
+
+
+def _classification_asked(
+    records: Records,
+    k: int | None,
+    *,
+    target: Annotated[
+        str | None,
+        Option("Target", sentence="The column to be predicted; the first sensitive one without it."),
+    ] = None,
+    tables: _TABLES = TABLES,
+    seed: _SEED = 0,
+    by: _BY = None,
+) -> _Asked:
+    return _checked("classification", tables, seed, by, {"target": target})
+
+
+def _question_asked(
+    records: Records,
+    k: int | None,
+    *,
+    where: Annotated[
+        Any,
+        Option(
+            "Condition", sentence="Column -> a value, a list of values, or {from: , to: }; all must hold."
+        ),
+    ] = None,
+    among: Annotated[
+        Any,
+        Option(
+            "Among",
+            sentence="A condition: then the question is which share of those who meet it meet `where`.",
+        ),
+    ] = None,
+    tables: _TABLES = TABLES,
+    seed: _SEED = 0,
+    by: _BY = None,
+) -> _Asked:
+    if where is None:
+        raise ParameterError(
+            "measure 'question' needs a condition, such as {question: {where: {age: {from: 30, to: 39}}}}"
+        )
+    return _checked("question", tables, seed, by, {"where": where, "among": among})
+
+
+def _classified(comparison: Comparison, asked: _Asked, part: Part) -> dict[str, float]:
+    target = asked.settings["target"]
+    if target is None:
+        assert part.table is not None
+        schema = part.table.schema
+        sensitive = [name for name in part.table.other_columns if schema[name].role == "sensitive"]
+        if not sensitive:
+            raise ParameterError(
+                "measure 'classification': the table has no sensitive column; name one with target"
+            )
+        target = sensitive[0]
+    return classification(comparison, str(target), asked.seed)
+
+
+def _of_analysis(
+    name: str,
+    value: Callable[[Comparison, _Asked, Part], dict[str, float]],
+    sentence: str,
+    better: Literal["lower", "higher"],
+    *,
+    cost: str,
+    parts: tuple[str, ...] = (),
+    extra: str = "",
+    needs: str = "",
+    prepare: Callable[..., _Asked] | None = None,
+) -> Measure:
+    """A measure that compares originals and plausible tables: it needs all rows at once."""
+
+    def chunk(asked: _Asked, part: Part) -> dict[str, float]:
+        comparison = comparison_of(part, asked.tables, asked.seed)
+        return by_group(comparison, asked.by, lambda one: value(one, asked, part), better)
+
+    return _AnalysisMeasure(
+        prepare or _asked_of(name),
+        chunk,
+        lambda asked, chunks: chunks[0],
+        sentence,
+        better,
+        cost=cost,
+        extra=extra,
+        needs=needs,
+        parts=parts,
+    )
+
+
+def _without_hidden(part: Part) -> tuple[Part, int]:
+    """The part without its suppressed rows, and how many these are."""
+    hidden = part.generalization.suppressed_rows() if part.hidden is None else np.asarray(part.hidden, bool)
+    kept = np.flatnonzero(~hidden)
+    if len(kept) == len(hidden):
+        return part, 0
+    owner, original = part.owner, part.original
+    if owner is not None and original is not None:
+        there = ~hidden[owner]
+        rank = np.cumsum(~hidden) - 1
+        owner, original = rank[owner[there]], original[there]
+    return Part(part.records, part.generalization.take(kept), owner, original, part.homogeneous, 0), len(
+        hidden
+    ) - len(kept)
+
+
+def _all_rows_chunk(asked: tuple[usefulness.Attribute, ...], part: Part) -> tuple[Any, int]:
+    shown, hidden = _without_hidden(part)
+    return (usefulness.chunk(asked, shown) if shown.generalization.n else None), hidden
+
+
+def _all_rows(asked: tuple[usefulness.Attribute, ...], chunks: list[Any]) -> float:
+    shown = [one for one, _ in chunks if one is not None]
+    total, classes = usefulness.sums(asked, shown) if shown else (0.0, 0)
+    hidden = sum(count for _, count in chunks)
+    whole = sum(1.0 for attribute in asked if attribute.values is None or attribute.width)
+    return (total + hidden * whole) / (classes + hidden)
+
+
 MEASURES: dict[str, Measure] = {
     **{name: _loss(name) for name in losses.names()},
     "usefulness": _by_class(
@@ -593,7 +863,13 @@ MEASURES: dict[str, Measure] = {
         usefulness.chunk,
         usefulness.sums,
         _mean_of_sums,
-        "Mean over the classes of the sum of their columns' diversity: 0 to q.",
+        "Mean over the classes of the sum of their columns' diversity: 0 to q. All suppressed rows are one class.",
+    ),
+    "usefulness-of-all-rows": Measure(
+        _usefulness_prepare,
+        _all_rows_chunk,
+        _all_rows,
+        "What usefulness becomes when hidden rows count: each suppressed row is a class as diverse as the table.",
     ),
     "row-types": _of_sizes(
         lambda prepared, counted: sum(one[0] for one in counted), "Number of classes.", "higher"
@@ -645,6 +921,76 @@ MEASURES: dict[str, Measure] = {
         _sum,
         "Cells generalized beyond the boundary of their original's value, or its limit.",
         adds_up=True,
+    ),
+    "k-marginals": _of_analysis(
+        "k-marginals",
+        lambda comparison, asked, part: k_marginals(comparison, 2),
+        "How alike the tables of two columns are, as NIST's SDNist scores it: 0 to 1000.",
+        "higher",
+        cost=_MODEL,
+    ),
+    "k-marginals-3": _of_analysis(
+        "k-marginals-3",
+        lambda comparison, asked, part: k_marginals(comparison, 3),
+        "How alike the tables of three columns are, as NIST's SDNist scores it: 0 to 1000.",
+        "higher",
+        cost=_MODEL,
+    ),
+    "pair-distance": _of_analysis(
+        "pair-distance",
+        lambda comparison, asked, part: pair_distance(comparison),
+        "Mean total variation distance of all pairs of columns: the share of people in a wrong cell.",
+        "lower",
+        cost=_MODEL,
+        parts=("worst",),
+    ),
+    "association": _of_analysis(
+        "association",
+        lambda comparison, asked, part: association(comparison),
+        "Mean absolute change of how strongly two columns go together (Cramer's V, correlation, correlation ratio).",
+        "lower",
+        cost=_MODEL,
+        parts=("worst",),
+    ),
+    "propensity": _of_analysis(
+        "propensity",
+        lambda comparison, asked, part: propensity(comparison),
+        "pMSE of a tree that tells the release from the originals: 0 to 0.25, beside its null.",
+        "lower",
+        cost=_MODEL + ", and a tree for each table",
+        parts=("null",),
+        extra="scikit-learn",
+    ),
+    "regression": _of_analysis(
+        "regression",
+        lambda comparison, asked, part: regression(comparison, asked.settings["formula"]),
+        "Overlap of the confidence intervals of a regression, from the release and from the originals: 0 to 1.",
+        "higher",
+        cost=_MODEL + ", and a regression for each table",
+        parts=("coverage",),
+        extra="statsmodels",
+        needs="formula",
+        prepare=_regression_asked,
+    ),
+    "classification": _of_analysis(
+        "classification",
+        _classified,
+        "Accuracy on unseen originals of a classifier that learned from the release.",
+        "higher",
+        cost=_MODEL + ", and a random forest for each of three tables",
+        parts=("originals", "majority"),
+        extra="scikit-learn",
+        prepare=_classification_asked,
+    ),
+    "question": _of_analysis(
+        "question",
+        lambda comparison, asked, part: question(comparison, **asked.settings),
+        "Relative error of the answer to a question of the user's own: 0 to 1.",
+        "lower",
+        cost=_MODEL,
+        parts=("truth", "answer"),
+        needs="where",
+        prepare=_question_asked,
     ),
 }
 """Every measure by name."""

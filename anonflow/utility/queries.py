@@ -179,6 +179,9 @@ def estimates(queries: Sequence[Query], generalization: Generalization) -> np.nd
                 first, last = condition.run
                 both = np.minimum(generalization.hi[t], last) - np.maximum(generalization.lo[t], first) + 1
                 share *= np.maximum(both, 0) / lengths[t]
+                if generalization.domains[condition.qi].has_codes:
+                    # a number is one of the members of the set of codes that stands beside
+                    share /= members[set_row[condition.qi + 1]]
             else:
                 t = set_row[condition.qi]
                 words = generalization.bits[layout.offset[t] : layout.offset[t + 1]]

@@ -44,6 +44,10 @@ class Part:
         Which records are suppressed; None where nobody says.
     partitions : sequence of numpy.ndarray, int64, or None
         Positions of each partition's records; None where nobody says.
+    table : Table or None
+        The whole table, and
+    subject : object
+        what was made of it, as they were given: for measures that need all columns.
     """
 
     records: Records
@@ -55,6 +59,8 @@ class Part:
     own: bool = True
     hidden: np.ndarray | None = None
     partitions: Sequence[np.ndarray] | None = None
+    table: Table | None = None
+    subject: Any = None
 
     @cached_property
     def labels(self) -> np.ndarray:

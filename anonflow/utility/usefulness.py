@@ -85,7 +85,8 @@ def attributes(records: Records, numeric: Sequence[str] | None = None) -> tuple[
     """
     columns: dict[str, list[int]] = {}
     for a, domain in enumerate(records.domains):
-        columns.setdefault(domain.column, []).append(a)
+        # codes beside numbers are an attribute of their own
+        columns.setdefault(domain.name if domain.kind == "codes" else domain.column, []).append(a)
     if isinstance(numeric, str):
         numeric = [numeric]
     if numeric is not None and not isinstance(numeric, Iterable):
@@ -123,7 +124,7 @@ def chunk(attributes: tuple[Attribute, ...], part: Part) -> dict[str, Any]:
     """
     if part.owner is None or part.original is None:
         return {"keys": part.keys, "spread": _extent(attributes, part)}
-    degree = np.bincount(part.owner, minlength=part.records.n)
+    degree = np.bincount(part.owner, minlength=part.generalization.n)
     rows = np.argsort(part.labels, kind="stable")
     # owners ascend, so the matches of each row are a run of edges
     original = part.original[runs((np.cumsum(degree) - degree)[rows], degree[rows])]
@@ -193,7 +194,8 @@ def sums(attributes: tuple[Attribute, ...], chunks: Sequence[dict[str, Any]]) ->
             greatest = np.full(classes, -np.inf)
             np.minimum.at(least, label, np.concatenate([pair[0] for pair in covered]))
             np.maximum.at(greatest, label, np.concatenate([pair[1] for pair in covered]))
-            sum_of += float((greatest - least).sum()) / attribute.width
+            # a class of codes alone has no number, and no width
+            sum_of += float(np.maximum(greatest - least, 0.0).sum()) / attribute.width
     return sum_of, classes
 
 
@@ -240,9 +242,14 @@ def _numbers(name: str, domain: Domain, present: np.ndarray) -> np.ndarray:
 
 
 def _ends(attribute: Attribute, records: Records) -> tuple[np.ndarray, np.ndarray]:
-    """Least and greatest number that each original may have: a missing one may be any."""
+    """Least and greatest number that each original may have: a missing one may be any, a code has none."""
     assert attribute.values is not None
     codes = records.codes[:, attribute.at[0]]
+    if records.domains[attribute.at[0]].has_codes:
+        return (
+            np.where(codes < 0, np.inf, attribute.values[codes]),
+            np.where(codes < 0, -np.inf, attribute.values[codes]),
+        )
     number = np.where(codes < 0, np.nan, attribute.values[codes])
     missing = np.isnan(number)
     least = np.where(missing, attribute.least, number)

@@ -181,8 +181,20 @@ def measure_list() -> Lines:
     for sentence, names in same.items():
         one = utility.MEASURES[names[0]]
         options = ", ".join(_code(option) for option in one.options)
-        rows.append([", ".join(map(_code, names)), sentence, one.better or "neither", options])
-    return _table(["measure", "what", "better", "options"], rows)
+        needs = f" Needs {one.extra}." if one.extra else ""
+        parts = "".join(f" Also {_code(f'{names[0]}-{part}')}." for part in one.parts)
+        pieces = "yes" if one.in_pieces else "no"
+        rows.append(
+            [
+                ", ".join(map(_code, names)),
+                sentence + parts + needs,
+                one.better or "neither",
+                one.cost,
+                pieces,
+                options,
+            ]
+        )
+    return _table(["measure", "what", "better", "cost", "in pieces", "options"], rows)
 
 
 def attacker_table() -> Lines:

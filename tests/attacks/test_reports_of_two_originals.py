@@ -22,7 +22,7 @@ import pytest
 
 import anonflow as af
 from anonflow.engine.report.attacks import publishable
-from anonflow.engine.report.card import card_of
+from anonflow.engine.report.card import cards_of
 from anonflow.release import Release
 
 SEED = 2**127 + 5
@@ -71,11 +71,11 @@ def alike(anonymization: Any, release: Release, most: int) -> Iterator[tuple[Any
 @pytest.mark.parametrize("method", ["mondrian", "greedy"])
 def test_the_card_is_the_same_but_for_linkable_columns(method: str) -> None:
     anonymization, release = drawn(48, method)
-    lines = card_of(anonymization, release, (), None, None, SEED).lines
+    lines = cards_of(anonymization, release, (), None, [None], SEED)[0].lines
     assert any(each.verdict == "failed" and each.remedies for each in lines if each.name == "homogeneity")
     tried = 0
     for other, same in alike(anonymization, release, 3):
-        again = card_of(other, same, (), None, None, SEED).lines
+        again = cards_of(other, same, (), None, [None], SEED)[0].lines
         assert [each for each in again if each.name != "linkable columns"] == [
             each for each in lines if each.name != "linkable columns"
         ]

@@ -13,7 +13,7 @@ import pytest
 from tests import ROOT
 from tests.benchmarks import measuring
 
-SLOW = {"census", "chains", "client", "optimal", "quickstart", "scale"}
+SLOW = {"analyses", "census", "chains", "client", "coverage", "optimal", "quickstart", "scale"}
 """Over five seconds, small as they are: processes and solvers have to start."""
 
 

@@ -12,7 +12,7 @@ from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from tests.naive.loss import Attribute
 
-KINDS = ("numeric", "missing", "categorical", "hierarchy", "suppression")
+KINDS = ("numeric", "missing", "coded", "categorical", "hierarchy", "suppression")
 
 
 def random_tree(rng: np.random.Generator, leaves: int) -> Hierarchy:
@@ -74,6 +74,7 @@ def domain_of(
         weight=weight,
         hierarchy=tree,
         has_missing=kind == "missing",
+        has_codes=kind == "coded",
     )
 
 
@@ -81,7 +82,7 @@ def table(rng: np.random.Generator, n: int, kinds: Sequence[str], sizes: Sequenc
     """n random records; weights are 1, 2 or 0.5."""
     domains, columns = [], []
     for a, (kind, size) in enumerate(zip(kinds, sizes, strict=True)):
-        codes = rng.integers(-1 if kind == "missing" else 0, size, n)
+        codes = rng.integers(-1 if kind in ("missing", "coded") else 0, size, n)
         domains.append(domain_of(f"c{a}", kind, size, codes, rng, float(rng.choice([1.0, 2.0, 0.5]))))
         columns.append(codes)
     return Records(tuple(domains), np.ascontiguousarray(np.array(columns).T.astype(np.int32)))
@@ -100,7 +101,13 @@ def attributes(records: Records) -> list[Attribute]:
         shape = "set" if domain.kind == "categorical" else "tree" if tree else "numeric"
         out.append(
             Attribute(
-                shape, domain.size, domain.points.tolist(), domain.counts.tolist(), domain.weight, nodes
+                shape,
+                domain.size,
+                domain.points.tolist(),
+                domain.counts.tolist(),
+                domain.weight,
+                nodes,
+                domain.has_codes,
             )
         )
     return out

@@ -806,6 +806,20 @@ def test_bad_values_are_said_as_in_memory(tmp_path: Path) -> None:
     assert not list((pieces.parent / "owner" / "test").glob("pieces-*"))
 
 
+def test_declared_domains_are_told_and_held_as_in_memory(tmp_path: Path) -> None:
+    zips = "zip: {role: quasi-identifier, kind: positions, domain: ['0', '1', '2', '3']}"
+    columns = COLUMNS.replace("zip: {role: quasi-identifier, kind: positions}", zips)
+    assert columns != COLUMNS
+    memory, pieces = written(tmp_path, n=200, columns=columns, publish=PARQUET)
+    compared(memory, pieces)
+    column = read_release(pieces.parent / "out" / "release.parquet").column("zip")
+    assert column.about.values == ("0", "1", "2", "3")
+    for flow in (memory, pieces):
+        flow.write_text(flow.read_text().replace(", '3'", ""))
+        with pytest.raises(DataError, match=r"column 'zip': 1 characters lie outside the domain"):
+            engine.run(flow)
+
+
 def test_a_table_too_large_for_memory_goes_to_pieces_by_itself(tmp_path: Path) -> None:
     _, pieces = written(tmp_path, publish=PARQUET, more="run: {memory: 1KB}\n")
     text = pieces.read_text(encoding="utf-8")

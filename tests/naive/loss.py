@@ -12,7 +12,10 @@ import numpy as np
 
 @dataclass
 class Attribute:
-    """A quasi-identifier: `shape` is numeric, tree or set; a tree is its nodes as (first, last, height)."""
+    """A quasi-identifier: `shape` is numeric, tree or set; a tree is its nodes as (first, last, height).
+
+    Of a coded one, code -1 is no number, and adds nothing to a range.
+    """
 
     shape: str
     size: int
@@ -20,10 +23,13 @@ class Attribute:
     counts: Sequence[int]
     weight: float = 1.0
     nodes: Sequence[tuple[int, int, int]] = ()
+    coded: bool = False
 
 
 def closure(attribute: Attribute, codes: set[int]) -> set[int]:
     """What is published for some codes, as the codes it covers."""
+    if not codes:
+        return codes
     low, high = min(codes), max(codes)
     if attribute.shape == "numeric":
         return set(range(low, high + 1))
@@ -39,7 +45,7 @@ def closure(attribute: Attribute, codes: set[int]) -> set[int]:
 def cell_cost(attribute: Attribute, codes: set[int], measure: str) -> float | Fraction:
     """The cost of a closed cell; a Fraction where the definition gives one."""
     size, shape, count = attribute.size, attribute.shape, len(codes)
-    if size <= 1:
+    if size <= 1 or not codes:
         return Fraction(0)
     if measure == "suppressions":
         return Fraction(int(count == size))
@@ -77,5 +83,7 @@ def join_cost(
     cells = []
     for a, attribute in enumerate(attributes):
         members = {int(codes[row, a]) for row in rows}
+        if attribute.coded:
+            members -= {-1}
         cells.append(set(range(attribute.size)) if -1 in members else members)
     return record_cost(attributes, cells, measure)

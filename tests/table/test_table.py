@@ -232,7 +232,7 @@ def test_a_part_keeps_the_domains(table: Table) -> None:
         (qi("numeric", boundary={"width": 0}), "a boundary is"),
         (qi("numeric", boundary=["a"]), "a boundary is"),
         (qi("categorical", boundary=["a"]), "a boundary is"),
-        (qi("numeric", missing="value"), "one of refuse, suppress, drop"),
+        (qi("numeric", missing="blank"), "one of refuse, suppress, drop, value"),
         (qi("positions", missing="suppress"), "one of refuse, drop"),
         (qi("categorical", **{"max-width": 3}), "goes with kind numeric"),
         (qi("numeric", **{"max-width": -1}), "at least 0"),

@@ -20,6 +20,7 @@ from anonflow.algorithms.classes.class_chains import (
 )
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.kernels.mondrian import (
+    CODED,
     HIERARCHY,
     NUMERIC,
     SET,
@@ -109,7 +110,16 @@ def mondrian_labels(
 
 
 def _cuts(domains: Sequence[Domain]) -> CutRules:
-    forms = [SET if d.shape == "set" else NUMERIC if d.hierarchy is None else HIERARCHY for d in domains]
+    forms = [
+        SET
+        if domain.shape == "set"
+        else HIERARCHY
+        if domain.hierarchy is not None
+        else CODED
+        if domain.has_codes
+        else NUMERIC
+        for domain in domains
+    ]
     trees = [domain.hierarchy for domain in domains]
     nodes = np.cumsum([0, *(0 if tree is None else len(tree.parent) for tree in trees)])
     leaves = np.cumsum([0, *(0 if tree is None else tree.n_leaves for tree in trees)])

@@ -15,7 +15,6 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.diversity.target import sensitive_codes, sensitive_column
 from anonflow.algorithms.diversity.within_partition import components
 from anonflow.errors import InfeasibleError, ParameterError
-from anonflow.table import Table
 
 __all__ = ["MOST", "Published", "enumerated_excess", "minimality_excess"]
 
@@ -75,6 +74,8 @@ def minimality_excess(
     """
     if not isinstance(anon, Anonymization):
         raise ParameterError(f"minimality_excess takes an Anonymization, not a {type(anon).__name__}")
+    import pandas as pd
+
     name = sensitive_column(column, tuple(anon.table.sensitive), tuple(anon.table.other_columns))
     codes, _, _ = sensitive_codes(anon.table, name)
     if _ways(Counter(codes.tolist())) > most:
@@ -83,9 +84,8 @@ def minimality_excess(
     example = {int(code): cells.iloc[at] for at, code in enumerate(codes)}
 
     def publish(values: tuple[int, ...]) -> Published:
-        frame = anon.table.frame.assign(**{name: [example[code] for code in values]})
-        frame[name] = frame[name].astype(cells.dtype)
-        other = replace(anon, table=Table(frame, anon.table.schema))
+        dealt = pd.Series([example[code] for code in values], cells.index, cells.dtype)
+        other = replace(anon, table=anon.table.with_others({name: dealt}))
         try:
             diverse = diversify(other, criterion, column=name, seed=seed, **parameters)
         except InfeasibleError:

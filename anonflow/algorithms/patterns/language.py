@@ -86,6 +86,12 @@ def pattern_masks(
         each other, or there are too many patterns.
     """
     q = len(domains)
+    coded = next((domain.column for domain in domains if domain.has_codes), None)
+    if coded is not None:
+        raise ParameterError(
+            f"pattern-guided: column {coded!r} has numbers and codes, which are not hidden apart; recode it under prepare, "
+            "or use another method"
+        )
     if isinstance(patterns, str) and patterns == "all":
         if q > MOST:
             raise ParameterError(

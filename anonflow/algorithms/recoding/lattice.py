@@ -94,6 +94,12 @@ def column_levels(records: Records, widths: Mapping[str, Any] | None = None) -> 
     columns: dict[str, list[int]] = {}
     for a, domain in enumerate(records.domains):
         columns.setdefault(domain.column, []).append(a)
+    coded = next((domain.column for domain in records.domains if domain.has_codes), None)
+    if coded is not None:
+        raise ParameterError(
+            f"full-domain: column {coded!r} has numbers and codes, which have no common levels; give it a hierarchy or recode "
+            "it under prepare, or use another method"
+        )
     without = [d.column for d in records.domains if d.shape == "set"]
     if without:
         raise ParameterError(

@@ -208,14 +208,14 @@ class CompareScreen(pn.viewable.Viewer):
         self.shown.param.watch(self._shown_changed, "value")
         self.take_up = pn.widgets.Button(label="Take up its settings", width=180, align="end")
         self.take_up.on_click(self._take_up)
-        self.name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
+        self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
         self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="what is to be said of it")
         self.pin = pn.widgets.Checkbox(label="Pinned: stands first, and stays", align="end")
         self.delete = pn.widgets.Button(label="Delete this run", color="danger", width=140, align="end")
         self.filter = pn.widgets.TextInput(
             label="Only runs with", placeholder="a method, k, a name or a note", width=240
         )
-        for widget, what in ((self.name, "label"), (self.note, "note"), (self.pin, "pinned")):
+        for widget, what in ((self.run_name, "label"), (self.note, "note"), (self.pin, "pinned")):
             widget.param.watch(partial(self._said_of_run, what), "value")
         self.delete.on_click(self._delete)
         self.filter.param.watch(lambda event: self._show_rows(), "value")
@@ -235,7 +235,7 @@ class CompareScreen(pn.viewable.Viewer):
                 self.failures,
                 self.table,
                 pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px"),
-                pn.FlexBox(self.name, self.note, self.pin, self.delete, gap="4px"),
+                pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px"),
                 lead="A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
             ),
             card(
@@ -334,11 +334,11 @@ class CompareScreen(pn.viewable.Viewer):
             if chosen in self.shown.options.values():
                 self.shown.value = chosen
             run = next((one for one in self.workspace.runs if one.id == chosen), None)
-            for widget in (self.name, self.note, self.pin, self.delete):
+            for widget in (self.run_name, self.note, self.pin, self.delete):
                 widget.disabled = run is None
             if run is not None:
-                self.name.value, self.note.value, self.pin.value = run.label, run.note, run.pinned
-                self.name.placeholder = run.result.name
+                self.run_name.value, self.note.value, self.pin.value = run.label, run.note, run.pinned
+                self.run_name.placeholder = run.result.name
             value = self.table.value
             rows = [at for at, id in enumerate(value["id"]) if id == chosen] if len(value) else []
             if self.table.selection != rows:

@@ -60,7 +60,7 @@ def board(choice: PatternChoice) -> str:
             f'<td class="number">{row["suppressed"]}</td><td class="number">{row["cost"]:g}</td>{drop}</tr>'
         )
     return (
-        f'<div class="grid"><table><thead><tr><th></th>{head}<th>hidden</th><th>cost</th><th></th></tr></thead>'
+        f'<div class="grid"><table><thead><tr><td></td>{head}<th>hidden</th><th>cost</th><td></td></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 

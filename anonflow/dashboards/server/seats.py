@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 
 from anonflow.dashboards.session.workspace import Workspace
@@ -118,7 +118,7 @@ class Seats:
         if goes:
             return goes[0]
         seats = [seat for seat in seats if seat.is_free and seat.has_work]
-        return max(seats, key=lambda seat: seat.since or time.monotonic(), default=None)
+        return max(seats, key=lambda seat: seat.since or monotonic(), default=None)
 
     def take_up(self, seat: Seat, document: Any, schedule: Callable[[Callable[[], None]], None]) -> None:
         """Show a workspace in another page."""
@@ -133,7 +133,7 @@ class Seats:
         if seat is None:
             return None  # another page shows it by now
         if self.seconds and seat.key and seat.seen and seat.has_work:
-            seat.document, seat.since = None, time.monotonic()
+            seat.document, seat.since = None, monotonic()
             seat.moved = lambda: None
             seat.workspace.move(self._schedule)
             return None
@@ -157,7 +157,7 @@ class Seats:
 
     def sweep(self) -> None:
         """End the workspaces that have been without a page for too long."""
-        now = time.monotonic()
+        now = monotonic()
         with self._guard:
             late = [
                 seat for seat in self._seats if seat.document is None and now - seat.since >= self.seconds

@@ -270,7 +270,13 @@ class Server:
                 shown.seen = True
 
         app.bar.listen(told)
-        seat.moved = app.give_up
+
+        def moved() -> None:
+            context = document.session_context
+            if context is not None and not context.destroyed:
+                document.add_next_tick_callback(app.give_up)  # that page may be shown still: in its own turn
+
+        seat.moved = moved
         return app
 
     def _is_linked(self) -> bool:

@@ -10,16 +10,16 @@ import io
 import json
 import math
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import Any
 
 from anonflow import strict_yaml
+from anonflow.algorithms.budget import AUTO
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.verification import Finding
 from anonflow.dashboards.session.draft import Draft
@@ -40,63 +40,96 @@ MOST_TEXT = 32 << 20
 MOST_BYTES = 1 << 30
 """Bytes of all files of a project together, unpacked, where a server names no cap of its own."""
 
-_Text = Annotated[str, Field(max_length=20_000)]
-_Word = Annotated[str, Field(max_length=300)]
-_Number = Annotated[float | int | bool | None, Field()]
+Check = Callable[[Any], bool]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+def _text(most: int) -> Check:
+    return lambda value: isinstance(value, str) and len(value) <= most
 
 
-_Model = TypeVar("_Model", bound=_Strict)
+def _whole(least: int) -> Check:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
-class _Finding(_Strict):
-    criterion: _Word
-    holds: bool | None
-    failed: Annotated[int, Field(ge=0)] = 0
-    detail: _Text = ""
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
-class _Column(_Strict):
-    column: _Text
-    loss: float
-    exact: float
-    whole: float
+def _list(check: Check, most: int) -> Check:
+    return lambda value: isinstance(value, list) and len(value) <= most and all(map(check, value))
 
 
-class _Run(_Strict):
-    document: dict[str, Any]
-    name: _Word
-    label: _Word = ""
-    note: _Text = ""
-    pinned: bool = False
-    when: float
-    algorithm: _Word
-    guarantee: _Word
-    k: Annotated[int, Field(ge=2)]
-    records: Annotated[int, Field(ge=0)]
-    measures: Annotated[dict[_Word, _Number | _Word | dict[_Word, _Number]], Field(max_length=200)]
-    suppressed: Annotated[int, Field(ge=0)]
-    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    findings: Annotated[list[_Finding], Field(max_length=200)]
-    columns: Annotated[list[_Column], Field(max_length=2000)]
-    sizes: Annotated[list[tuple[int, int]], Field(max_length=1_000_000)]
-    spread: Annotated[list[tuple[int, int]], Field(max_length=101)]
-    values: dict[_Word, _Number | _Word]
-    problem: _Text | None
-    said: list[_Text]
-    seed: Annotated[str, Field(pattern="^[0-9a-f]{1,64}$")] | None = None
+def _mapping(check: Check, most: int = 200) -> Check:
+    return lambda value: (
+        isinstance(value, dict) and len(value) <= most and all(len(key) <= 300 for key in value)
+        and all(map(check, value.values()))
+    )  # fmt: skip
 
 
-class _Project(_Strict):
-    format: Literal["anonflow project"]
-    version: Literal[1]
-    records: Annotated[int, Field(ge=0)]
-    columns: Annotated[list[_Text], Field(max_length=100_000)]
-    table: _Word | None
-    runs: Annotated[list[_Run], Field(max_length=MOST_RUNS)]
+def _either(*checks: Check) -> Check:
+    return lambda value: any(check(value) for check in checks)
+
+
+def _nothing(value: Any) -> bool:
+    return value is None
+
+
+def _boolean(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _share(value: Any) -> bool:
+    return _number(value) and value >= 0
+
+
+def _shape(value: Any, shape: Mapping[str, Check]) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == shape.keys()
+        and all(shape[key](value[key]) for key in shape)
+    )
+
+
+_WORD, _TEXT = _text(300), _text(20_000)
+_PLAIN = _either(_nothing, _boolean, _number, _WORD)
+_PAIR = _list(_whole(0), 2)
+_FINDING = {"criterion": _WORD, "holds": _either(_nothing, _boolean), "failed": _whole(0), "detail": _TEXT}
+_COLUMN = {"column": _TEXT, "loss": _number, "exact": _number, "whole": _number}
+_RUN: dict[str, Check] = {
+    "document": lambda value: isinstance(value, dict),
+    "name": _WORD,
+    "label": _WORD,
+    "note": _TEXT,
+    "pinned": _boolean,
+    "when": _number,
+    "algorithm": _WORD,
+    "guarantee": _WORD,
+    "k": _whole(2),
+    "records": _whole(0),
+    "measures": _mapping(_either(_PLAIN, _mapping(_PLAIN))),
+    "suppressed": _whole(0),
+    "seconds": _share,
+    "findings": _list(lambda value: _shape(value, _FINDING), 200),
+    "columns": _list(lambda value: _shape(value, _COLUMN), 2000),
+    "sizes": _list(lambda value: _PAIR(value) and len(value) == 2, 1_000_000),
+    "spread": _list(lambda value: _PAIR(value) and len(value) == 2, 101),
+    "values": _mapping(_PLAIN),
+    "problem": _either(_nothing, _TEXT),
+    "said": _list(_TEXT, 200),
+    "seed": _either(
+        _nothing, lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{1,64}", value) is not None
+    ),
+}
+"""What a run of a project is: the check of each of its keys."""
+_PROJECT: dict[str, Check] = {
+    "format": lambda value: value == "anonflow project",
+    "version": lambda value: value == 1 and isinstance(value, int),
+    "records": _whole(0),
+    "columns": _list(_TEXT, 100_000),
+    "table": _either(_nothing, _WORD),
+    "runs": _list(lambda value: isinstance(value, dict), MOST_RUNS),
+}
+"""What ``project.json`` is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +354,7 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
         raise DataError(
             "this is no anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
         )
-    found = _checked(_Project, _json(parts["project.json"]), "project.json")
+    found = _check(_json(parts["project.json"]), _PROJECT, "project.json")
     try:
         text = parts["flow.yaml"].decode("utf-8")
     except UnicodeDecodeError:
@@ -331,7 +364,7 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
         name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
     }
     kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
-    return Project(kept, files, _runs(found.runs, folder), found.records, tuple(found.columns))
+    return Project(kept, files, _runs(found["runs"], folder), found["records"], tuple(found["columns"]))
 
 
 def flow_document(text: str, folder: Path) -> dict[str, Any]:
@@ -365,7 +398,7 @@ def read_runs(text: str, folder: Path) -> tuple[FinishedRun, ...]:
     entries = _json(text.encode())
     if not isinstance(entries, list) or len(entries) > MOST_RUNS:
         raise DataError("the runs that were kept cannot be read")
-    return _runs([_checked(_Run, entry, "the runs that were kept") for entry in entries], folder)
+    return _runs(entries, folder)
 
 
 def _members(path: Path, most: int) -> dict[str, bytes]:
@@ -415,42 +448,56 @@ def _json(content: bytes) -> Any:
         ) from None
 
 
-def _checked(model: type[_Model], entry: Any, where: str) -> _Model:
-    try:
-        # as JSON: a pair is a list there
-        return model.model_validate_json(json.dumps(entry))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])[:200]
-        raise DataError(
-            f"{where}: {place or 'the whole'}: {first['msg'].lower()}; save the project again on the screen Data"
-        ) from None
-    except (ValueError, RecursionError):
-        raise DataError(f"{where}: cannot be read; save the project again on the screen Data") from None
+def _check(entry: Any, shape: Mapping[str, Check], where: str) -> dict[str, Any]:
+    """Refuse what does not have the keys of a shape, or something else there.
+
+    Raises
+    ------
+    DataError
+        With the first place that is wrong; what stands there is not repeated.
+    """
+    if not isinstance(entry, dict):
+        raise DataError(f"{where}: is no mapping; save the project again on the screen Data")
+    for name in shape:
+        if name not in entry:
+            raise DataError(f"{where}: {name} is missing; save the project again on the screen Data")
+        if not shape[name](entry[name]):
+            raise DataError(f"{where}: {name} is none that a project has; save it again on the screen Data")
+    if len(entry) > len(shape):
+        raise DataError(f"{where}: holds a key that no project has; open it with the version that saved it")
+    return entry
 
 
-def _runs(entries: Sequence[_Run], folder: Path) -> tuple[FinishedRun, ...]:
+def _runs(entries: Sequence[Any], folder: Path) -> tuple[FinishedRun, ...]:
     runs = []
     for number, entry in enumerate(entries, 1):
-        if entry.algorithm not in REGISTRY:
+        _check(entry, _RUN, f"run {number} of this project")
+        if entry["algorithm"] not in (*REGISTRY, AUTO):
             raise DataError(
                 f"run {number} of this project used a method that there is not: open it with the version that saved it"
             )
-        check_confined(entry.document, folder)
+        check_confined(entry["document"], folder)
         result = RunResult(
-            number=number, name=entry.name, algorithm=entry.algorithm, guarantee=entry.guarantee, k=entry.k,
-            records=entry.records,
-            measures={name: math.nan if value is None else value for name, value in entry.measures.items()},
-            suppressed=entry.suppressed, seconds=entry.seconds,
-            findings=tuple(Finding(one.criterion, one.holds, one.failed, detail=one.detail) for one in entry.findings),
-            columns=tuple(ColumnLoss(one.column, one.loss, one.exact, one.whole) for one in entry.columns),
-            sizes=tuple(entry.sizes), spread=tuple(entry.spread), values=dict(entry.values),
-            problem=entry.problem, said=tuple(entry.said),
+            number=number, name=entry["name"], algorithm=entry["algorithm"], guarantee=entry["guarantee"], k=entry["k"],
+            records=entry["records"],
+            measures={name: math.nan if value is None else value for name, value in entry["measures"].items()},
+            suppressed=entry["suppressed"], seconds=entry["seconds"],
+            findings=tuple(Finding(**one) for one in entry["findings"]),
+            columns=tuple(ColumnLoss(**one) for one in entry["columns"]),
+            sizes=tuple((a, b) for a, b in entry["sizes"]), spread=tuple((a, b) for a, b in entry["spread"]), values=dict(entry["values"]),
+            problem=entry["problem"], said=tuple(entry["said"]),
         )  # fmt: skip
-        seed = int(entry.seed, 16) if entry.seed else 0
+        seed = int(entry["seed"], 16) if entry["seed"] else 0
         runs.append(
             FinishedRun(
-                number, entry.document, seed, result, entry.when, entry.label, entry.note, entry.pinned
+                number,
+                entry["document"],
+                seed,
+                result,
+                entry["when"],
+                entry["label"],
+                entry["note"],
+                entry["pinned"],
             )
         )
     return tuple(runs)

@@ -14,8 +14,7 @@ from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
 from anonflow.engine.execution.totals import with_findings
 from anonflow.engine.publish import attack, release_of, with_answers
-from anonflow.engine.report.attacks import MOST
-from anonflow.engine.report.card import ReleaseCard, card_of
+from anonflow.engine.report.card import ReleaseCard, cards_of_result
 from anonflow.engine.report.report import render
 from anonflow.engine.report.reviewer import review
 from anonflow.errors import ParameterError
@@ -130,14 +129,7 @@ def publication(
     if not result.ok:
         return Publication(False, result.findings, b"", b"", b"", b"", text, secret, tuple(session.warnings))
     attacks = attack(session, table, release, result)
-    few = table.n <= MOST
-    cards = [
-        card_of(
-            made if few else None, release if few else None, result.findings, attacks, limit, seed, k=result.k,
-            gcp=result.measures.get("gcp"), suppressed=result.suppressed, guarantee=result.guarantee,
-        )
-        for limit in (None, THRESHOLD)
-    ]  # fmt: skip
+    cards = cards_of_result(result, release, attacks, (None, THRESHOLD), seed)
     report = engine.RunReport(
         flow.name, (result,), release, warnings=tuple(session.warnings), attacks=attacks, card=cards[0]
     )

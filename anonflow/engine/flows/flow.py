@@ -116,7 +116,7 @@ class Flow:
         boundaries: bool = True,
         options: Mapping[str, Mapping[str, Any]] | None = None,
         verify: Sequence[Any] = ("covers", "guarantee"),
-        measure: Sequence[str] = ("gcp", "usefulness"),
+        measure: Sequence[str | Mapping[str, Any]] = ("gcp", "usefulness"),
         pieces: bool | int | None = None,
         name: str = "comparison",
     ) -> Flow:
@@ -192,7 +192,11 @@ class Flow:
             version=VERSION,
             table=TableSpec(source=SourceSpec(pieces=pieces), columns=roles),
             partition=runs[0].partition,
-            steps=StepsSpec(anonymize=runs[0].anonymize, verify=tuple(verify), measure=tuple(measure)),
+            steps=StepsSpec(
+                anonymize=runs[0].anonymize,
+                verify=tuple(verify),
+                measure=tuple(one if isinstance(one, str) else dict(one) for one in measure),
+            ),
         )
         return cls(name, Path(), None, spec, table.schema, tuple(runs), None, table)
 

@@ -209,6 +209,8 @@ def _columns() -> dict[str, Any]:
             "weight": {"type": "number", "exclusiveMinimum": 0},
             "hierarchy": {"type": ["string", "object"]},
             "boundary": {"type": ["array", "object"], "properties": {"width": {"type": "number"}}},
+            "codes": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            "code-weight": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
             "missing": {
                 "enum": list(dict.fromkeys(rule for rules in MISSING_RULES.values() for rule in rules))
             },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -12,6 +13,7 @@ from anonflow import strict_yaml
 from anonflow.engine.flows.addresses import address_problem, is_address, shown_address
 from anonflow.engine.flows.flow import OWNER, Flow, Run
 from anonflow.engine.flows.matrix import Matrix
+from anonflow.engine.flows.overrides import overridden
 from anonflow.engine.flows.sections import KeyPath, Sections
 from anonflow.engine.flows.spec import (
     FILES,
@@ -34,12 +36,14 @@ __all__ = ["flow_from", "load_flow"]
 KEYS = ("flow", "version", "table", "partition", "steps", "matrix", "publish", "run")
 
 
-def load_flow(path: str | PathLike[str]) -> Flow:
+def load_flow(path: str | PathLike[str], settings: Sequence[str] = ()) -> Flow:
     """Read and check a flow file.
 
     Parameters
     ----------
     path : path
+    settings : sequence of str
+        Keys that are set from outside, such as ``steps.anonymize.k=20``.
 
     Returns
     -------
@@ -49,8 +53,11 @@ def load_flow(path: str | PathLike[str]) -> Flow:
     ------
     FlowError
         With every problem, each with file, line and column.
+    ParameterError
+        If a setting is none.
     """
-    return flow_from(strict_yaml.read(path, error=FlowError), Path(fspath(path)))
+    document = overridden(strict_yaml.read(path, error=FlowError), settings)
+    return flow_from(document, Path(fspath(path)))
 
 
 def flow_from(document: strict_yaml.Document, path: Path | None = None, folder: Path | None = None) -> Flow:

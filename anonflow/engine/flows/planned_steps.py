@@ -47,7 +47,7 @@ def outline(flow: Any) -> list[tuple[str, str]]:
     asked = ", ".join(_named(one) for one in steps.verify or ("covers", "guarantee"))
     rows.append(("verify", f"each partition: {asked}"))
     rows.append(
-        ("measure", f"each partition: {', '.join(dict.fromkeys(('gcp', *steps.measure, 'usefulness')))}")
+        ("measure", f"each partition: {', '.join(dict.fromkeys(('gcp', *steps.measures, 'usefulness')))}")
     )
     if steps.diversify is not None:
         rows.append(("diversify", f"each partition: {_named(steps.diversify.asked)}"))

@@ -126,11 +126,30 @@ def attacker_problem(attacker: Any) -> str | None:
 
 
 def measure_problem(measure: Any) -> str | None:
-    """What is wrong with the name of a measure."""
-    if not isinstance(measure, str):
-        return "a measure is a name, such as gcp"
+    """What is wrong with a measure of a flow, as far as can be told without the table."""
     known = utility.measure_names()
-    return None if measure in known else strict_yaml.unknown(measure, known, "measure")
+    if isinstance(measure, str):
+        named: Mapping[Any, Any] = {measure: None}
+    elif isinstance(measure, Mapping) and len(measure) == 1:
+        named = measure
+    else:
+        return "a measure is a name such as gcp, or a name with its options, such as {regression: {formula: 'a ~ b'}}"
+    ((name, options),) = named.items()
+    if name not in known:
+        return strict_yaml.unknown(name, known, "measure")
+    if options is not None and not isinstance(options, Mapping):
+        return f"the options of {name!r} are a mapping such as {{option: value}}"
+    for key, value in (options or {}).items():
+        option = utility.MEASURES[name].options.get(key)
+        if option is None:
+            return strict_yaml.unknown(key, tuple(utility.MEASURES[name].options) or ("none",), "option")
+        problem = option.problem(value)
+        if problem:
+            return f"{key} {problem}"
+    needed = utility.MEASURES[name].needs
+    if needed and not (options or {}).get(needed):
+        return f"{name!r} needs the option {needed!r}, such as {{{name}: {{{needed}: ...}}}}"
+    return None
 
 
 def dataset_problems(name: str, options: Sequence[str]) -> list[tuple[str, str]]:

@@ -354,8 +354,18 @@ class StepsSpec(_Spec):
     attack: tuple[StrictStr | dict[str, Any], ...] = ()
     """Attackers that the release is tried against (`prosecutor`, `linker`, `insider: {c: 2}`, ...)."""
 
-    measure: tuple[StrictStr, ...] = ()
-    """Measures (`gcp`, `usefulness`, ...)."""
+    measure: tuple[StrictStr | dict[str, Any], ...] = ()
+    """Measures (`gcp`, `usefulness`, `regression: {formula: income ~ age}`, ...)."""
+
+    @property
+    def measures(self) -> dict[str, dict[str, Any]]:
+        """Name -> its options, of the measures asked for."""
+        found: dict[str, dict[str, Any]] = {}
+        for one in self.measure:
+            found |= (
+                {one: {}} if isinstance(one, str) else {name: dict(own or {}) for name, own in one.items()}
+            )
+        return found
 
 
 def _report(value: Any) -> Any:

@@ -15,6 +15,7 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
 from anonflow.criteria.verify import verify
+from anonflow.engine.report.attacks import MOST
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, row_of
@@ -27,8 +28,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.criteria.verification import Finding
+    from anonflow.engine.execution.result import RunResult
 
-__all__ = ["LINES", "CardLine", "ReleaseCard", "Remedy", "card_of", "release_card", "same_way", "sample_of"]
+__all__ = [
+    "LINES",
+    "CardLine",
+    "ReleaseCard",
+    "Remedy",
+    "cards_of",
+    "cards_of_result",
+    "release_card",
+    "same_way",
+    "sample_of",
+]
 
 LINES = ("promise", "measured", "homogeneity", "insider", "linkable columns", "utility")
 
@@ -201,7 +213,7 @@ def release_card(
     Notes
     -----
     Nothing on the card is counted against the truth: the insider is judged by a fresh draw from the same matches, so that
-    the card may stand in a report that is published. See :func:`card_of`.
+    the card may stand in a report that is published. See :func:`cards_of`.
     """
     check_threshold(threshold)
     own = checked_seed(seed)
@@ -211,7 +223,7 @@ def release_card(
         release = publish(anonymization, derived_seed(own, "card's draw"), rehearsal=True)
     criterion = anonymization.guarantee if release.certificate is None else release.certificate.criterion
     findings = verify(anonymization.table, release, ["covers", criterion], anonymization.k).findings
-    return card_of(anonymization, release, findings, None, threshold, own, prices)
+    return cards_of(anonymization, release, findings, None, [threshold], own, prices)[0]
 
 
 def check_threshold(threshold: float | None) -> None:
@@ -227,12 +239,12 @@ def check_threshold(threshold: float | None) -> None:
         raise ParameterError("threshold is a probability greater than 0 and at most 1, such as 0.09")
 
 
-def card_of(
+def cards_of(
     anonymization: Anonymization | None,
     release: Release | None,
     findings: Sequence[Finding],
     attacks: pd.DataFrame | None,
-    threshold: float | None,
+    thresholds: Sequence[float | None],
     seed: int,
     prices: bool = True,
     *,
@@ -240,8 +252,8 @@ def card_of(
     gcp: float | None = None,
     suppressed: int | None = None,
     guarantee: str | None = None,
-) -> ReleaseCard:
-    """The card of a release, from what is known of it.
+) -> list[ReleaseCard]:
+    """The cards of a release, one for each threshold, from what is known of it; attacks and remedies are computed once.
 
     Parameters
     ----------
@@ -252,7 +264,7 @@ def card_of(
         What was verified.
     attacks : pandas.DataFrame or None
         What attackers were tried already, as :func:`anonflow.attack` gives it.
-    threshold : float or None
+    thresholds : sequence of float or None
     seed : int
         128 bits.
     prices : bool
@@ -261,7 +273,7 @@ def card_of(
 
     Returns
     -------
-    ReleaseCard
+    list of ReleaseCard
 
     Raises
     ------
@@ -283,19 +295,49 @@ def card_of(
     priced = None
     if prices and anonymization is not None:
         priced = Prices(_plausible(anonymization, context, seed), seed)
-    worst, measured = _measured(rows, k, threshold, priced)
-    lines = (
-        _promise(guarantee or "", findings, k),
-        measured,
-        _homogeneity(rows, anonymization, priced),
-        _insider(context, seed, priced),
-        _linkable(rows, anonymization, threshold, k),
-        CardLine(
-            "utility", NO_VERDICT,
-            f"GCP {_number(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records.",
-        ),
+    promise = _promise(guarantee or "", findings, k)
+    homogeneity, insider = _homogeneity(rows, anonymization, priced), _insider(context, seed, priced)
+    spent = f"GCP {_number(gcp)}, {0 if suppressed is None else suppressed:,} suppressed records."
+    utility = CardLine("utility", NO_VERDICT, spent)
+    cards = []
+    for threshold in thresholds:
+        worst, measured = _measured(rows, k, threshold, priced)
+        linkable = _linkable(rows, anonymization, threshold, k)
+        lines = (promise, measured, homogeneity, insider, linkable, utility)
+        cards.append(ReleaseCard(lines, threshold, worst))
+    return cards
+
+
+def cards_of_result(
+    result: RunResult,
+    release: Release | None,
+    attacks: pd.DataFrame | None,
+    thresholds: Sequence[float | None],
+    seed: int,
+) -> list[ReleaseCard]:
+    """The cards of a run that is published, one for each threshold; of large tables without what needs all rows.
+
+    Parameters
+    ----------
+    result : RunResult
+    release : Release or None
+        Where it is in memory.
+    attacks : pandas.DataFrame or None
+        What attackers were tried already.
+    thresholds : sequence of float or None
+    seed : int
+        128 bits.
+
+    Raises
+    ------
+    DataError
+        If the consistency graph is too large.
+    """
+    few = result.records <= MOST
+    return cards_of(
+        result.anonymization if few else None, release if few else None, result.findings, attacks, thresholds, seed,
+        k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed, guarantee=result.guarantee,
     )  # fmt: skip
-    return ReleaseCard(lines, threshold, worst)
 
 
 def _plausible(anonymization: Anonymization, context: risk.AttackContext | None, seed: int) -> Anonymization:
@@ -309,9 +351,8 @@ def _plausible(anonymization: Anonymization, context: risk.AttackContext | None,
     rng = np.random.default_rng(derived_seed(seed, "plausible"))
     row = np.argsort(replace(context, truth=None, rng=rng).judged())
     table = anonymization.table
-    other = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
-    frame = table.frame.assign(**other)
-    return replace(anonymization, table=Table(frame, table.schema))
+    others = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
+    return replace(anonymization, table=table.with_others(others))
 
 
 def _number(gcp: float | None) -> str:

@@ -7,24 +7,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from markupsafe import Markup
 
-from anonflow import __version__
+from anonflow import __version__, utility
 from anonflow.algorithms.recoding.lattice_part import lattice_part
 from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.algorithms.registry import look_of
 from anonflow.criteria.registry import CRITERIA, promise_of
 from anonflow.drawing import plots
 from anonflow.drawing.frontier import risk_and_loss
+from anonflow.drawing.heat_map import heat_map
 from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report.attacks import publishable
 from anonflow.table import Domain, Schema
+from anonflow.utility.analyses.association import matrices
+from anonflow.utility.analyses.comparison import TABLES, comparison_of
 from anonflow.utility.frontier import frontier
+from anonflow.utility.subject import part_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,6 +200,7 @@ def page(
         header=_header(results),
         rows=[_row(result, _bounded(results)) for result in results],
         frontier=_frontier(results),
+        analyses=_analyses(results),
         card=card,
         checked=f"{passed} of {asked} hold.",
         findings=[
@@ -320,6 +326,7 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
         else "",
         "spread": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
         "patterns": _patterns(result),
+        "association": _association(result),
         "lattice": _lattice(result),
     }
 
@@ -328,6 +335,38 @@ def _lattice(result: RunResult) -> Markup | None:
     """Of a run with one level for each column, the levels beside it; without counts of small groups."""
     part = None if result.anonymization is None else lattice_part(result.anonymization)
     return None if part is None else lattice_view(part, counts=False)
+
+
+_NOT_PUBLISHED = ("question",)
+"""Measures whose error tells the truth to whoever asks the release the same question."""
+
+
+def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
+    """What an analysis loses: a row for each number that measures of analyses gave, a column for each run."""
+    rows = []
+    for name in utility.measures_of_analyses():
+        one = utility.MEASURES[name]
+        if name in _NOT_PUBLISHED:
+            continue
+        keys = dict.fromkeys(
+            key for result in results for key in utility.numbers_of_measure(name, result.measures)
+        )
+        for key in keys:
+            # which of two numbers is better is that of the measure, not of what stands beside it
+            beside = key in {f"{name}-{part}" for part in ("null", "originals", "majority")}
+            better = "" if beside else f"{one.better} is better"
+            rows.append((key, better, [_number(result.measures.get(key)) for result in results]))
+    return {"runs": [result.name for result in results], "rows": rows} if rows else None
+
+
+def _association(result: RunResult) -> Markup:
+    """How strongly columns go together, in the originals and in the release, where that was measured."""
+    made = result.anonymization
+    if made is None or "association" not in result.measures:
+        return Markup("")
+    part = replace(part_of(made.table, made), table=made.table, subject=made)
+    names, before, after = matrices(comparison_of(part, TABLES, 0))
+    return heat_map(names, before, after, "Association of columns before and after")
 
 
 def _patterns(result: RunResult) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from anonflow import utility
 from anonflow.criteria.request import DIVERSITY, read_criteria
 from anonflow.engine.context import Session
 from anonflow.engine.flows.flow import Flow
@@ -115,8 +116,13 @@ def _problems(flow: Flow) -> list[str]:
             flow.spec.table.units is not None
         ),
         "the measure lower-bound compares all rows with all others; take partition-lower-bound": (
-            "lower-bound" in flow.spec.steps.measure
+            "lower-bound" in flow.spec.steps.measures
         ),
+        **{
+            f"the measure {name} needs all rows at once; leave it out": name in flow.spec.steps.measures
+            for name, one in utility.MEASURES.items()
+            if not one.in_pieces and name != "lower-bound"
+        },
         "the criterion linkable-columns looks for links in all rows; leave it out": (
             any(criterion.name == "linkable-columns" for criterion in criteria)
         ),

@@ -269,16 +269,21 @@ class InMemory:
                 findings = ()
             if whole:
                 findings += verify(table, anonymization, whole, run.anonymize.k).findings
-        names = list(dict.fromkeys(("gcp", *flow.spec.steps.measure, "usefulness")))
+        asked_for = flow.spec.steps.measures
+        names = list(dict.fromkeys(("gcp", *asked_for, "usefulness")))
         # without classes it counts who is covered, anywhere in the table
         again = {"discernibility"} if anonymization.classes is None else set()
-        others = [name for name in names if name not in result.measures or name in again]
+        others = [
+            {name: asked_for.get(name, {})} for name in names if name not in result.measures or name in again
+        ]
         measures = result.measures | (utility.measure(table, anonymization, others) if others else {})
         return replace(
             result,
             guarantee=anonymization.guarantee,
             findings=findings,
-            measures={name: measures[name] for name in names},
+            measures={
+                key: own for name in names for key, own in utility.numbers_of_measure(name, measures).items()
+            },
             said=tuple(
                 str(anonymization.facts[name])
                 for name in ("compared", "promise")

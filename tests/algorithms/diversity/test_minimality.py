@@ -88,6 +88,21 @@ def test_the_steps_own_excess(algorithm: str) -> None:
     assert Fraction(0) <= expected <= 1
 
 
+def test_identifiers_stay_where_they_are() -> None:
+    """Values are dealt anew; columns that are not published are not looked for."""
+    people = towns([1, 2, 4, 5, 40, 41], "aabbab")
+    named = af.Table(
+        people.frame.assign(name=list("uvwxyz")),
+        people.schema.to_mapping() | {"name": {"role": "identifier"}},
+    )
+    excess = [
+        minimality_excess(af.anonymize(each, "agglomerative", 2), "p-sensitivity", p=2)
+        for each in (people, named)
+    ]
+    assert excess[0] is not None
+    assert excess[0] == excess[1]
+
+
 def test_larger_tables_and_open_graphs_are_not_bounded() -> None:
     ages = list(range(12))
     anon = af.anonymize(towns(ages, "abcdefghijkl"), "greedy", 3)

@@ -304,3 +304,31 @@ def test_drawings_escape_what_they_are_given() -> None:
     ):
         assert "<script" not in markup
         assert "&lt;script" in markup
+
+
+def test_a_run_is_named_noted_pinned_filtered_and_deleted() -> None:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=60, seed=1)
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3, 5])
+    workspace.start()
+    workspace.wait(120)
+    screen = CompareScreen(workspace=workspace)
+    second = workspace.runs[1]
+    workspace.choose(second.id)
+    screen.run_name.value = "for the board"
+    screen.note.value = "keep the sexes apart"
+    screen.pin.value = True
+    run = workspace.run_of(second.id)
+    assert (run.name, run.note, run.pinned) == ("for the board", "keep the sexes apart", True)
+    assert screen.table.value["id"].tolist() == [second.id, workspace.runs[0].id]
+    screen.filter.value = "SEXES"
+    assert screen.table.value["id"].tolist() == [second.id]
+    screen.filter.value = "nothing like this"
+    assert len(screen.table.value) == 0
+    screen.filter.value = ""
+    screen.delete.clicks += 1
+    assert [run.id for run in workspace.runs] == [1]
+    assert workspace.chosen == 1
+    assert screen.run_name.value == ""
+    workspace.close()

@@ -149,8 +149,8 @@ DEEP = b"[" * 5000 + b"]" * 5000
         ({"project__json": None}, "is missing"),
         ({"project__json": b"\xff\xfe"}, "no JSON"),
         ({"project__json": DEEP}, "no JSON"),
-        ({"project__json": b"[]"}, "project.json: the whole"),
-        ({"project__json": b'{"format": "anonflow project", "version": 2}'}, "version"),
+        ({"project__json": b"[]"}, "project.json: is no mapping"),
+        ({"project__json": b'{"format": "anonflow project", "version": 2}'}, "version is none"),
         ({"flow__yaml": b"\xff\xfe"}, "no text"),
         ({"flow__yaml": b"- 1\n"}, "no flow"),
         ({"flow__yaml": b"flow: x\nversion: 1\ntable: {source: {csv: /etc/passwd}}\nsteps: []\n"}, "outside"),
@@ -192,11 +192,14 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
     }  # fmt: skip
     for change, said in (
         ({"algorithm": "evil"}, "a method that there is not"),
-        ({"k": "5"}, "runs.0.k"),
-        ({"k": 1}, "runs.0.k"),
-        ({"seconds": -1.0}, "runs.0.seconds"),
-        ({"note": "x" * 30_000}, "runs.0.note"),
-        ({"surprise": 1}, "runs.0.surprise"),
+        ({"k": "5"}, "run 1 of this project: k is none"),
+        ({"k": 1}, "run 1 of this project: k is none"),
+        ({"seconds": -1.0}, "run 1 of this project: seconds is none"),
+        ({"note": "x" * 30_000}, "run 1 of this project: note is none"),
+        ({"sizes": [[1, 2, 3]]}, "sizes is none"),
+        ({"measures": {"gcp": [1]}}, "measures is none"),
+        ({"columns": [{"column": "a"}]}, "columns is none"),
+        ({"surprise": 1}, "a key that no project has"),
         ({"document": outside}, "outside"),
     ):
         bad = {**entry, "runs": [{**run, **change}]}
@@ -277,3 +280,28 @@ def test_after_a_wrong_encoding_the_file_is_read_again(workspace: Workspace, tmp
     assert set(workspace.frame["town"]) == {"Århus"}
     workspace.reread(encoding="latin-1", missing=["Århus"])()
     assert pd.isna(workspace.frame["town"]).all()
+
+
+def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.open_file("people.csv", people(tmp_path))
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3, 4, 5])
+    assert workspace.missing == 3
+    workspace.start()
+    workspace.wait(WAIT)
+    batch = workspace._batch
+    assert batch is not None
+    first, *others = batch.jobs
+    for job in others:  # as if they had been cancelled while the first was done
+        job.cancelled = True
+        workspace.delete_run(next(run.id for run in workspace.runs if run.result.name == job.run.name))
+    assert workspace.missing == 2
+    workspace.start()
+    assert [job.run.name for job in workspace._batch.jobs] == [job.run.name for job in others]
+    workspace.wait(WAIT)
+    assert sorted(run.result.name for run in workspace.runs) == sorted(
+        job.run.name for job in (first, *others)
+    )
+    assert workspace.missing == 3  # all are done: the next start does all again
+    workspace.set_ks([3, 4])
+    assert workspace.missing == 2

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import anonflow as af
-from anonflow.engine.report.card import LINES, ReleaseCard, _plausible, card_of, smallest_k
+from anonflow.engine.report.card import LINES, Prices, ReleaseCard, _plausible, cards_of, smallest_k
 from anonflow.errors import ParameterError
 from anonflow.risk.attack import OF_THE_ROW
+from anonflow.risk.attack_context import AttackContext
 
 SEED = 2**120
 COLUMNS = {
@@ -79,6 +81,19 @@ def test_homogeneity_fails_and_its_remedies_have_the_price_that_they_have() -> N
     assert "cannot be had" in line.remedies[1].sentence()  # less than half of the table is ill
     assert not found.ok
     assert "Homogeneity" in found.headline()
+
+
+def test_columns_that_are_not_published_are_no_hindrance() -> None:
+    """Prices are of a table dealt anew: identifiers, units and households stay where they are."""
+    frame = table(ill="rare").frame
+    frame = frame.assign(
+        name=[f"n{i}" for i in range(60)], person=np.arange(60) // 2, home=np.arange(60) // 4
+    )
+    roles = {"name": {"role": "identifier"}, "person": {"role": "unit"}, "home": {"role": "household"}}
+    found = card(af.Table(frame, COLUMNS | roles))
+    line = next(each for each in found.lines if each.name == "homogeneity")
+    assert line.verdict == "failed"
+    assert line.remedies[0].price is not None
 
 
 @pytest.mark.parametrize(("k", "meets"), [(11, False), (12, True)])
@@ -165,6 +180,35 @@ def test_nothing_on_the_card_is_counted_against_the_truth() -> None:
     attacks = af.attack(people, release, ["prosecutor", af.risk.Replayer([SEED], anonymization)], k=3)
     assert attacks["worst"].max() == 1.0
     assert {name for name in OF_THE_ROW if af.risk.ATTACKERS[name].needs_truth} == set()
-    cards = [card_of(anonymization, release, (), some, None, SEED, prices=False) for some in (attacks, None)]
+    cards = [
+        cards_of(anonymization, release, (), some, [None], SEED, prices=False)[0] for some in (attacks, None)
+    ]
     assert repr(cards[0]) == repr(cards[1])
     assert cards[0].worst < 1.0
+
+
+def test_cards_of_several_thresholds_try_everybody_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    people = table()
+    anonymization = af.anonymize(people, "mondrian", k=3, seed=SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = anonymization.release(seed=SEED)
+    tried: list[str] = []
+    price, attack = Prices.diverse, AttackContext.of
+
+    def counted(prices: Prices, what: str, settings: Any) -> Any:
+        tried.append(what)
+        return price(prices, what, settings)
+
+    def looked(*args: Any, **settings: Any) -> AttackContext:
+        tried.append("attackers")
+        return attack(*args, **settings)
+
+    monkeypatch.setattr(Prices, "diverse", counted)
+    monkeypatch.setattr(AttackContext, "of", looked)
+    both = cards_of(anonymization, release, (), None, [None, 0.09], SEED)
+    once = list(tried)
+    assert once.count("attackers") == 1
+    assert len(once) == len(set(once))
+    one = [cards_of(anonymization, release, (), None, [limit], SEED)[0] for limit in (None, 0.09)]
+    assert [repr(card) for card in both] == [repr(card) for card in one]

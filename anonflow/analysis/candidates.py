@@ -1,0 +1,460 @@
+"""Which values each published cell may stand for, column by column: what all computing with a release starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from anonflow.errors import AnonflowError, DataError, ParameterError
+from anonflow.hierarchy import Hierarchy
+from anonflow.release.cells import ranges, shares
+from anonflow.table import Schema, equal_columns
+from anonflow.table.domain import WHOLE
+from anonflow.table.metadata import EXACT, ColumnMetadata
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CandidateColumn", "CandidateTable"]
+
+VALUES = 128
+"""Numbers with more candidate values than this are put into as many intervals, equally full."""
+
+GRID = 50
+"""A column of numbers with fewer ends than this gets values in between: they need not be ends of ranges."""
+
+EXACT_VALUES = 32
+"""Columns that are published as they are have at most so many values in a model: intervals, or the rarest as one."""
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateColumn:
+    """One published column: each distinct cell, and the values that it may stand for.
+
+    Attributes
+    ----------
+    name : str
+    at : numpy.ndarray, shape (n,), int64
+        For each row its distinct cell, 0 to u - 1.
+    member : numpy.ndarray, shape (u, D), bool
+        Which of the D candidate values a cell may stand for; at least one.
+    whole : numpy.ndarray, shape (u,), bool
+        Cells that say nothing (``*``).
+    values : numpy.ndarray, shape (D,), object, or None
+        The values of categories; None for numbers.
+    low, high : numpy.ndarray, shape (u,), float64, or None
+        The ends of cells of numbers, both included (dates: days since 1970-01-01).
+    points : numpy.ndarray, float64, or None
+        The ends of all rows, and values between them, ascending, as often as they occur.
+    edges : numpy.ndarray, shape (D + 1,), float64, or None
+        Candidate value d of a number is the interval from ``edges[d]`` up to, without, ``edges[d + 1]``.
+    exact : bool
+        Whether no cell is generalized: nothing needs to be drawn.
+    dates : bool
+        Whether the numbers are days.
+    whole_numbers : bool
+        Whether all ends are whole numbers.
+    cells : pandas.Series
+        As published, n rows.
+    """
+
+    name: str
+    at: np.ndarray
+    member: np.ndarray
+    whole: np.ndarray
+    cells: pd.Series
+    values: np.ndarray | None = None
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    points: np.ndarray | None = None
+    edges: np.ndarray | None = None
+    exact: bool = False
+    dates: bool = False
+    whole_numbers: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers."""
+        return self.low is not None
+
+    @property
+    def size(self) -> int:
+        """Number of candidate values, D."""
+        return self.member.shape[1]
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """The first candidate of each cell, shape (u,), int64."""
+        return self.member.argmax(axis=1)
+
+    @cached_property
+    def last(self) -> np.ndarray:
+        """The last candidate of each cell, shape (u,), int64."""
+        return self.size - 1 - self.member[:, ::-1].argmax(axis=1)
+
+    @cached_property
+    def width(self) -> np.ndarray:
+        """CandidateTable of each cell, shape (u,), int64."""
+        return self.member.sum(axis=1)
+
+    @cached_property
+    def entries(self) -> sparse.csr_matrix:
+        """The candidates of each cell as ones, shape (u, D), cell by cell in ascending order."""
+        ends = np.concatenate([[0], np.cumsum(self.width)])
+        values = np.nonzero(self.member)[1]
+        return sparse.csr_matrix((np.ones(len(values)), values, ends), shape=self.member.shape)
+
+    def take(self, rows: np.ndarray) -> CandidateColumn:
+        """The same of some rows."""
+        return replace(self, at=self.at[rows], cells=self.cells.iloc[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateTable:
+    """A release as the candidate values of its cells.
+
+    Attributes
+    ----------
+    columns : tuple of CandidateColumn
+        In the release's order.
+    n : int
+        Rows.
+    matches : int or None
+        How many originals each row stands for with equal chances, where ranges and sets are the hulls of these: k of a
+        k-regular release, the mean size of classes if it has these. None where nothing is known of them.
+    """
+
+    columns: tuple[CandidateColumn, ...]
+    n: int
+    matches: int | None = None
+
+    def __getitem__(self, name: str) -> CandidateColumn:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def suppressed(self) -> np.ndarray:
+        """Rows that hide all generalized columns, shape (n,), bool."""
+        hidden = [column.whole[column.at] for column in self.columns if column.whole.any()]
+        general = sum(not column.exact for column in self.columns)
+        if not hidden or not general:
+            return np.zeros(self.n, bool)
+        counts = np.sum(hidden, axis=0)
+        return np.asarray(counts >= general)
+
+    def take(self, rows: np.ndarray) -> CandidateTable:
+        """The same of some rows."""
+        return CandidateTable(tuple(column.take(rows) for column in self.columns), len(rows), self.matches)
+
+    @classmethod
+    def of(
+        cls,
+        release: Any,
+        schema: Schema | Mapping[str, Any] | None = None,
+        k: int | None = None,
+        trees: Mapping[str, Hierarchy] | None = None,
+    ) -> CandidateTable:
+        """Read a release.
+
+        Parameters
+        ----------
+        release : Release or pandas.DataFrame
+            n published rows. Of a certificate only k and the criterion are looked at, which are published anyway.
+        schema : Schema or mapping, optional
+            Says which columns are numbers, and has the trees of hierarchies. Without it that is what the release tells
+            of its columns; where it tells nothing, a column is numbers if all its cells read so, and labels of a
+            hierarchy stand for themselves.
+        k : int, optional
+            Of a k-regular release: how many originals each row stands for.
+        trees : mapping, optional
+            Column -> its hierarchy, instead of the schema's.
+
+        Raises
+        ------
+        DataError
+            If there are no rows, or a column does not read as the schema says.
+        ParameterError
+            If it is no release, or k is below 1.
+        """
+        import pandas as pd
+
+        frame = release if isinstance(release, pd.DataFrame) else getattr(release, "frame", None)
+        if not isinstance(frame, pd.DataFrame):
+            raise ParameterError(
+                f"cannot compute with a {type(release).__name__}; give a release or a published table"
+            )
+        if not len(frame):
+            raise DataError("the release has no rows")
+        about = getattr(release, "about", None)
+        told = getattr(release, "certificate", None) or about  # both say k and the criterion
+        criterion = getattr(told, "criterion", None) or getattr(told, "guarantee", None) or ""
+        if k is None:
+            k = getattr(told, "k", None)
+        elif isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise ParameterError("k must be a whole number of at least 1")
+        if k is not None and told is None:
+            criterion = "k-regular"
+        declared = None if schema is None else Schema.of(schema)
+        described = {} if about is None else {column.name: column for column in about.columns}
+        columns = tuple(
+            _described(frame[name], described[name])
+            if declared is None and name in described
+            else _column(frame[name], declared, trees or {})
+            for name in frame.columns
+        )
+        return cls(columns, len(frame), _matches(columns, len(frame), criterion, k))
+
+
+def _matches(columns: Sequence[CandidateColumn], n: int, criterion: str, k: int | None) -> int | None:
+    if k is None or criterion not in ("k-regular", "k-anonymity"):
+        return None
+    if criterion == "k-regular":
+        return int(k)
+    # suppressed rows are one class
+    general = [column.at for column in columns if not column.exact]
+    return max(int(k), round(n / (int(equal_columns(general, n).max()) + 1)))
+
+
+def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
+    """A column as the release describes it."""
+    if about.notation == "range":
+        if (cells == WHOLE).all() and about.bounds is None:
+            return _categories(cells, None, exact=True)
+        return _numbers(cells, about.bounds)
+    if about.notation == "positions":
+        return _codes(cells)
+    if about.notation == EXACT:
+        return _column(cells, None, {})
+    return _categories(cells, about.tree, exact=False)
+
+
+def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]) -> CandidateColumn:
+    import pandas as pd
+
+    name = str(cells.name)
+    column = schema[name] if schema is not None and name in schema else None
+    published_as_is = column is not None and column.role != "quasi-identifier"
+    kind = None if column is None else column.kind
+    if pd.api.types.is_bool_dtype(cells.dtype):
+        return _categories(cells, None, exact=True)
+    if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        return _exact_numbers(cells)
+    if (cells == WHOLE).all():  # nothing is known of its values: it stays as it is
+        return _categories(cells, None, exact=True)
+    if kind == "numeric" or (kind is None and _reads_as_numbers(cells)):
+        return _numbers(cells)
+    tree = trees.get(name)
+    if tree is None and column is not None and kind == "hierarchy" and schema is not None:
+        given = column.hierarchy
+        if isinstance(given, Hierarchy):
+            tree = given
+        elif given is not None and not (isinstance(given, Mapping) and not {"csv", "nested"} & set(given)):
+            tree = Hierarchy.from_mapping(
+                dict(given) if isinstance(given, Mapping) else given, folder=schema.folder
+            )
+    if kind == "positions":
+        return _codes(cells)
+    return _categories(cells, tree, exact=published_as_is)
+
+
+def _reads_as_numbers(cells: pd.Series) -> bool:
+    import pandas as pd
+
+    distinct = pd.Series(pd.unique(cells))
+    if distinct.isna().any():
+        return False
+    try:
+        ranges(distinct)
+    except AnonflowError:
+        return False
+    return True
+
+
+def _exact_numbers(cells: pd.Series) -> CandidateColumn:
+    """Numbers as they were: intervals, equally full, and one more for those that are missing."""
+    import pandas as pd
+
+    dates = pd.api.types.is_datetime64_any_dtype(cells.dtype)
+    numbers = (
+        cells.astype("int64").to_numpy(np.float64) if dates else cells.to_numpy(np.float64, na_value=np.nan)
+    )
+    missing = cells.isna().to_numpy()
+    known = numbers[~missing]
+    distinct = np.unique(known)
+    if len(distinct) > EXACT_VALUES:
+        inner = np.unique(np.quantile(known, np.linspace(0, 1, EXACT_VALUES + 1)[1:-1], method="lower"))
+        at = np.searchsorted(inner, numbers, side="right")
+    else:
+        at = np.searchsorted(distinct, numbers)
+    at = np.where(missing, at.max(initial=0) + 1, at)
+    at = np.unique(at, return_inverse=True)[1].astype(np.int64)
+    size = int(at.max()) + 1
+    return CandidateColumn(
+        str(cells.name), at, np.eye(size, dtype=bool), np.zeros(size, bool), cells, exact=True
+    )
+
+
+def _numbers(cells: pd.Series, bounds: tuple[str, str] | None = None) -> CandidateColumn:
+    """A column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
+    import pandas as pd
+
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    texts = pd.Series(distinct, name=cells.name)
+    ends = ranges(texts, bounds)
+    whole = np.array([str(text) == WHOLE for text in distinct], bool)
+    dates = pd.api.types.is_datetime64_any_dtype(ends["low"].dtype)
+    low, high = (_plain_numbers(ends[name], dates) for name in ("low", "high"))
+    points = _points(low, high, at, whole)
+    starts = _starts(np.unique(points), points)
+    edges = np.append(starts, np.inf)
+    first = np.maximum(np.searchsorted(starts, low, side="right") - 1, 0)
+    last = np.maximum(np.searchsorted(starts, high, side="right") - 1, 0)
+    codes = np.arange(len(starts))
+    member = (codes >= first[:, None]) & (codes <= last[:, None])
+    return CandidateColumn(
+        str(cells.name),
+        at.astype(np.int64),
+        member,
+        whole,
+        cells,
+        low=low,
+        high=high,
+        points=points,
+        edges=edges,
+        exact=bool((low == high).all()),
+        dates=dates,
+        whole_numbers=_whole_numbers(np.concatenate([low, high])),
+    )
+
+
+def _whole_numbers(ends: np.ndarray) -> bool:
+    """Whether they are whole, and small enough to be told from their neighbours."""
+    return bool(((ends == np.floor(ends)) & (np.abs(ends) < 2.0**53)).all())
+
+
+def _plain_numbers(cells: pd.Series, dates: bool) -> np.ndarray:
+    if dates:
+        import pandas as pd
+
+        return ((cells - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)).to_numpy(np.float64)
+    return cells.to_numpy(np.float64)
+
+
+def _points(low: np.ndarray, high: np.ndarray, at: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """The ends of all rows that say something, with values in between where these are few, ascending."""
+    rows = at[~whole[at]] if not whole.all() else at
+    ends = np.concatenate([low[rows], high[rows]])
+    least, greatest = float(ends.min()), float(ends.max())
+    distinct = np.unique(ends)
+    if len(distinct) < GRID and greatest > least:
+        step = np.linspace(0, 1, GRID + 1)
+        grid = least * (1 - step) + greatest * step  # the difference of the two may be no number
+        if (distinct == np.floor(distinct)).all():
+            grid = np.unique(np.round(grid))
+        ends = np.concatenate([ends, grid])
+    return np.sort(ends)
+
+
+def _starts(distinct: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Where each candidate value begins: values themselves, or intervals with equally many ends."""
+    if len(distinct) <= VALUES:
+        return distinct
+    quantiles = np.quantile(points, np.linspace(0, 1, VALUES + 1)[:-1], method="lower")
+    return np.unique(quantiles)
+
+
+def _categories(cells: pd.Series, tree: Hierarchy | None, exact: bool) -> CandidateColumn:
+    import pandas as pd
+
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    texts = np.array(["" if pd.isna(cell) else str(cell) for cell in distinct], object)
+    whole = texts == WHOLE
+    if exact:
+        values, codes = np.unique(texts.astype(str), return_inverse=True)
+        if whole.any() and len(values) > 1:  # a suppressed row's own value, which is hidden with the others
+            values, member = _values_of(texts, None, str(cells.name))
+            return CandidateColumn(str(cells.name), at, member, whole, cells, values=values)
+        codes = _rare_as_one(codes, at)
+        size = int(codes.max()) + 1
+        member = np.eye(size, dtype=bool)[codes]
+        return CandidateColumn(str(cells.name), at, member, np.zeros(len(texts), bool), cells, exact=True)
+    values, member = _values_of(texts, tree, str(cells.name))
+    single = bool((member.sum(axis=1) == 1).all())
+    if single and len(values) > EXACT_VALUES:
+        codes = _rare_as_one(member.argmax(axis=1), at)
+        size = int(codes.max()) + 1
+        return CandidateColumn(
+            str(cells.name),
+            at,
+            np.eye(size, dtype=bool)[codes],
+            np.zeros(len(texts), bool),
+            cells,
+            exact=True,
+        )
+    return CandidateColumn(str(cells.name), at, member, whole & ~single, cells, values=values, exact=single)
+
+
+def _values_of(texts: np.ndarray, tree: Hierarchy | None, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """All values that cells name, and which of them each cell may stand for."""
+    import pandas as pd
+
+    table = shares(pd.Series(texts, name=name), hierarchy=tree)
+    return np.array(table.columns, object), table.to_numpy() > 0
+
+
+def _rare_as_one(codes: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Codes of the most frequent values, and one for the others."""
+    counts = np.bincount(codes[at])
+    kept = np.argsort(-counts, kind="stable")[: EXACT_VALUES - 1]
+    rank = np.full(len(counts), len(kept))
+    rank[np.sort(kept)] = np.arange(len(kept))
+    return np.unique(rank[codes], return_inverse=True)[1]
+
+
+def _codes(cells: pd.Series) -> CandidateColumn:
+    """Codes with hidden positions: the codes that some row shows in full, where one goes with a pattern."""
+    import pandas as pd
+
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    texts = ["" if pd.isna(cell) else str(cell) for cell in distinct]
+    longest = max(map(len, texts))
+    patterns = [WHOLE * longest if text == WHOLE else text for text in texts]
+    full = [text for text in patterns if WHOLE not in text]
+    values: list[str] = sorted(set(full))
+    rows: list[list[int]] = []
+    for pattern in patterns:
+        fitting = [code for code, value in enumerate(values) if _fits(pattern, value)]
+        if not fitting:
+            values.append(pattern)
+            fitting = [len(values) - 1]
+        rows.append(fitting)
+    member = np.zeros((len(texts), len(values)), bool)
+    for u, fitting in enumerate(rows):
+        member[u, list(fitting)] = True
+    return CandidateColumn(
+        str(cells.name),
+        at.astype(np.int64),
+        member,
+        np.array([text == WHOLE for text in texts], bool),
+        cells,
+        values=np.array(values, object),
+        exact=not any(WHOLE in text for text in texts),
+    )
+
+
+def _fits(pattern: str, value: str) -> bool:
+    return len(pattern) == len(value) and all(
+        mark in (WHOLE, sign) for mark, sign in zip(pattern, value, strict=True)
+    )

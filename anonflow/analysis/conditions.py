@@ -1,0 +1,192 @@
+"""Declarative conditions on rows: columns, and the values that they may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anonflow.errors import ParameterError
+from anonflow.table.schema import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ColumnCondition", "conditions", "numbers_of", "rows_that_meet", "text_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCondition:
+    """What one column must be.
+
+    Attributes
+    ----------
+    column : str
+    low, high : float or None
+        A range of numbers, both ends included; None is no end. Of a date, days since 1970-01-01.
+    values : frozenset of str or None
+        Or the values, as text; None for a range.
+    """
+
+    column: str
+    low: float | None = None
+    high: float | None = None
+    values: frozenset[str] | None = None
+
+    def holds(self, cells: pd.Series) -> np.ndarray:
+        """Which cells meet it, shape (n,), bool; a missing cell meets only the value ``""``.
+
+        Raises
+        ------
+        ParameterError
+            If it asks for a range of what are no numbers.
+        """
+        import pandas as pd
+
+        if self.values is not None:
+            at, distinct = pd.factorize(cells, use_na_sentinel=False)
+            inside = np.array([text_of(cell) in self.values for cell in distinct], bool)
+            return inside[at]
+        numbers = numbers_of(cells)
+        if numbers is None:
+            raise ParameterError(
+                f"condition: column {self.column!r} has no numbers; give values instead of from and to"
+            )
+        return self.inside(numbers)
+
+    def inside(self, numbers: np.ndarray) -> np.ndarray:
+        """Which numbers lie in the range, or are among the values."""
+        if self.values is not None:
+            wanted = np.array([number for number in map(_number, self.values) if number is not None])
+            return np.isin(numbers, wanted)
+        low = -np.inf if self.low is None else self.low
+        high = np.inf if self.high is None else self.high
+        return np.asarray((numbers >= low) & (numbers <= high))
+
+
+def conditions(where: Any, columns: Sequence[str]) -> tuple[ColumnCondition, ...]:
+    """Read conditions, which must all hold.
+
+    Parameters
+    ----------
+    where : mapping
+        Column -> a value, a list of values, or a range of numbers: ``{"from": 30, "to": 39}`` or a pair ``(30, 39)``,
+        both ends included.
+    columns : sequence of str
+        Those that there are.
+
+    Raises
+    ------
+    ParameterError
+        If a column is not there, or a condition cannot be read.
+    """
+    if not isinstance(where, Mapping) or not where:
+        raise ParameterError(
+            "a condition is a mapping such as {age: {from: 30, to: 39}, sex: Female}; give at least one column"
+        )
+    return tuple(_condition(name, wanted, columns) for name, wanted in where.items())
+
+
+def _condition(name: Any, wanted: Any, columns: Sequence[str]) -> ColumnCondition:
+    if name not in columns:
+        raise ParameterError(
+            f"condition: there is no column {name!r}{did_you_mean(str(name), tuple(columns))}"
+        )
+    if isinstance(wanted, tuple) and len(wanted) == 2:
+        wanted = {"from": wanted[0], "to": wanted[1]}
+    if isinstance(wanted, Mapping):
+        if not wanted or set(wanted) - {"from", "to"}:
+            raise ParameterError(
+                f"condition on {name!r}: a range is {{from: NUMBER, to: NUMBER}}, or one of the two"
+            )
+        ends = {key: None if end is None else _end(end) for key, end in wanted.items()}
+        if any(end is None and wanted[key] is not None for key, end in ends.items()):
+            raise ParameterError(f"condition on {name!r}: from and to are numbers or dates")
+        low, high = ends.get("from"), ends.get("to")
+        if low is not None and high is not None and low > high:
+            raise ParameterError(f"condition on {name!r}: from is larger than to")
+        return ColumnCondition(str(name), low, high)
+    several = wanted if isinstance(wanted, list | set | frozenset) else [wanted]
+    if not several or any(isinstance(value, Mapping | list | tuple) for value in several):
+        raise ParameterError(f"condition on {name!r}: give a value, a list of values, or {{from: , to: }}")
+    return ColumnCondition(str(name), values=frozenset(text_of(value) for value in several))
+
+
+def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
+    """Which rows of a complete table meet conditions, shape (n,), bool.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    where : mapping or callable
+        As :func:`conditions` takes it, or table -> n truth values.
+
+    Raises
+    ------
+    ParameterError
+        As there, or if what the callable gives is no truth value for each row.
+    """
+    if callable(where):
+        met = np.asarray(where(frame))
+        if met.shape != (len(frame),) or met.dtype != bool:
+            raise ParameterError("condition: the function must give one truth value for each row")
+        return met
+    met = np.ones(len(frame), bool)
+    for condition in conditions(where, [str(name) for name in frame.columns]):
+        met &= condition.holds(frame[condition.column])
+    return met
+
+
+def numbers_of(cells: pd.Series) -> np.ndarray | None:
+    """A column as numbers, NaN where one is missing; days since 1970-01-01 of dates; None where it has others."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(cells.dtype):
+        return None
+    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        plain = cells.dt.tz_localize(None) if getattr(cells.dt, "tz", None) is not None else cells
+        return ((plain - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)).to_numpy(np.float64)
+    if pd.api.types.is_numeric_dtype(cells.dtype):
+        return cells.to_numpy(np.float64, na_value=np.nan)
+    return None
+
+
+def _end(end: Any) -> float | None:
+    number = _number(end)
+    if number is not None:
+        return number
+    import pandas as pd
+
+    try:
+        moment = pd.Timestamp(end)
+    except (TypeError, ValueError):
+        return None
+    days = (moment - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+    return None if np.isnan(days) else float(days)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, Real):
+        return float(value)
+    try:
+        return float(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def text_of(value: Any) -> str:
+    """A value as text: whole numbers without ``.0``, empty where it is missing."""
+    import pandas as pd
+
+    if isinstance(value, str):
+        return value
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)

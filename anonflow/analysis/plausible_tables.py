@@ -1,0 +1,347 @@
+"""Plausible tables: complete tables that a release may stand for, drawn from the release alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from anonflow.analysis import models
+from anonflow.analysis.candidates import CandidateColumn, CandidateTable
+from anonflow.analysis.mixture import Mixture, Model
+from anonflow.analysis.pooling import Target, combine
+from anonflow.errors import ParameterError
+from anonflow.release.tables import write_table
+from anonflow.table import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["NOTICE", "NUMBER", "PlausibleTables", "default_classes", "plausible", "plausible_of"]
+
+NOTICE = (
+    "A plausible table: drawn by a model from a published release. No row describes a real person, and single rows "
+    "mean nothing; pool what all tables of the set say."
+)
+"""What every plausible table says of itself."""
+
+NUMBER = "plausible table (no real person)"
+"""The column of a file of plausible tables that says which of them a row belongs to."""
+
+RENEWED = 8
+"""Rounds of EM with which the parameters of each table are fitted anew, from those of the release."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlausibleTables:
+    """m complete tables that a release may stand for.
+
+    Attributes
+    ----------
+    tables : tuple of pandas.DataFrame
+        Each with the release's n rows in its order and its columns; columns without generalized cells are as
+        published. ``attrs["notice"]`` says that it describes no real person.
+    model : str
+        The model, in words.
+    suppressed : numpy.ndarray, shape (n,), bool
+        Rows that hide all generalized columns: all that is there of them comes from the model.
+    """
+
+    tables: tuple[pd.DataFrame, ...]
+    model: str
+    suppressed: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        return iter(self.tables)
+
+    def __getitem__(self, number: int) -> pd.DataFrame:
+        return self.tables[number]
+
+    def __repr__(self) -> str:
+        return f"PlausibleTables({len(self)} tables of {len(self.suppressed)} rows; they describe no real person)"
+
+    def estimate(self, analysis: Callable[[pd.DataFrame], Any], target: Target = "originals") -> pd.DataFrame:
+        """Run an analysis on every table and pool it.
+
+        Parameters
+        ----------
+        analysis : callable
+            Table -> what :func:`anonflow.combine` takes: a number, a Series of them, a pair (estimate, variance), or
+            a fitted model of statsmodels.
+        target : {"originals", "population"}
+
+        Returns
+        -------
+        pandas.DataFrame
+            As :func:`anonflow.combine` gives it.
+
+        Raises
+        ------
+        ParameterError
+            As there.
+        """
+        return combine([analysis(table) for table in self.tables], target=target)
+
+    def mean(self, column: str, target: Target = "originals") -> pd.DataFrame:
+        """The mean of a column of numbers.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or it has no numbers.
+        """
+        return self.estimate(lambda table: models.mean(table, column), target)
+
+    def quantiles(
+        self, column: str, at: Sequence[float] = (0.25, 0.5, 0.75), target: Target = "originals"
+    ) -> pd.DataFrame:
+        """Quantiles of a column of numbers; their sampling variance is Woodruff's (1952).
+
+        Raises
+        ------
+        ParameterError
+            As :meth:`mean`, and if a quantile is not between 0 and 1.
+        """
+        return self.estimate(lambda table: models.quantiles(table, column, at), target)
+
+    def share(
+        self, where: Mapping[str, Any] | Callable[[pd.DataFrame], Any], target: Target = "originals"
+    ) -> pd.DataFrame:
+        """The share of rows that meet a condition.
+
+        Parameters
+        ----------
+        where : mapping or callable
+            As :func:`anonflow.count` takes it; or table -> n truth values.
+        target : {"originals", "population"}
+
+        Raises
+        ------
+        ParameterError
+            If the condition names columns that are not there, or cannot be read.
+        """
+        return self.estimate(lambda table: models.share(table, where), target)
+
+    def crosstab(self, rows: str, columns: str, target: Target = "originals") -> pd.DataFrame:
+        """The shares of all pairs of values of two columns.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column.
+        """
+        levels = models.levels(self.tables, [rows, columns])
+        return self.estimate(lambda table: models.crosstab(table, rows, columns, levels), target)
+
+    def group_means(self, column: str, by: str, target: Target = "originals") -> pd.DataFrame:
+        """The means of a column of numbers for each value of another.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or `column` has no numbers.
+        """
+        levels = models.levels(self.tables, [by])[by]
+        return self.estimate(lambda table: models.group_means(table, column, by, levels), target)
+
+    def regress(
+        self,
+        formula: str,
+        kind: Literal["linear", "logistic"] | None = None,
+        target: Target = "originals",
+    ) -> pd.DataFrame:
+        """A linear or logistic regression, by statsmodels (extra ``utility``).
+
+        Parameters
+        ----------
+        formula : str
+            ``income ~ age + education + age:education``: columns and their products, nothing else. Categories become
+            one column for each value but the most frequent.
+        kind : {"linear", "logistic"}, optional
+            Logistic for an outcome of two values, linear for numbers, if it is not said.
+        target : {"originals", "population"}
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each coefficient.
+
+        Raises
+        ------
+        ParameterError
+            If the formula cannot be read or names columns that are not there, or the outcome goes with neither kind.
+        AnonflowError
+            If statsmodels is not installed.
+        """
+        design = models.Design.of(formula, self.tables, kind)
+        return self.estimate(design.fit, target)
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write all tables into one CSV or Parquet file, one below the other.
+
+        The first column, ``plausible table (no real person)``, has the table's number, from 1.
+
+        Parameters
+        ----------
+        path : path
+            ``.csv``, ``.parquet`` or ``.pq``.
+
+        Raises
+        ------
+        ParameterError
+            If the name ends in neither.
+        DataError, AnonflowError
+            If the file cannot be written.
+        """
+        import pandas as pd
+
+        numbered = []
+        for number, table in enumerate(self.tables, 1):
+            plain = table.copy()
+            plain.attrs = {}
+            plain.insert(0, NUMBER, number)
+            numbered.append(plain)
+        write_table(pd.concat(numbered, ignore_index=True), Path(path))
+
+
+def plausible(
+    release: Any,
+    m: int = 20,
+    seed: int | None = None,
+    *,
+    schema: Schema | Mapping[str, Any] | None = None,
+    k: int | None = None,
+    classes: int | None = None,
+) -> PlausibleTables:
+    """Draw complete tables that a release may stand for, from the release alone.
+
+    Parameters
+    ----------
+    release : Release or pandas.DataFrame
+        n published rows with every column of the analysis: relations to columns that are not there shrink to zero,
+        however many tables are drawn. Its certificate says k and the criterion, which are published anyway; nothing
+        else of it is looked at.
+    m : int
+        Tables.
+    seed : int, optional
+        Of these draws; never the release's. Drawn by the system without it.
+    schema : Schema or mapping, optional
+        Which columns are numbers, and the trees of hierarchies. Without it a column is numbers if all its cells read
+        so, and labels of a hierarchy stand for themselves.
+    k : int, optional
+        Of a k-regular release: how many originals each row stands for. Its certificate's without it.
+    classes : int, optional
+        Latent classes of the model; :func:`~anonflow.analysis.plausible_tables.default_classes` without it.
+
+    Returns
+    -------
+    PlausibleTables
+
+    Raises
+    ------
+    ParameterError
+        If m, seed, k or classes are no such whole numbers, or `release` is none.
+    DataError
+        If a column cannot be read.
+
+    Notes
+    -----
+    The model is a mixture of latent classes over all columns, fitted to the release by EM; for each table it is fitted
+    anew to rows with random weights (the Bayesian bootstrap, Rubin 1981), so that parameters are drawn, not assumed
+    known (proper imputation). Then each row draws a latent class, and each cell a value among those that it covers. A
+    cell is never contradicted. Of k-regular releases the ends of ranges and the members of sets are taken to be there
+    among the k originals of the row; see :class:`anonflow.analysis.mixture.Model`. O((60 + 8 m) n c H) for c columns
+    and H classes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> tables = plausible(pd.DataFrame({"age": ["20-30", "25", "20-40", "30"]}), m=3, seed=1)
+    >>> [table["age"].between(20, 40).all().item() for table in tables]
+    [True, True, True]
+    """
+    return plausible_of(CandidateTable.of(release, schema, k), m, seed, classes)
+
+
+def default_classes(n: int) -> int:
+    """Latent classes for n rows: one for each 300, at least 2, at most 30."""
+    return min(max(n // 300, 2), 30)
+
+
+def plausible_of(
+    candidates: CandidateTable, m: int, seed: int | None = None, classes: int | None = None
+) -> PlausibleTables:
+    """What :func:`plausible` does, of candidates that were read before.
+
+    Raises
+    ------
+    ParameterError
+        If m, seed or classes are no such whole numbers.
+    """
+    for name, number, least in (("m", m, 1), ("seed", seed, 0), ("classes", classes, 1)):
+        if number is None and name != "m":
+            continue
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+            raise ParameterError(f"plausible: {name} must be a whole number of at least {least}")
+    h = default_classes(candidates.n) if classes is None else int(classes)
+    model = Model(candidates, h)
+    # a stream of its own: the same number elsewhere gives other bits
+    sequence = np.random.SeedSequence(seed if seed is None else int(seed), spawn_key=(0x9147,))
+    first, *others = (np.random.Generator(np.random.PCG64(one)) for one in sequence.spawn(1 + int(m)))
+    fitted = model.fit(first)
+    tables = tuple(_table(model, fitted, rng) for rng in others)
+    words = f"mixture of {h} latent classes over {len(candidates.columns)} columns ({', '.join(candidates.names)})"
+    return PlausibleTables(tables, words, candidates.suppressed)
+
+
+def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFrame:
+    import pandas as pd
+
+    n = model.candidates.n
+    weights = rng.standard_exponential(n)
+    own = model.fit(rng, rounds=RENEWED, weights=weights * (n / weights.sum()), start=fitted)
+    drawn = model.draw(own, rng)
+    columns = {}
+    for column in model.candidates.columns:
+        if column.name in drawn:
+            columns[column.name] = _values(column, drawn[column.name], rng)
+        elif column.numeric:
+            columns[column.name] = _in_unit(column, np.asarray(column.low)[column.at])
+        else:
+            columns[column.name] = column.cells.reset_index(drop=True)
+    table = pd.DataFrame(columns)
+    table.attrs["notice"] = NOTICE
+    return table
+
+
+def _values(column: CandidateColumn, code: np.ndarray, rng: np.random.Generator) -> Any:
+    import pandas as pd
+
+    if column.values is not None:
+        return pd.array(column.values[code], dtype="str")
+    ends = np.asarray(column.low)[column.at], np.asarray(column.high)[column.at]
+    points, edges = np.asarray(column.points), np.asarray(column.edges)
+    low = np.where(code == column.first[column.at], ends[0], np.maximum(ends[0], edges[code]))
+    # an interval ends before the next one begins; the last of a cell, where the cell ends
+    next_one = np.searchsorted(points, edges[code + 1], side="left")
+    stop = np.minimum(np.searchsorted(points, ends[1], side="right"), next_one)
+    start = np.searchsorted(points, low, side="left")
+    number = points[
+        np.minimum(start + (rng.random(len(code)) * (stop - start)).astype(np.int64), len(points) - 1)
+    ]
+    return _in_unit(column, np.where(stop > start, number, low))
+
+
+def _in_unit(column: CandidateColumn, numbers: np.ndarray) -> Any:
+    import pandas as pd
+
+    if column.dates:
+        return pd.Timestamp("1970-01-01") + pd.to_timedelta(numbers, unit="D")
+    return numbers.astype(np.int64) if column.whole_numbers else numbers

@@ -1,0 +1,111 @@
+"""Keys of a flow that are set from outside: ``steps.anonymize.k=20`` and an environment variable where one is named."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from anonflow import strict_yaml
+from anonflow.errors import ParameterError
+
+__all__ = ["overridden"]
+
+_KEY = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_VARIABLE = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def overridden(
+    document: strict_yaml.Document, settings: Sequence[str], environment: Mapping[str, str] | None = None
+) -> strict_yaml.Document:
+    """A flow's document with keys set from outside.
+
+    Parameters
+    ----------
+    document : Document
+        As the file has it; it is not changed.
+    settings : sequence of str
+        Each ``KEY=VALUE``: the keys from the outside in, with dots between them, where a step is named by itself
+        (``steps.anonymize.k``) and an entry of another list by its number from 0; the value as YAML. ``${env:NAME}`` as the
+        whole value stands for that environment variable, read as YAML, too; no other is looked at.
+    environment : mapping, optional
+        The process's own without it.
+
+    Returns
+    -------
+    Document
+        Its digest tells it from the file's, so that another setting is another flow to a replay.
+
+    Raises
+    ------
+    ParameterError
+        If a setting is none, a key leads nowhere, or an environment variable is not there.
+    """
+    if not settings:
+        return document
+    variables = os.environ if environment is None else environment
+    data = deepcopy(document.data)
+    digest = hashlib.sha256(document.digest or b"")
+    seen: set[str] = set()
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals or _KEY.fullmatch(key) is None:
+            raise ParameterError("--set takes KEY=VALUE, such as steps.anonymize.k=20")
+        if key in seen:
+            raise ParameterError(f"--set {key}: is said twice; say it once")
+        seen.add(key)
+        named = _VARIABLE.fullmatch(text)
+        if named is not None:
+            if named[1] not in variables:
+                raise ParameterError(f"--set {key}: there is no environment variable {named[1]}; set it")
+            text = variables[named[1]]
+        value = strict_yaml.loads(text, f"--set {key}", ParameterError).data
+        _put(data, key, value)
+        digest.update(f"{len(key)}:{key}{len(text)}:{text}".encode("utf-8", "surrogateescape"))
+    changed = document.with_data(data)
+    changed.digest = digest.digest()
+    return changed
+
+
+def _put(data: Any, key: str, value: Any) -> None:
+    """Set one key; mappings on the way are made where there are none."""
+    *way, last = key.split(".")
+    here = data
+    for at, name in enumerate(way):
+        here = _inside(here, name, ".".join(way[: at + 1]), key)
+    if isinstance(here, list):
+        step = _step(here, last)
+        if step is not None:
+            step[last] = value
+        elif last.isdecimal() and int(last) < len(here):
+            here[int(last)] = value
+        else:
+            raise ParameterError(
+                f"--set {key}: the flow has no step or entry {last!r} there; add it to the file"
+            )
+    elif isinstance(here, dict):
+        here[last] = value
+    else:
+        raise ParameterError(f"--set {key}: leads nowhere in this flow; see 'anonflow schema --flow'")
+
+
+def _inside(here: Any, name: str, so_far: str, key: str) -> Any:
+    if isinstance(here, dict):
+        if here.get(name) is None:
+            here[name] = {}
+        return here[name]
+    if isinstance(here, list):
+        step = _step(here, name)
+        if step is not None:
+            return step[name]
+        if name.isdecimal() and int(name) < len(here):
+            return here[int(name)]
+    raise ParameterError(f"--set {key}: the flow has no {so_far!r}; add it to the file")
+
+
+def _step(entries: list[Any], name: str) -> dict[str, Any] | None:
+    """The entry of a list of steps that has this name."""
+    return next((entry for entry in entries if isinstance(entry, dict) and name in entry), None)

@@ -1,0 +1,262 @@
+"""Originals, and plausible tables of what is published: what every measure of an analysis looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+import numpy as np
+
+from anonflow.analysis.candidates import CandidateTable
+from anonflow.analysis.conditions import numbers_of
+from anonflow.analysis.models import texts
+from anonflow.analysis.plausible_tables import plausible_of
+from anonflow.errors import DataError, ParameterError
+from anonflow.release import Release
+from anonflow.release.publish import publish
+from anonflow.table import Table
+from anonflow.table.schema import did_you_mean
+from anonflow.utility.subject import Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BINS", "LEAST", "TABLES", "ComparedCodes", "Comparison", "by_group", "comparison_of"]
+
+TABLES = 5
+"""Plausible tables that a measure is the mean over, if nothing else is said."""
+
+LEAST = 50
+"""A subgroup has at least so many originals: an analysis of fewer says nothing about the method."""
+
+BINS = 20
+"""Numbers with more distinct values than this are put into so many intervals, equally full in the originals."""
+
+STEP = 0x0A17
+"""Of the draw, apart from those of releases."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedCodes:
+    """Columns as small codes, the same for originals and plausible tables.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Codes of each column.
+    original : numpy.ndarray, shape (n, c), int64
+    tables : tuple of numpy.ndarray, each shape (rows, c), int64
+    """
+
+    sizes: tuple[int, ...]
+    original: np.ndarray
+    tables: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What is compared.
+
+    Attributes
+    ----------
+    original : pandas.DataFrame
+        The originals' published columns.
+    tables : tuple of pandas.DataFrame
+        Plausible tables of the rows that are not suppressed, with the same columns.
+    lost : float
+        The share of rows that are suppressed.
+    sources : tuple of numpy.ndarray, shape (rows,), int64, or None
+        For each row of each table the original whose other columns it carries, where that is known.
+    """
+
+    original: pd.DataFrame
+    tables: tuple[pd.DataFrame, ...]
+    lost: float
+    sources: tuple[np.ndarray, ...] | None = None
+
+    @cached_property
+    def kept(self) -> float:
+        """The share of rows that are not suppressed."""
+        return 1.0 - self.lost
+
+    @cached_property
+    def coded(self) -> ComparedCodes:
+        """All columns as codes."""
+        import pandas as pd
+
+        columns: list[np.ndarray] = []
+        per_table: list[list[np.ndarray]] = [[] for _ in self.tables]
+        sizes = []
+        for name in self.original.columns:
+            numbers = numbers_of(self.original[name])
+            if numbers is not None and all(numbers_of(table[name]) is not None for table in self.tables):
+                edges = _edges(numbers)
+                parts = [_binned(numbers, edges)]
+                parts += [_binned(np.asarray(numbers_of(table[name])), edges) for table in self.tables]
+                sizes.append(len(edges) + 2)
+            else:
+                words = pd.concat(
+                    [texts(self.original[name]), *(texts(table[name]) for table in self.tables)]
+                )
+                codes, known = pd.factorize(words)
+                ends = np.cumsum([len(self.original), *map(len, self.tables)])
+                parts = np.split(codes.astype(np.int64), ends[:-1])
+                sizes.append(len(known))
+            columns.append(parts[0])
+            for own, part in zip(per_table, parts[1:], strict=True):
+                own.append(part)
+        return ComparedCodes(
+            tuple(sizes),
+            np.column_stack(columns),
+            tuple(np.column_stack(own) for own in per_table),
+        )
+
+    def subgroup(self, name: str, value: str) -> Comparison:
+        """The same of those who have a value in a column."""
+        own = (texts(self.original[name]) == value).to_numpy()
+        masks = [(texts(table[name]) == value).to_numpy() for table in self.tables]
+        tables = tuple(
+            table[mask].reset_index(drop=True) for table, mask in zip(self.tables, masks, strict=True)
+        )
+        sources = None
+        if self.sources is not None:
+            sources = tuple(source[mask] for source, mask in zip(self.sources, masks, strict=True))
+        original = self.original[own].reset_index(drop=True)
+        # whoever is missing among the rows is suppressed, or somebody else now
+        return Comparison(original, tables, self.lost, sources)
+
+    def groups(self, name: Any) -> list[str]:
+        """The values of a column that name subgroups.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such column, or a subgroup has too few people.
+        """
+        if name not in self.original.columns:
+            raise ParameterError(
+                f"by: there is no column {name!r}{did_you_mean(str(name), tuple(map(str, self.original.columns)))}"
+            )
+        sizes = texts(self.original[name]).value_counts()
+        if int(sizes.min()) < LEAST:
+            raise ParameterError(
+                f"by: the smallest subgroup of {name!r} has {int(sizes.min())} people, and an analysis needs {LEAST}; "
+                "unite its rare values, or name another column"
+            )
+        return sorted(map(str, sizes.index))
+
+
+def _edges(numbers: np.ndarray) -> np.ndarray:
+    """Where intervals of numbers begin but the first: at distinct values, or equally full."""
+    known = numbers[~np.isnan(numbers)]
+    distinct = np.unique(known)
+    if len(distinct) <= BINS:
+        return np.asarray(distinct[1:] / 2 + distinct[:-1] / 2)
+    return np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1], method="lower"))
+
+
+def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The interval of each number; missing ones are one of their own."""
+    codes = np.searchsorted(edges, numbers, side="right").astype(np.int64)
+    return np.where(np.isnan(numbers), len(edges) + 1, codes)
+
+
+_latest: tuple[Callable[[], Any], tuple[int, int], Comparison | None] = (lambda: None, (0, 0), None)
+"""The last one; its subject is not kept alive."""
+
+
+def comparison_of(part: Part, m: int, seed: int) -> Comparison:
+    """Originals and plausible tables of what is measured; kept for the next measure of the same.
+
+    Parameters
+    ----------
+    part : Part
+        With its table and its subject.
+    m, seed : int
+        Plausible tables, and their seed.
+
+    Raises
+    ------
+    ParameterError
+        If the part has no table: then there is nothing but its quasi-identifiers.
+    DataError
+        If the release has other columns than the table.
+
+    Notes
+    -----
+    What is measured of an anonymization is what a draw would publish: one is made for it, with words of its own.
+    """
+    global _latest
+    subject, own, comparison = _latest
+    if subject() is part.subject and own == (m, seed) and comparison is not None:
+        return comparison
+    comparison = _compared(part, m, seed)
+    _latest = ref(part.subject), (m, seed), comparison
+    return comparison
+
+
+def _compared(part: Part, m: int, seed: int) -> Comparison:
+    table, subject = part.table, part.subject
+    if not isinstance(table, Table):
+        raise ParameterError(
+            "measures of an analysis need the table and what was made of it; give both to measure"
+        )
+    release = subject
+    if hasattr(subject, "generalization") and hasattr(subject, "algorithm"):
+        release = publish(subject, (1 << 127) + seed, step=STEP, rehearsal=True)
+    elif hasattr(subject, "decode"):  # a generalization alone: rows carry their own columns
+        import pandas as pd
+
+        others = table.frame[list(table.other_columns)].reset_index(drop=True)
+        release = Release(pd.concat([subject.decode(), others], axis=1)[list(table.frame.columns)])
+    frame = getattr(release, "frame", release)
+    absent = [name for name in table.frame.columns if name not in frame.columns]
+    if absent:
+        raise DataError(
+            f"column {absent[0]!r}: missing from the release; an analysis needs all that the table publishes"
+        )
+    hidden = part.generalization.suppressed_rows() if release is subject else None
+    rows = frame[list(table.qi_columns)].eq("*").all(axis=1).to_numpy() if hidden is None else hidden
+    kept = np.flatnonzero(~rows)
+    original = table.frame.reset_index(drop=True)
+    if not len(kept):
+        return Comparison(original, (original.iloc[:0],) * m, 1.0)
+    trees = {
+        d.column: d.hierarchy for d in table.domains if d.kind == "hierarchy" and d.hierarchy is not None
+    }
+    shown = frame[list(original.columns)].iloc[kept].reset_index(drop=True)
+    certificate = getattr(release, "certificate", None)
+    candidates = CandidateTable.of(Release(shown, certificate), table.schema, trees=trees)
+    tables = plausible_of(candidates, m, seed).tables
+    truth = getattr(release, "truth", None)
+    sources = None if truth is None else (np.asarray(truth)[kept],) * m
+    return Comparison(original, tables, float(rows.mean()), sources)
+
+
+def by_group(
+    comparison: Comparison, by: str | None, value: Callable[[Comparison], dict[str, float]], better: str
+) -> dict[str, float]:
+    """A measure for everybody, and for the subgroup that it is worst for.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    by : str or None
+        The column of the subgroups.
+    value : callable
+        Comparison -> suffix -> number; the suffix ``""`` is the measure.
+    better : {"lower", "higher"}
+
+    Returns
+    -------
+    dict of str -> float
+        With ``worst-by-COLUMN`` where there are subgroups.
+    """
+    found: dict[str, float] = dict(value(comparison))
+    if by is not None:
+        each = [value(comparison.subgroup(by, group))[""] for group in comparison.groups(by)]
+        found[f"worst-by-{by}"] = max(each) if better == "lower" else min(each)
+    return found

@@ -1,0 +1,130 @@
+"""Can a learner tell a release from the originals, and does it learn as much from it? By scikit-learn."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from anonflow.analysis.models import texts
+from anonflow.errors import AnonflowError, ParameterError
+from anonflow.table.schema import did_you_mean
+from anonflow.utility.analyses.comparison import Comparison
+
+__all__ = ["classification", "propensity", "scikit_learn"]
+
+LEAF = 20
+"""Rows in a leaf of the tree that tells tables apart, at least."""
+
+HELD_OUT = 0.3
+"""The share of originals that a classifier is tested on."""
+
+TREES = 30
+
+RATERS = 3
+"""Plausible tables that classifiers are trained on."""
+
+
+def scikit_learn() -> Any:
+    """The packages `ensemble` and `tree`, which the base install leaves out.
+
+    Raises
+    ------
+    AnonflowError
+        If scikit-learn is not installed.
+    """
+    try:
+        from sklearn import ensemble, tree
+    except ImportError:
+        raise AnonflowError(
+            "this needs scikit-learn, which the base install leaves out: pip install 'anonflow[utility]'"
+        ) from None
+    return ensemble, tree
+
+
+def propensity(comparison: Comparison) -> dict[str, float]:
+    """pMSE (Woo and others, 2009; Snoke and others, 2018) and its null.
+
+    The mean of (p - 1/2)^2, p the probability of a classification tree that a row is of the release: 0 if it cannot be
+    told, 1/4 if it always can. Suppressed rows always can. ``null`` is the mean over pairs of plausible tables: what two
+    tables have that are drawn alike.
+    """
+    _, tree = scikit_learn()
+    coded = comparison.coded
+    own = [_told_apart(tree, coded.original, table, comparison.lost) for table in coded.tables if len(table)]
+    pairs = list(itertools.combinations([table for table in coded.tables if len(table)], 2))[:10]
+    null = [_told_apart(tree, one, other, 0.0) for one, other in pairs]
+    return {"": float(np.mean(own)) if own else 0.25, "null": float(np.mean(null)) if null else 0.0}
+
+
+def _told_apart(tree: Any, one: np.ndarray, other: np.ndarray, lost: float) -> float:
+    rows = np.concatenate([one, other])
+    label = np.repeat([0, 1], [len(one), len(other)])
+    # both sides weigh as much
+    weight = np.where(label == 1, len(one) / len(other), 1.0)
+    made = tree.DecisionTreeClassifier(min_samples_leaf=LEAF, max_depth=8, random_state=0)
+    p = made.fit(rows, label, sample_weight=weight).predict_proba(rows)
+    p = p[:, 1] if p.shape[1] == 2 else np.full(len(rows), 0.5)
+    score = float(((p - 0.5) ** 2 * weight).sum() / weight.sum())
+    # half of all rows are of the release, and of these the suppressed ones are always told
+    return score * (1 - lost / 2) + 0.25 * lost / 2
+
+
+def classification(comparison: Comparison, target: str, seed: int) -> dict[str, float]:
+    """How often a classifier that learned from the release is right about originals that it has not seen.
+
+    A random forest, trained on plausible tables without the rows that carry the held-out originals' columns (where it
+    is known who they are), is tested on 30% of the originals. ``originals``: trained on the other originals;
+    ``majority``: always the most frequent value. For suppressed rows it says the most frequent value.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such column, or it has one value or more than 50.
+    AnonflowError
+        If scikit-learn is not installed.
+    """
+    ensemble, _ = scikit_learn()
+    names = [str(name) for name in comparison.original.columns]
+    if target not in names:
+        raise ParameterError(
+            f"classification: there is no column {target!r}{did_you_mean(str(target), tuple(names))}"
+        )
+    answers = texts(comparison.original[target]).to_numpy()
+    known = np.unique(answers)
+    if not 2 <= len(known) <= 50:
+        raise ParameterError(
+            f"classification: {target!r} has {len(known)} values; name a column of 2 to 50 with the option target"
+        )
+    coded = comparison.coded
+    features = [at for at, name in enumerate(names) if name != target]
+    n = len(answers)
+    order = np.random.default_rng(seed).permutation(n)
+    held = np.zeros(n, bool)
+    held[order[: max(1, round(HELD_OUT * n))]] = True
+    values, counts = np.unique(answers[~held], return_counts=True)
+    majority = values[counts.argmax()]
+    base = float((answers[held] == majority).mean())
+
+    def score(rows: np.ndarray, told: np.ndarray) -> float:
+        if not len(rows):
+            return base
+        made = ensemble.RandomForestClassifier(TREES, min_samples_leaf=5, random_state=seed, n_jobs=1)
+        return float(
+            (made.fit(rows, told).predict(coded.original[held][:, features]) == answers[held]).mean()
+        )
+
+    each = []
+    for number, codes in enumerate(coded.tables[:RATERS]):
+        told = texts(comparison.tables[number][target]).to_numpy()
+        seen = np.ones(len(codes), bool)
+        if comparison.sources is not None:
+            seen = ~held[comparison.sources[number]]
+        each.append(score(codes[seen][:, features], told[seen]))
+    release = comparison.kept * float(np.mean(each)) + comparison.lost * base
+    return {
+        "": release,
+        "originals": score(coded.original[~held][:, features], answers[~held]),
+        "majority": base,
+    }

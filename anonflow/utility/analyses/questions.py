@@ -1,0 +1,136 @@
+"""A regression that the user names, and a question of the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from anonflow.analysis.conditions import rows_that_meet
+from anonflow.analysis.models import Design
+from anonflow.analysis.pooling import combine
+from anonflow.errors import ParameterError
+from anonflow.utility.analyses.comparison import Comparison
+
+__all__ = ["question", "regression"]
+
+
+def regression(comparison: Comparison, formula: str) -> dict[str, float]:
+    """How far the 95% intervals of a regression's coefficients agree: for the population, of originals and release.
+
+    The overlap of two intervals is the mean of what share of each lies in the other (Karr and others, 2006), and 0
+    where they do not meet. ``coverage``: the share of coefficients whose interval from the release (for the originals)
+    has the originals' coefficient. Both times the share of rows that are not suppressed.
+
+    Raises
+    ------
+    ParameterError
+        If the formula cannot be read, or names columns that are not there.
+    AnonflowError
+        If statsmodels is not installed.
+    """
+    from scipy import stats
+
+    own = Design.of(formula, [comparison.original])  # a formula that is wrong is told in any case
+    value, variance, df = own.fit(comparison.original)
+    used = [name for term in own.terms for name in term]
+    if len(comparison.tables) < 2 or not all(map(len, comparison.tables)):
+        return {"": 0.0, "coverage": 0.0}
+    if any(
+        (table[name].astype(str) == "*").all() for table in comparison.tables for name in (own.outcome, *used)
+    ):
+        return {"": 0.0, "coverage": 0.0}
+    reach = stats.t.ppf(0.975, df) * np.sqrt(variance)
+    each = []
+    for table in comparison.tables:
+        try:
+            each.append(own.fit(table))
+        except ParameterError:  # a value of the originals is in no row of the release
+            return {"": 0.0, "coverage": 0.0}
+    population = combine(each, target="population")
+    originals = combine(each, target="originals")
+    overlap = [
+        _overlap(*pair)
+        for pair in zip(value - reach, value + reach, population["low"], population["high"], strict=True)
+    ]
+    slack = 1e-9 * np.maximum(np.abs(value), 1e-12)
+    covered = (originals["low"] - slack <= value) & (value <= originals["high"] + slack)
+    return {
+        "": float(np.mean(overlap)) * comparison.kept,
+        "coverage": float(covered.mean()) * comparison.kept,
+    }
+
+
+def _overlap(low: float, high: float, other_low: float, other_high: float) -> float:
+    both = min(high, other_high) - max(low, other_low)
+    widths = high - low, other_high - other_low
+    if both < 0:
+        return 0.0
+    if min(widths) <= 0:  # a coefficient that is certain
+        return 1.0 if max(widths) <= 0 else 0.5
+    return (both / widths[0] + both / widths[1]) / 2
+
+
+def question(
+    comparison: Comparison,
+    where: Mapping[str, Any] | Callable[..., Any],
+    among: Mapping[str, Any] | None = None,
+) -> dict[str, float]:
+    """How wrong the answer to a question of one's own is.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    where : mapping or callable
+        A condition: the question is how many people meet it. Or table -> number.
+    among : mapping, optional
+        Then it is which share of those who meet this one.
+
+    Returns
+    -------
+    dict
+        The error of the mean answer over the tables beside the originals' answer, at most 1, of the rows that are not
+        suppressed; suppressed rows count as an error of 1. Counts are first scaled to all rows. ``truth`` and
+        ``answer``.
+
+    Raises
+    ------
+    ParameterError
+        If a condition cannot be read, or the callable gives no number.
+    """
+    ask = _asked(where, among)
+    truth = ask(comparison.original)
+    tables = [table for table in comparison.tables if len(table)]
+    if not tables:
+        return {"": 1.0, "truth": truth, "answer": 0.0}
+    scale = 1.0
+    if not callable(where) and among is None:
+        scale = len(comparison.original) / len(tables[0])
+    answer = scale * float(np.mean([ask(table) for table in tables]))
+    error = 0.0 if answer == truth else min(1.0, abs(answer - truth) / abs(truth)) if truth else 1.0
+    return {"": comparison.lost + comparison.kept * error, "truth": truth, "answer": answer}
+
+
+def _asked(
+    where: Mapping[str, Any] | Callable[..., Any], among: Mapping[str, Any] | None
+) -> Callable[..., float]:
+    if callable(where):
+        return lambda table: _number(where(table))
+
+    def count(table: Any) -> float:
+        met = rows_that_meet(table, where)
+        if among is None:
+            return float(met.sum())
+        of = rows_that_meet(table, among)
+        return float((met & of).sum() / of.sum()) if of.any() else 0.0
+
+    return count
+
+
+def _number(answer: Any) -> float:
+    if isinstance(answer, bool) or not isinstance(answer, int | float | np.integer | np.floating):
+        raise ParameterError("question: the function must give one number for a table")
+    if not np.isfinite(answer):
+        raise ParameterError("question: the function gave no finite number")
+    return float(answer)

@@ -1,0 +1,383 @@
+"""Counts with bounds, the mixture behind plausible tables, the tables themselves, and how they are pooled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse, stats
+
+import anonflow as af
+from anonflow.analysis import mixture
+from anonflow.analysis.candidates import CandidateTable
+from anonflow.analysis.plausible_tables import NUMBER
+from anonflow.errors import DataError, ParameterError
+from anonflow.release import Release
+from tests import strategies
+from tests.naive import analysis as naive
+
+SEED = 1 << 100
+
+
+@pytest.fixture(scope="module")
+def small() -> tuple[af.Table, Release]:
+    frame = af.datasets.census_like(400, seed=1)
+    table = af.Table(frame, af.datasets.schema("census_like"))
+    return table, af.anonymize(table, "greedy", k=5, partition_size=100, seed=SEED).release(seed=SEED)
+
+
+# --- counts ---------------------------------------------------------------------------------------------
+
+CELLS = st.tuples(st.integers(0, 20), st.integers(0, 6)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+SETS = st.sets(st.sampled_from("abcd"), min_size=1)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(CELLS, SETS), min_size=1, max_size=12), CELLS, SETS)
+def test_counts_are_those_of_the_values_one_by_one(rows: Any, ages: tuple[int, int], jobs: set[str]) -> None:
+    frame = pd.DataFrame(
+        {
+            "age": [f"{low}-{high}" if low < high else str(low) for (low, high), _ in rows],
+            "job": [f"{{{'|'.join(sorted(job))}}}" if len(job) > 1 else next(iter(job)) for _, job in rows],
+        }
+    )
+    own = sorted({value for _, job in rows for value in job})
+    found = af.count(frame, {"age": ages, "job": sorted(jobs)}, classes=2)
+    told = naive.count([{"age": age, "job": job & set(own)} for age, job in rows], {"age": ages, "job": jobs})
+    assert (found.certain, found.possible) == told[:2]
+    assert found.uniform == pytest.approx(told[2])
+    assert found.certain - 1e-9 <= found.fitted <= found.possible + 1e-9
+
+
+@settings(max_examples=25)
+@given(strategies.tables(min_n=6, kinds=("numeric", "categorical")), st.data())
+def test_the_truth_is_between_the_bounds(table: af.Table, data: st.DataObject) -> None:
+    kinds = {name: table.schema[name].kind for name in table.qi_columns}
+    if table.frame[list(table.qi_columns)].isna().any().any():
+        return
+    release = af.anonymize(table, "mondrian", k=3, seed=SEED).generalization.decode()
+    name = data.draw(st.sampled_from(table.qi_columns))
+    cells = table.frame[name]
+    if kinds[name] == "numeric":
+        low, high = sorted(data.draw(st.tuples(st.sampled_from(list(cells)), st.sampled_from(list(cells)))))
+        truth, where = int(cells.between(low, high).sum()), (low, high)
+    else:
+        value = data.draw(st.sampled_from(list(cells)))
+        truth, where = int((cells == value).sum()), [value]
+    if (release[name] == "*").all():  # nothing is known of it
+        return
+    found = af.count(release, {name: where}, schema=table.schema)
+    assert found.certain <= truth <= found.possible
+
+
+def test_a_count_is_told_with_its_share() -> None:
+    frame = pd.DataFrame({"age": ["20-29", "25", "30-39", "*"], "sex": ["f", "m", "f", "f"]})
+    found = af.count(frame, {"age": {"to": 29}, "sex": "f"})
+    assert (found.rows, found.certain, found.possible) == (4, 1, 2)
+    assert found.uniform == 1.5
+    assert found.frame().loc["possible"].tolist() == [2, 0.5]
+    dates = pd.DataFrame({"day": ["2020-01-01/2020-01-31", "2020-02-10"]})
+    assert af.count(dates, {"day": ("2020-01-01", "2020-02-01")}).certain == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ({}, "a condition is a mapping such as {age: {from: 30, to: 39}, sex: Female}"),
+        ({"agee": 3}, "there is no column 'agee' (did you mean 'age'?)"),
+        ({"age": {"form": 1}}, "a range is {from: NUMBER, to: NUMBER}"),
+        ({"age": {"from": "old"}}, "from and to are numbers or dates"),
+        ({"age": (30, 20)}, "from is larger than to"),
+        ({"sex": {"from": 1}}, "has no numbers; give values instead"),
+        ({"sex": [["f"]]}, "give a value, a list of values"),
+        ({"sex": []}, "give a value, a list of values"),
+    ],
+)
+def test_conditions_that_cannot_be_read(where: Any, words: str) -> None:
+    frame = pd.DataFrame({"age": ["20-29", "30"], "sex": ["f", "{f|m}"]})
+    with pytest.raises(ParameterError) as error:
+        af.count(frame, where)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+# --- the model ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(
+        st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=2, max_size=2), min_size=2, max_size=8
+    ),
+    st.integers(1, 3),
+    st.integers(0, 99),
+)
+def test_a_round_of_em_is_the_one_by_hand(cells: list[list[set[int]]], classes: int, seed: int) -> None:
+    frame = pd.DataFrame(
+        {name: ["{" + "|".join(f"v{v}" for v in sorted(row[a])) + "}" if len(row[a]) > 1 else f"v{min(row[a])}"
+                for row in cells] for a, name in enumerate("ab")}
+    )  # fmt: skip
+    candidates = CandidateTable.of(frame)
+    coded = [
+        [set(np.flatnonzero(column.member[column.at[i]]).tolist()) for column in candidates.columns]
+        for i in range(len(cells))
+    ]
+    rng = np.random.default_rng(seed)
+    sizes = [column.size for column in candidates.columns]
+    start = mixture.Mixture(
+        rng.dirichlet(np.ones(classes)), tuple(rng.dirichlet(np.full(d, 5.0), classes).T for d in sizes)
+    )
+    found = mixture.Model(candidates, classes).fit(rng, rounds=1, start=start)
+    shares, chances = naive.em_round(
+        coded, start.shares.tolist(), [one.tolist() for one in start.chances], mixture.PRIOR
+    )
+    np.testing.assert_allclose(found.shares, shares, rtol=1e-4)
+    for own, one in zip(found.chances, chances, strict=True):
+        np.testing.assert_allclose(own, one, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_ends_of_a_hull_are_as_likely_as_draws_say(k: int) -> None:
+    chances = np.array([0.1, 0.5, 0.15, 0.25])
+    weight = mixture._range_weights(chances, np.array([0]), np.array([4]), k)
+    told = weight * chances / (weight * chances).sum()
+    np.testing.assert_allclose(told, naive.chance_of_hull(chances.tolist(), k), rtol=1e-12)
+
+
+@pytest.mark.parametrize("k", [3, 5, 6])
+def test_members_of_a_set_are_nearly_as_likely_as_draws_say(k: int) -> None:
+    chances = np.array([0.7, 0.25, 0.05])
+    weight = mixture._set_weights(chances, np.array([0]), np.array([3]), k)
+    told = weight * chances / (weight * chances).sum()
+    np.testing.assert_allclose(told, naive.chance_of_set(chances.tolist(), k), atol=0.03)
+    assert told.min() >= 1 / k - 0.01  # each is there at least once
+
+
+def test_a_set_of_k_members_has_each_once() -> None:
+    chances = np.array([0.9, 0.09, 0.01])
+    weight = mixture._set_weights(chances, np.array([0]), np.array([3]), 3)
+    np.testing.assert_allclose(weight * chances / (weight * chances).sum(), 1 / 3, atol=0.01)
+
+
+def test_the_model_finds_a_relation_that_single_cells_hide() -> None:
+    """Half of the cells of b are hidden; where they are not, b is a."""
+    rng = np.random.default_rng(0)
+    a = rng.choice(["x", "y"], 2000)
+    frame = pd.DataFrame(
+        {"a": a, "b": np.where(rng.random(2000) < 0.5, "{p|q}", np.where(a == "x", "p", "q"))}
+    )
+    tables = af.plausible(frame, m=3, seed=1)
+    for table in tables:
+        assert ((table["a"] == "x") == (table["b"] == "p")).mean() > 0.97
+
+
+# --- plausible tables -----------------------------------------------------------------------------------
+
+
+def contradicted(release: pd.DataFrame, table: pd.DataFrame) -> int:
+    """Cells of a plausible table that the release does not cover."""
+    wrong = 0
+    for name in release.columns:
+        for text, value in zip(release[name], table[name], strict=True):
+            if text == "*":
+                continue
+            if isinstance(text, str) and text.startswith("{"):
+                wrong += str(value) not in text[1:-1].split("|")
+            elif isinstance(text, str) and not isinstance(value, str):
+                low, _, high = text.partition("-")
+                wrong += not float(low) <= value <= float(high or low)
+            else:
+                wrong += text != value
+    return wrong
+
+
+def test_no_cell_is_contradicted(small: tuple[af.Table, Release]) -> None:
+    _, release = small
+    for made in (release, release.frame):
+        for table in af.plausible(made, m=2, seed=3):
+            assert contradicted(release.frame, table) == 0
+            assert list(table.columns) == list(release.frame.columns)
+
+
+def test_nothing_but_the_release_is_looked_at(small: tuple[af.Table, Release]) -> None:
+    """The certificate lists originals; a plausible table is the same without it, and with another's row order."""
+    _, release = small
+    own = af.plausible(release, m=2, seed=3)
+    bare = af.plausible(Release(release.frame), m=2, seed=3, k=5)
+    for one, two in zip(own, bare, strict=True):
+        pd.testing.assert_frame_equal(one, two)
+    assert not own[0].equals(own[1])
+    assert not own[0].equals(af.plausible(release, m=2, seed=4)[0])
+
+
+def test_every_table_says_that_it_is_nobody(small: tuple[af.Table, Release], tmp_path: Path) -> None:
+    tables = af.plausible(small[1], m=2, seed=3)
+    assert all("No row describes a real person" in table.attrs["notice"] for table in tables)
+    assert "no real person" in repr(tables)
+    assert "mixture of 2 latent classes over 9 columns (Age, " in tables.model
+    tables.write(tmp_path / "t.csv")
+    tables.write(tmp_path / "t.parquet")
+    for back in (pd.read_csv(tmp_path / "t.csv"), pq.read_table(tmp_path / "t.parquet").to_pandas()):
+        assert back.columns[0] == NUMBER == "plausible table (no real person)"
+        assert back[NUMBER].value_counts().to_dict() == {1: 400, 2: 400}
+
+
+def test_other_notations_are_read() -> None:
+    tree = af.Hierarchy.from_nested({"Any": {"West": {"a": None, "b": None}, "East": {"c": None}}})
+    frame = pd.DataFrame(
+        {
+            "zip": ["94107", "941**", "9*1**", "*"] * 3,
+            "city": ["a", "West", "Any", "c"] * 3,
+            "day": ["2020-01-01/2020-01-05", "2020-01-03", "*", "2020-01-02"] * 3,
+            "score": [1.5, np.nan, 2.0, 2.5] * 3,
+            "seen": [True, False, True, True] * 3,
+        }
+    )
+    schema = {
+        "zip": {"role": "quasi-identifier", "kind": "positions"},
+        "city": {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": tree},
+        "day": {"role": "quasi-identifier", "kind": "numeric"},
+        "score": {"role": "insensitive"},
+        "seen": {"role": "insensitive"},
+    }
+    (table,) = af.plausible(frame, m=1, seed=1, schema=schema)
+    assert set(table["zip"]) == {"94107"}
+    assert set(table["city"]) <= {"a", "b", "c"}
+    assert table["day"].between("2020-01-01", "2020-01-05").all()
+    pd.testing.assert_series_equal(table["score"], frame["score"])
+
+
+def test_numbers_with_very_many_ends_are_drawn_within_their_cells() -> None:
+    rng = np.random.default_rng(2)
+    low = rng.normal(0, 1000, 3000)
+    frame = pd.DataFrame({"x": [f"{a:.3f}-{a + 50:.3f}" for a in low.tolist()]})
+    (table,) = af.plausible(frame, m=1, seed=1, classes=3)
+    assert ((table["x"] >= low - 1e-3) & (table["x"] <= low + 50.001)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"m": 0}, "m must be a whole number of at least 1"),
+        ({"m": True}, "m must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number of at least 0"),
+        ({"classes": 1.5}, "classes must be a whole number"),
+        ({"k": 0}, "k must be a whole number of at least 1"),
+        ({"release": 3}, "cannot compute with a int; give a release or a published table"),
+    ],
+)
+def test_wrong_parameters(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        af.plausible(**{"release": pd.DataFrame({"a": ["1-2", "2"]}), "m": 2, **change})
+
+
+def test_tables_that_say_nothing() -> None:
+    with pytest.raises(DataError, match="no rows"):
+        af.plausible(pd.DataFrame({"a": pd.Series([], dtype="str")}))
+    (table,) = af.plausible(pd.DataFrame({"a": ["*", "*"], "b": ["x", "{x|y}"]}), m=1, seed=1)
+    assert table["a"].tolist() == ["*", "*"]
+
+
+# --- pooling --------------------------------------------------------------------------------------------
+
+NUMBERS = st.lists(st.floats(-50, 50).map(lambda x: round(x, 3)), min_size=2, max_size=6, unique=True)
+
+
+@given(NUMBERS, st.floats(0.1, 9), st.sampled_from([None, 20, 5000]))
+def test_pooling_is_by_the_rules(estimates: list[float], variance: float, rows: int | None) -> None:
+    told = naive.pooled(estimates, [variance] * len(estimates), rows)
+    for target, df in (("originals", len(estimates) - 1), ("population", told["df"])):
+        (row,) = af.combine(
+            estimates,
+            [variance] * len(estimates),
+            target=target,
+            rows=rows,  # type: ignore[arg-type]
+        ).itertuples()
+        assert row.estimate == pytest.approx(np.mean(estimates))
+        assert row.error**2 == pytest.approx(told[target], rel=1e-6)
+        assert row.missing == pytest.approx(told["missing"], rel=1e-6)
+        reach = stats.t.ppf(0.975, df) * row.error
+        assert (row.low, row.high) == pytest.approx((row.estimate - reach, row.estimate + reach), rel=1e-6)
+        assert row.note == ("mostly assumption" if row.missing > 0.5 else "")
+
+
+def test_what_does_not_differ_between_tables_is_known() -> None:
+    (row,) = af.combine([2.0, 2.0, 2.0], [0.25] * 3).itertuples()
+    assert (row.error, row.low, row.high, row.missing) == (0, 2, 2, 0)
+    (row,) = af.combine([2.0, 2.0, 2.0], [0.25] * 3, target="population").itertuples()
+    assert (row.error, row.missing) == (0.5, 0)
+    assert np.isnan(af.combine([1.0, 2.0])["missing"]).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (([1.0],), "at least two plausible tables"),
+        (([1.0, 2.0], [1.0]), "a variance for each estimate"),
+        (([{"a": 1}, {"b": 1}],), "of different things"),
+        ((["x", "y"],), "an estimate is a number"),
+    ],
+)
+def test_what_cannot_be_pooled(arguments: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        af.combine(*arguments)
+    with pytest.raises(ParameterError, match="one of originals, population"):
+        af.combine([1.0, 2.0], target="everybody")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="needs the variance"):
+        af.combine([1.0, 2.0], target="population")
+
+
+# --- analyses -------------------------------------------------------------------------------------------
+
+
+def test_analyses_of_exact_columns_are_those_of_the_originals(small: tuple[af.Table, Release]) -> None:
+    table, release = small
+    tables = af.plausible(release, m=3, seed=3)
+    (row,) = tables.share({"Salary-class": "10K to 20K"}).itertuples()
+    assert row.estimate == (table.frame["Salary-class"] == "10K to 20K").mean()
+    assert row.error == 0
+    (row,) = tables.share(lambda one: (one["Age"] > 0).to_numpy(), target="population").itertuples()
+    assert row.estimate == 1
+
+
+def test_analyses_are_near_the_truth(small: tuple[af.Table, Release]) -> None:
+    table, release = small
+    tables = af.plausible(release, m=5, seed=3)
+    frame = table.frame
+    assert tables.mean("Age")["estimate"][0] == pytest.approx(frame["Age"].mean(), abs=1.5)
+    assert tables.quantiles("Age", [0.5]).loc["quantile 0.5", "estimate"] == pytest.approx(
+        frame["Age"].median(), abs=3
+    )
+    shares = tables.crosstab("Gender", "Marital")
+    truth = frame.groupby(["Gender", "Marital"]).size() / len(frame)
+    assert shares["estimate"].sum() == pytest.approx(1)
+    assert (shares["estimate"] - truth.reindex(shares.index).fillna(0)).abs().max() < 0.05
+    means = tables.group_means("Age", by="Gender")["estimate"]
+    np.testing.assert_allclose(means, frame.groupby("Gender")["Age"].mean().reindex(means.index), atol=2.5)
+
+
+def test_words_for_columns_that_are_not_there(small: tuple[af.Table, Release]) -> None:
+    tables = af.plausible(small[1], m=2, seed=3)
+    for call, words in (
+        (lambda: tables.mean("Agee"), "no column 'Agee' (did you mean 'Age'?)"),
+        (lambda: tables.mean("Gender"), "has no numbers; take shares"),
+        (lambda: tables.quantiles("Age", [1.5]), "numbers between 0 and 1"),
+        (lambda: tables.crosstab("Gender", "x"), "no column 'x'"),
+        (lambda: tables.share(lambda one: 3), "one truth value for each row"),
+    ):
+        with pytest.raises(ParameterError) as error:
+            call()
+        assert words in str(error.value)
+
+
+def test_bits_do_not_depend_on_the_matrix_library(small: tuple[af.Table, Release]) -> None:
+    """Products of many numbers are sparse ones, which run on one thread."""
+    model = mixture.Model(CandidateTable.of(small[1]), 3)
+    fitted = model.fit(np.random.default_rng(0), rounds=3)
+    assert all(sparse.issparse(one) for one in model.weights(fitted))

@@ -1,0 +1,161 @@
+"""`python -m tests.benchmarks.compare_attackers --python ENV/bin/python [--small]`: another project's attackers beside ours.
+
+anonymeter (Giomi, Boenisch, Wehmeyer and Tasnadi, 2023) attacks tables of plain values. Half of the people are released; a
+plausible table of each release has for each cell a value that is drawn uniformly from what the cell covers; the other half
+are its controls, as they are ours. It runs in an environment of its own, which is no dependency of this project:
+
+    python -m venv ENV && ENV/bin/pip install anonymeter
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import anonflow as af
+from anonflow.risk.three_questions import three_questions
+
+METHODS = (("greedy", 5), ("two-phase", 5), ("k-concealment", 5), ("mondrian", 5), ("mondrian", 20))
+SECRET = "Salary-class"
+HEADER = (
+    "| release | question | theirs: excess (95%) | theirs: success, control, baseline | ours: excess (95%) | "
+    "ours: success, control, baseline |\n|---|---|---|---|---|---|"
+)
+QUESTIONS = ("singling out", "linkability", "inference")
+
+THEIRS = """
+import json, sys, warnings
+warnings.filterwarnings("ignore")
+import pandas as pd
+from anonymeter.evaluators import InferenceEvaluator, LinkabilityEvaluator, SinglingOutEvaluator
+folder, attacks, secret = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+ori, syn, control = (pd.read_csv(f"{folder}/{name}.csv") for name in ("ori", "syn", "control"))
+known = [name for name in ori.columns if name != secret]
+half = len(known) // 2
+evaluators = {
+    "singling out": SinglingOutEvaluator(ori, syn, n_attacks=attacks, n_cols=3, control=control, max_attempts=100_000, seed=1),
+    "linkability": LinkabilityEvaluator(ori, syn, (known[:half], known[half:]), n_attacks=attacks, control=control),
+    "inference": InferenceEvaluator(ori, syn, known, secret, n_attacks=attacks, control=control),
+}
+answers = {}
+for question, evaluator in evaluators.items():
+    try:
+        evaluator.evaluate(**({"mode": "multivariate"} if question == "singling out" else {"n_jobs": 1}))
+        risk, results = evaluator.risk(), evaluator.results()
+        answers[question] = [float(risk.value), *map(float, risk.ci), float(results.attack_rate.value),
+                             float(results.control_rate.value), float(results.baseline_rate.value)]
+    except Exception as error:
+        answers[question] = type(error).__name__
+print(json.dumps(answers))
+"""
+"""What runs in the other environment: its public classes only."""
+
+
+def plausible(release: af.Release, rng: np.random.Generator) -> pd.DataFrame:
+    """A table of plain values that the release may come from: uniform within each cell, columns independent.
+
+    Parameters
+    ----------
+    release : Release
+        Of numeric columns with whole numbers and categorical columns.
+    rng : numpy.random.Generator
+    """
+    columns: dict[str, Any] = {}
+    for name in release.frame.columns:
+        column = release.column(str(name))
+        if column.about.notation == "range":
+            low, high = column.low.to_numpy(), column.high.to_numpy()
+            known = column.cells != "*"
+            low = np.where(known, low, np.nanmin(low))
+            high = np.where(known, high, np.nanmax(high))
+            columns[name] = rng.integers(low.astype(np.int64), high.astype(np.int64), endpoint=True)
+        elif column.about.is_generalized:
+            allowed = column.candidates[column.codes]
+            columns[name] = np.array(column.values, object)[
+                (rng.random(allowed.shape) * allowed).argmax(axis=1)
+            ]
+        else:
+            columns[name] = release.frame[name].to_numpy()
+    return pd.DataFrame(columns)
+
+
+def theirs(python: str, frames: dict[str, pd.DataFrame], attacks: int) -> dict[str, Any]:
+    """What anonymeter answers in its environment.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        If it cannot run there.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        for name, frame in frames.items():
+            frame.to_csv(Path(folder) / f"{name}.csv", index=False)
+        command = [python, "-c", THEIRS, folder, str(attacks), SECRET]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answers
+
+
+def lines(python: str, n: int, attacks: int, method: str, k: int) -> list[str]:
+    """The rows of one release."""
+    people = af.Table(af.datasets.census_like(2 * n, 1), af.datasets.schema("census_like"))
+    half = np.random.default_rng(1).permutation(people.n)
+    inside, outside = people.take(np.sort(half[:n])), people.take(np.sort(half[n:]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anonymization = af.anonymize(inside, method, k=k, seed=2**127, partition_size=min(n, 500))
+        release = anonymization.release(seed=2**127)
+    rng = np.random.default_rng(1)
+    frames = {
+        "ori": inside.frame,
+        "syn": plausible(release, rng)[inside.frame.columns],
+        "control": outside.frame,
+    }
+    answers = theirs(python, frames, attacks)
+    ours = {answer.question: answer for answer in three_questions(inside, release.frame, outside, rng)}
+    rows = []
+    for question in QUESTIONS:
+        told, own = answers[question], ours[question]
+        excess = rates = str(told)
+        if not isinstance(told, str):
+            excess = f"{told[0]:.3f} ({told[1]:.3f} to {told[2]:.3f})"
+            rates = ", ".join(f"{rate:.3f}" for rate in told[3:])
+        low, high = own.interval
+        rows.append(
+            f"| {method}, k = {k}, GCP {anonymization.loss():.3f} | {question} | {excess} | {rates} | "
+            f"{own.excess:.3f} ({low:.3f} to {high:.3f}) | {own.success:.3f}, {own.control:.3f}, {own.baseline:.3f} |"
+        )
+    return rows
+
+
+def main() -> int:
+    """Print both attackers' figures."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.compare_attackers")
+    parser.add_argument(
+        "--python", required=True, help="the interpreter of an environment that has anonymeter"
+    )
+    parser.add_argument("--small", action="store_true", help="100 people, one method: shows that it runs")
+    wanted = parser.parse_args()
+    n, attacks = (100, 50) if wanted.small else (1_000, 500)
+    print(HEADER)
+    for method, k in METHODS[-1:] if wanted.small else METHODS:
+        try:
+            print("\n".join(lines(wanted.python, n, attacks, method, k)), flush=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1:]
+            print(f"anonymeter does not run there: {' '.join(said)}", file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,150 @@
+"""Workspaces outlive their pages: taken up by their browser alone, kept for a while, ended in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.server import seats as module
+from anonflow.dashboards.server.seats import Seat, Seats
+from anonflow.dashboards.session.workspace import Workspace
+
+WAIT = 120.0
+
+
+def page(connections: int = 1) -> Any:
+    session = SimpleNamespace(destroyed=False, connection_count=connections)
+    return SimpleNamespace(session_context=SimpleNamespace(session=session))
+
+
+def gone(document: Any) -> None:
+    document.session_context.session.connection_count = 0
+
+
+@pytest.fixture
+def made() -> Iterator[list[Workspace]]:
+    workspaces: list[Workspace] = []
+    yield workspaces
+    for one in workspaces:
+        one.close()
+
+
+def at_once(change: Callable[[], None]) -> None:
+    change()
+
+
+def begun(seats: Seats, made: list[Workspace], key: str, document: Any, with_work: bool = True) -> Seat:
+    workspace = Workspace()
+    made.append(workspace)
+    seat = seats.add(key, workspace, document, {})
+    seat.seen = True
+    if with_work:
+        workspace.open_dataset("census_like", n=30, seed=1)
+    return seat
+
+
+def test_a_browsers_next_page_takes_up_what_its_last_one_left(made: list[Workspace]) -> None:
+    seats = Seats(60.0, at_once)
+    first, second = page(), page()
+    one = begun(seats, made, "anna", first)
+    begun(seats, made, "ben", second)
+    assert seats.free_of("anna") is None  # its page is there: another tab gets a session of its own
+    assert seats.free_of("anna", one.number) is one  # it is about to go
+    assert seats.free_of("ben", one.number) is None  # which others cannot say of it
+    assert seats.free_of("", one.number) is None
+    gone(first)
+    assert seats.free_of("anna") is one
+    assert seats.free_of("") is None
+    told = []
+    one.moved = lambda: told.append("moved")
+    number, again = one.number, page()
+    seats.take_up(one, again, at_once)
+    assert told == ["moved"]
+    assert one.number != number
+    assert seats.leave(first) is None  # the page that is gone has nothing any more
+    assert seats.shown == 2
+
+
+def test_only_work_is_kept_and_not_for_ever(made: list[Workspace], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    seats = Seats(60.0, at_once)
+    empty, full = page(), page()
+    nothing = begun(seats, made, "anna", empty, with_work=False)
+    work = begun(seats, made, "anna", full)
+    assert seats.leave(empty) is nothing.workspace
+    assert seats.leave(full) is None
+    assert (seats.shown, seats.kept) == (0, 1)
+    now[0] += 59
+    seats.sweep()
+    assert seats.free_of("anna") is work
+    now[0] += 2
+    seats.sweep()
+    assert seats.kept == 0
+    assert not work.workspace.folder.exists()
+    # a server that keeps nothing hands everything back
+    none = Seats(0.0, at_once)
+    last = page()
+    assert none.leave(last) is None
+    left = begun(none, made, "anna", last)
+    assert none.leave(last) is left.workspace
+
+
+def test_a_revoked_key_opens_nothing(made: list[Workspace]) -> None:
+    seats = Seats(60.0, at_once)
+    shown, left = page(), page()
+    one, other = begun(seats, made, "anna", shown), begun(seats, made, "anna", left)
+    assert seats.leave(left) is None
+    seats.revoke("anna")
+    assert not other.workspace.folder.exists()
+    gone(shown)
+    assert seats.free_of("anna") is None
+    assert seats.leave(shown) is one.workspace
+
+
+def test_room_is_made_by_the_one_that_was_left_first(
+    made: list[Workspace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+    seats = Seats(60.0, at_once)
+    pages = [page(), page()]
+    one, two = (begun(seats, made, "anna", document) for document in pages)
+    assert not seats.make_room()
+    for document in reversed(pages):
+        seats.leave(document)
+        now[0] += 1
+    assert seats.make_room()
+    assert one.workspace.folder.exists()
+    assert not two.workspace.folder.exists()
+
+
+def test_runs_go_on_without_a_page_and_no_change_is_lost(made: list[Workspace]) -> None:
+    seats = Seats(60.0, at_once)
+    document = page()
+    seat = begun(seats, made, "anna", document)
+    workspace = seat.workspace
+    lost: list[Any] = []
+    workspace._schedule = lost.append  # a page that is gone makes no changes any more
+    watched: list[Any] = []
+    workspace.param.watch(watched.append, "runs")
+    workspace.set_algorithms(["mondrian"])
+    arrived = threading.Event()
+    workspace._line.join("anna", lambda: workspace.later(arrived.set), lambda: None)
+    workspace.start()
+    batch = workspace._batch
+    assert batch is not None
+    assert seats.leave(document) is None
+    workspace.wait(WAIT)
+    assert arrived.wait(WAIT)
+    assert len(workspace.runs) == 1
+    assert not workspace.running
+    assert watched == []  # whoever looked is gone
+    workspace.set_ks([4])
+    assert workspace._place is not None
+    assert "4" in (workspace._place.path / "draft.yaml").read_text()  # the draft is kept still

@@ -1,0 +1,113 @@
+"""Computing with a release, row by row and value by value. Imports nothing from anonflow."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+Cell = Any
+"""A number, a pair (low, high), a set of texts, or a text."""
+
+
+def count(rows: Sequence[dict[str, Cell]], where: dict[str, Any]) -> tuple[int, int, float]:
+    """Certain, possible and uniformly expected number of rows; ranges are of whole numbers."""
+    certain = possible = 0
+    expected = 0.0
+    for row in rows:
+        shares = []
+        for name, wanted in where.items():
+            cell = row[name]
+            if isinstance(cell, tuple):
+                values: list[Any] = list(range(cell[0], cell[1] + 1))
+                met = [wanted[0] <= value <= wanted[1] for value in values]
+            else:
+                met = [value in wanted for value in sorted(cell)]
+            shares.append(sum(met) / len(met))
+        certain += all(share == 1 for share in shares)
+        possible += all(share > 0 for share in shares)
+        expected += math.prod(shares)
+    return certain, possible, expected
+
+
+def em_round(
+    cells: Sequence[Sequence[set[int]]],
+    shares: Sequence[float],
+    chances: Sequence[Sequence[Sequence[float]]],
+    prior: float,
+) -> tuple[list[float], list[list[list[float]]]]:
+    """One round of EM for a mixture of latent classes; ``cells[i][a]`` holds candidates, ``chances[a][v][h]``."""
+    classes = len(shares)
+    new_shares = [1e-3] * classes
+    counts = [[[0.0] * classes for _ in column] for column in chances]
+    for row in cells:
+        mass = [[sum(chances[a][v][h] for v in cell) for h in range(classes)] for a, cell in enumerate(row)]
+        joint = [shares[h] * math.prod(mass[a][h] for a in range(len(row))) for h in range(classes)]
+        total = sum(joint)
+        for h in range(classes):
+            own = joint[h] / total
+            new_shares[h] += own
+            for a, cell in enumerate(row):
+                for v in cell:
+                    counts[a][v][h] += own * chances[a][v][h] / mass[a][h]
+    for column in counts:
+        marginal = [sum(value) for value in column]
+        total = sum(marginal)
+        for value, own in zip(column, marginal, strict=True):
+            for h in range(classes):
+                value[h] += prior * (own / total + 1e-9)
+        for h in range(classes):
+            total = sum(value[h] for value in column)
+            for value in column:
+                value[h] /= total
+    total = sum(new_shares)
+    return [share / total for share in new_shares], counts
+
+
+def chance_of_hull(values: Sequence[float], k: int) -> list[float]:
+    """How likely each value is the first of k independent draws, given that both ends are among them.
+
+    Parameters
+    ----------
+    values : sequence of float
+        Chances of the values of a range, in their order; they add up to 1.
+    """
+    import itertools
+
+    last = len(values) - 1
+    weight = [0.0] * len(values)
+    for draws in itertools.product(range(len(values)), repeat=k):
+        if 0 in draws and last in draws:
+            weight[draws[0]] += math.prod(values[v] for v in draws)
+    return [one / sum(weight) for one in weight]
+
+
+def chance_of_set(values: Sequence[float], k: int) -> list[float]:
+    """How likely each value is the first of k independent draws, given that all values are among them."""
+    import itertools
+
+    weight = [0.0] * len(values)
+    for draws in itertools.product(range(len(values)), repeat=k):
+        if len(set(draws)) == len(values):
+            weight[draws[0]] += math.prod(values[v] for v in draws)
+    return [one / sum(weight) for one in weight]
+
+
+def pooled(estimates: Sequence[float], variances: Sequence[float], rows: float | None) -> dict[str, float]:
+    """Rubin's rules for one number: variances T for both targets, degrees of freedom, missing information."""
+    m = len(estimates)
+    between = (1 + 1 / m) * statistics.variance(estimates)
+    within = sum(variances) / m
+    share = between / (within + between)
+    df = (m - 1) / share**2
+    if rows is not None:
+        observed = (rows + 1) / (rows + 3) * rows * (1 - share)
+        df = 1 / (1 / df + 1 / observed)
+    r = between / within
+    return {
+        "originals": between,
+        "population": within + between,
+        "df": df,
+        "missing": (r + 2 / (df + 3)) / (r + 1),
+    }

@@ -1,0 +1,296 @@
+"""Measures of an analysis: what they are of nothing lost, of everything lost, and by hand in between."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anonflow as af
+from anonflow.errors import AnonflowError, ParameterError
+from anonflow.release import ReleaseWarning
+from anonflow.utility import MEASURES, measures_of_analyses
+from anonflow.utility.analyses import association, marginals, questions
+from anonflow.utility.analyses.comparison import Comparison
+from tests.naive import comparison as naive
+
+SEED = 1 << 100
+
+COLUMNS = {
+    "age": {"role": "quasi-identifier", "kind": "numeric"},
+    "job": {"role": "quasi-identifier", "kind": "categorical"},
+    "sex": {"role": "quasi-identifier", "kind": "categorical"},
+    "income": {"role": "insensitive"},
+    "rich": {"role": "sensitive"},
+}
+
+
+def people(n: int = 240) -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    age = rng.integers(20, 60, n)
+    job = rng.choice(["clerk", "cook", "nurse"], n)
+    income = age * 100 + 500 * (job == "nurse") + rng.normal(0, 300, n).round()
+    sex = rng.choice(["f", "m"], n)
+    return pd.DataFrame(
+        {"age": age, "job": job, "sex": sex, "income": income, "rich": np.where(income > 4200, "yes", "no")}
+    )
+
+
+@pytest.fixture(scope="module")
+def table() -> af.Table:
+    return af.Table(people(), COLUMNS)
+
+
+REQUESTS: dict[str, Any] = {
+    "k-marginals": {},
+    "k-marginals-3": {},
+    "pair-distance": {},
+    "association": {},
+    "propensity": {},
+    "regression": {"formula": "income ~ age + job"},
+    "classification": {"target": "rich"},
+    "question": {"where": {"age": {"from": 30, "to": 39}, "sex": "f"}},
+}
+
+
+def needs(name: str) -> None:
+    if MEASURES[name].extra:
+        pytest.importorskip({"scikit-learn": "sklearn"}.get(MEASURES[name].extra, MEASURES[name].extra))
+
+
+def test_every_measure_of_an_analysis_is_declared_whole() -> None:
+    assert set(REQUESTS) == set(measures_of_analyses())
+    for name in REQUESTS:
+        one = MEASURES[name]
+        assert one.better in ("lower", "higher")
+        assert one.cost
+        assert not one.in_pieces
+        assert {"tables", "seed", "by"} <= set(one.options)
+        assert all(option.sentence for option in one.options.values())
+    assert MEASURES["gcp"].in_pieces
+    assert MEASURES["usefulness"].in_pieces
+    assert not MEASURES["lower-bound"].in_pieces
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_nothing_lost_is_best_and_all_lost_is_worst(table: af.Table, name: str) -> None:
+    needs(name)
+    own = af.measure(
+        table, table.frame.astype("str").assign(income=table.frame["income"]), [{name: REQUESTS[name]}]
+    )
+    hidden = table.frame.astype(object).assign(age="*", job="*", sex="*", income="*", rich="*")
+    gone = af.measure(table, hidden, [{name: REQUESTS[name]}])
+    best, worst = own[name], gone[name]
+    if name == "propensity":
+        assert best == own["propensity-null"] == 0
+        assert worst == 0.25
+    elif name == "classification":
+        # the rows of a bare frame name no originals: those that are tested on are among those that are learned from
+        assert best >= own["classification-originals"] > own["classification-majority"]
+        assert worst == gone["classification-majority"]
+    elif name == "association":
+        assert max(best, own["association-worst"]) < 1e-12
+        assert worst > 0.1
+    else:
+        ideal = {"k-marginals": (1000, 0), "k-marginals-3": (1000, 0), "pair-distance": (0, 1)}
+        ideal |= {"regression": (1, 0), "question": (0, 1)}
+        # a regression's degrees of freedom are Barnard and Rubin's, a little fewer than the originals'
+        assert (best, worst) == pytest.approx(ideal[name], rel=1e-4 if name == "regression" else 1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in REQUESTS if name != "classification"])
+def test_rows_that_are_hidden_count_as_lost(table: af.Table, name: str) -> None:
+    """Rows that are hidden at random bring a measure towards its worst value, and never closer to its best."""
+    needs(name)
+    shown = table.frame.astype("str").assign(income=table.frame["income"])
+    values = []
+    for share in (0.0, 0.4, 0.9):
+        rows = np.random.default_rng(1).random(table.n) < share
+        hidden = shown.copy()
+        hidden.loc[rows, ["age", "job", "sex"]] = "*"
+        values.append(af.measure(table, hidden, [{name: REQUESTS[name]}])[name])
+    ordered = values if MEASURES[name].better == "lower" else values[::-1]
+    assert ordered == sorted(ordered)
+    assert len(set(values)) == 3
+
+
+def test_a_run_that_hides_nearly_everybody_is_not_best(table: af.Table) -> None:
+    """All of them are one class for usefulness: the more rows it has, the less it weighs."""
+    fine = af.anonymize(table, "greedy", k=5, seed=SEED)
+    rows = np.arange(table.n) >= 30
+    generalization = fine.generalization.of(table.records).with_suppressed(rows)
+    hiding = {"usefulness": 0.0, "usefulness-of-all-rows": 0.0}
+    hiding |= af.measure(table, generalization, list(hiding))  # type: ignore[arg-type]
+    whole = af.measure(table, fine, ["usefulness", "usefulness-of-all-rows"])
+    assert whole["usefulness"] == whole["usefulness-of-all-rows"]
+    assert hiding["usefulness-of-all-rows"] == pytest.approx(
+        (sum(_usefulness_of_classes(table, generalization, rows)) + rows.sum() * 3)
+        / (len(_usefulness_of_classes(table, generalization, rows)) + rows.sum())
+    )
+    assert hiding["usefulness-of-all-rows"] > whole["usefulness-of-all-rows"]
+
+
+def _usefulness_of_classes(table: af.Table, made: Any, hidden: np.ndarray) -> list[float]:
+    """By hand: without classes, the diversity of the values that each kind of row covers."""
+    sizes = [len(domain.labels) for domain in table.domains]
+    width = float(table.domains[0].width)
+    found = {}
+    for i in np.flatnonzero(~hidden).tolist():
+        codes = tuple(table.codes[i].tolist())
+        found[codes] = 0 / width + sum(1 / size for size in sizes[1:])
+    return list(found.values())
+
+
+CODES = st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=15)
+
+
+@settings(max_examples=40)
+@given(CODES, CODES, st.sampled_from([0.0, 0.25]), st.sampled_from([2, 3]))
+def test_marginals_are_those_by_hand(original: Any, release: Any, lost: float, ways: int) -> None:
+    frames = [
+        pd.DataFrame([[f"v{x}" for x in row] for row in rows], columns=list("abc"))
+        for rows in (original, release)
+    ]
+    compared = Comparison(frames[0], (frames[1],), lost)
+    assert marginals.k_marginals(compared, ways)[""] == pytest.approx(
+        naive.k_marginals(original, release, ways, lost)
+    )
+    assert marginals.pair_distance(compared)["worst"] == pytest.approx(
+        max(naive.distance(original, release, pair, lost) for pair in ((0, 1), (0, 2), (1, 2)))
+    )
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(-9, 9)), min_size=2, max_size=15))
+def test_associations_are_those_by_hand(rows: Any) -> None:
+    a, b, x = (list(column) for column in zip(*rows, strict=True))
+    frame = pd.DataFrame({"a": [f"v{v}" for v in a], "b": [f"v{v}" for v in b], "x": np.array(x, float)})
+    _, before, after = association.matrices(Comparison(frame, (frame,), 0.5))
+    assert before[0, 1] == pytest.approx(naive.cramer(a, b), abs=1e-9)
+    assert before[0, 2] == pytest.approx(naive.ratio(a, x), abs=1e-9)
+    np.testing.assert_allclose(np.tril(after, -1), np.tril(before, -1) / 2, atol=1e-12)
+    both = pd.DataFrame({"x": np.array(x, float), "y": np.array(a, float)})
+    _, before, _ = association.matrices(Comparison(both, (), 1.0))
+    if len(set(x)) > 1 and len(set(a)) > 1:
+        assert before[0, 1] == pytest.approx(abs(np.corrcoef(x, a)[0, 1]), abs=1e-9)
+
+
+@given(st.tuples(st.floats(-5, 5), st.floats(0.1, 5)), st.tuples(st.floats(-5, 5), st.floats(0.1, 5)))
+def test_overlap_is_that_by_hand(one: tuple[float, float], other: tuple[float, float]) -> None:
+    ends = (one[0], one[0] + one[1]), (other[0], other[0] + other[1])
+    assert questions._overlap(*ends[0], *ends[1]) == pytest.approx(naive.overlap(*ends))
+
+
+@pytest.mark.parametrize("method", ["greedy", "mondrian", "k-concealment"])
+def test_every_kind_of_release_is_measured(table: af.Table, method: str) -> None:
+    made = af.anonymize(table, method, k=4, seed=SEED)
+    names = ["k-marginals", "pair-distance", "association", {"question": REQUESTS["question"]}]
+    found = af.measure(table, made, names)  # type: ignore[arg-type]
+    assert 300 < found["k-marginals"] < 1000
+    assert found["k-marginals"] == pytest.approx(1000 * (1 - found["pair-distance"]))
+    assert found == af.measure(table, made, names)  # type: ignore[arg-type]
+    assert found["question-truth"] == ((people()["age"].between(30, 39)) & (people()["sex"] == "f")).sum()
+    with pytest.warns(ReleaseWarning):  # incomes are nearly unique
+        release = made.release(seed=SEED)
+    other = af.measure(table, release, ["k-marginals"])["k-marginals"]
+    assert other == pytest.approx(found["k-marginals"], abs=60)
+
+
+def test_subgroups(table: af.Table) -> None:
+    made = af.anonymize(table, "greedy", k=4, seed=SEED)
+    found = af.measure(table, made, [{"k-marginals": {"by": "sex"}}])
+    assert list(found) == ["k-marginals", "k-marginals-worst-by-sex"]
+    assert found["k-marginals-worst-by-sex"] < found["k-marginals"]
+    small = people().assign(sex=["x"] * 5 + ["f"] * 235)
+    other = af.Table(small, COLUMNS)
+    with pytest.raises(ParameterError) as error:
+        af.measure(other, af.anonymize(other, "greedy", k=4, seed=SEED), [{"k-marginals": {"by": "sex"}}])
+    assert str(error.value) == (
+        "by: the smallest subgroup of 'sex' has 5 people, and an analysis needs 50; "
+        "unite its rare values, or name another column"
+    )
+
+
+def test_a_question_of_ones_own(table: af.Table) -> None:
+    made = af.anonymize(table, "greedy", k=4, seed=SEED)
+    by_hand = af.measure(table, made, [{"question": {"where": lambda one: float(one["age"].mean())}}])
+    assert by_hand["question-truth"] == people()["age"].mean()
+    assert by_hand["question"] < 0.05
+    share = af.measure(table, made, [{"question": {"where": {"rich": "yes"}, "among": {"job": "nurse"}}}])
+    nurses = people()[people()["job"] == "nurse"]
+    assert share["question-truth"] == (nurses["rich"] == "yes").mean()
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        ({"regression": {}}, "measure 'regression' needs a formula, such as"),
+        (
+            {"regression": {"formula": "income ~ agee"}},
+            "formula: there is no column 'agee' (did you mean 'age'?)",
+        ),
+        ({"regression": {"formula": "income age"}}, "a formula is text such as"),
+        ({"regression": {"formula": "income ~ age + "}}, "a column is missing between the signs"),
+        ({"regression": {"formula": "income ~ income"}}, "stands on both sides"),
+        ({"regression": {"formula": "income ~ age + age"}}, "stands twice"),
+        ({"regression": {"formula": "job ~ age"}}, "take an outcome of numbers, or of two values"),
+        ({"regression": {"formula": "income ~ __import__('os').system('x')"}}, "formula: there is no column"),
+        ({"question": {}}, "measure 'question' needs a condition"),
+        ({"question": {"where": {"agee": 3}}}, "there is no column 'agee'"),
+        ({"question": {"where": lambda one: "x"}}, "must give one number"),
+        ({"classification": {"target": "x"}}, "there is no column 'x'"),
+        ({"classification": {"target": "income"}}, "name a column of 2 to 50"),
+        ({"k-marginals": {"by": "agee"}}, "there is no column 'agee'"),
+        ({"k-marginals": {"tables": 1}}, "tables must be a whole number of at least 2"),
+        ({"k-marginals": {"tabels": 1}}, "unknown option 'tabels'"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(table: af.Table, request_: Any, words: str) -> None:
+    for name in request_:
+        needs(name)
+    made = af.anonymize(table, "mondrian", k=4, seed=SEED)
+    with pytest.raises(ParameterError) as error:
+        af.measure(table, made, [request_])
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("name", "package"), [("regression", "statsmodels"), ("propensity", "sklearn")])
+def test_a_package_that_is_not_installed(
+    table: af.Table, name: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in [one for one in sys.modules if one.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(AnonflowError, match=r"pip install 'anonflow\[utility\]'"):
+        af.measure(table, af.anonymize(table, "mondrian", k=4, seed=SEED), [{name: REQUESTS[name]}])
+
+
+def test_a_regression_is_that_of_statsmodels(table: af.Table) -> None:
+    api = pytest.importorskip("statsmodels.api")
+    from anonflow.analysis.models import Design
+
+    frame = people()
+    value, variance, _ = Design.of("income ~ age + sex + age:sex", [frame]).fit(frame)
+    other = "m" if (frame["sex"] == "f").sum() >= (frame["sex"] == "m").sum() else "f"
+    male = (frame["sex"] == other).to_numpy(float)
+    matrix = np.column_stack([np.ones(len(frame)), frame["age"], male, frame["age"] * male])
+    direct = api.OLS(frame["income"].to_numpy(), matrix).fit()
+    assert list(value.index) == ["constant", "age", f"sex={other}", f"age:sex={other}"]
+    np.testing.assert_allclose(value, direct.params, rtol=1e-8)
+    np.testing.assert_allclose(np.sqrt(variance), direct.bse, rtol=1e-8)
+    value, _, _ = Design.of("rich ~ age", [frame]).fit(frame)
+    logit = api.Logit((frame["rich"] == "yes").astype(float).to_numpy(), matrix[:, :2]).fit(disp=0)
+    np.testing.assert_allclose(value, logit.params, rtol=1e-5)
+
+
+def test_a_comparison_has_a_column_for_each_number(table: af.Table) -> None:
+    runs = af.compare(table, ["greedy", "mondrian"], k=4, seed=SEED, measures=["pair-distance"])
+    assert (runs["pair-distance-worst"] >= runs["pair-distance"]).all()
+    with pytest.raises(ParameterError, match="unknown measure"):
+        af.compare(table, ["greedy"], k=4, measures=["pair-distence"])
