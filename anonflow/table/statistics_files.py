@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,6 @@ from anonflow.table.texts import text_type
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from anonflow.table.read import Opener
 
 __all__ = ["READERS", "read_statistics"]
 
@@ -35,7 +33,7 @@ def read_statistics(
     *,
     labels: bool = True,
     user_missing: bool = False,
-    opener: Opener | None = None,
+    opener: Callable[[Path], Any] | None = None,
 ) -> pd.DataFrame:
     """Read a file of SPSS (``.sav``, ``.zsav``, ``.por``), Stata (``.dta``) or SAS (``.sas7bdat``, ``.xpt``).
 

@@ -15,8 +15,6 @@ from anonflow.table.texts import text_type
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anonflow.table.read import Opener
-
 __all__ = ["ENDINGS", "read_workbook"]
 
 ENDINGS = (".xlsx", ".xlsm")
@@ -26,7 +24,7 @@ def read_workbook(
     path: str | PathLike[str],
     *,
     sheet: str | None = None,
-    opener: Opener | None = None,
+    opener: Callable[[Path], Any] | None = None,
     fits: Callable[[Iterable[int]], None] = lambda sizes: None,
 ) -> pd.DataFrame:
     """Read a sheet of an Excel workbook: its first row is the header, formulas are what they last came to.

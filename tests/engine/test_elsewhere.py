@@ -81,13 +81,18 @@ def test_a_flow_reads_and_writes_at_addresses(tmp_path: Path, bucket: str, plain
         f"{bucket}/out/people.html",
     )
     report = af.run(flow, seed=SEED)
-    assert report.published == (f"{bucket}/out/people.csv", f"{bucket}/out/people.html")
+    described = f"{bucket}/out/people.csv-metadata.json"
+    assert report.published == (f"{bucket}/out/people.csv", described, f"{bucket}/out/people.html")
     with fsspec.open(report.published[0], "rt", encoding="utf-8", newline="") as stream:
         assert stream.read() == plain
-    with fsspec.open(report.published[1], "rt", encoding="utf-8") as stream:
+    with fsspec.open(report.published[2], "rt", encoding="utf-8") as stream:
         assert "</html>" in stream.read()
     names = fsspec.filesystem("memory").ls(f"{bucket}/out", detail=False)
-    assert sorted(name.rpartition("/")[2] for name in names) == ["people.csv", "people.html"]
+    assert sorted(name.rpartition("/")[2] for name in names) == [
+        "people.csv",
+        "people.csv-metadata.json",
+        "people.html",
+    ]
     left = {name for name in everything_in(tmp_path) if not name.startswith("plain")}
     assert "owner/elsewhere/record.json" in left
     assert not [name for name in left if "staging" in name or name.endswith((".parquet", ".csv"))]

@@ -359,7 +359,8 @@ def test_csv_cells_stay_text(tmp_path: Path) -> None:
             for codec in ("bz2", "zip", "hex", "uu", "rot13", "punycode", "undefined", "a\0b")
         ),
         ("a.csv", b"a\n1\n", {"delimiter": "||"}, "one character"),
-        ("a.xlsx", b"PK", {}, "csv or .parquet"),
+        ("a.xlsx", b"PK", {}, "is no readable Excel workbook"),
+        ("a.docx", b"PK", {}, "csv or .parquet"),
         ("a.parquet", b"PAR1 not", {}, "no readable Parquet"),
     ],
 )

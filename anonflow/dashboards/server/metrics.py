@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import mmap
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,4 +83,4 @@ def resident_memory() -> int | None:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except (OSError, ValueError, IndexError):
         return None
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return pages * mmap.PAGESIZE
