@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attack",
+    "cards_of_result",
     "listed_sizes",
     "page_of",
     "release_of",
@@ -155,8 +156,6 @@ def with_card(session: Session, report: RunReport, result: RunResult) -> RunRepo
     form = session.flow.spec.publish.report
     if form is None:
         return report
-    from anonflow.engine.report.card import cards_of_result
-
     kept: list[ReleaseCard] = []
     session.events.check()
     session.timed(
@@ -167,6 +166,40 @@ def with_card(session: Session, report: RunReport, result: RunResult) -> RunRepo
     )
     report = replace(report, card=kept[0])
     return with_answers(session, report, result) if form.template == "ema" else report
+
+
+def cards_of_result(
+    result: RunResult,
+    release: Release | None,
+    attacks: pd.DataFrame | None,
+    thresholds: Sequence[float | None],
+    seed: int,
+) -> list[ReleaseCard]:
+    """The cards of a run that is published, one for each threshold; of large tables without what needs all rows.
+
+    Parameters
+    ----------
+    result : RunResult
+    release : Release or None
+        Where it is in memory.
+    attacks : pandas.DataFrame or None
+        What attackers were tried already.
+    thresholds : sequence of float or None
+    seed : int
+        128 bits.
+
+    Raises
+    ------
+    DataError
+        If the consistency graph is too large.
+    """
+    from anonflow.engine.report.card import cards_of
+
+    few = result.records <= MOST
+    return cards_of(
+        result.anonymization if few else None, release if few else None, result.findings, attacks, thresholds, seed,
+        k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed, guarantee=result.guarantee,
+    )  # fmt: skip
 
 
 def with_answers(session: Session, report: RunReport, result: RunResult) -> RunReport:

@@ -191,6 +191,8 @@ class PublishedColumn:
         DataError
             If one cannot, or does not.
         """
+        if self.about.notation == CODED:
+            return  # which texts are codes is not published
         about = self.about
         if about.notation == "range" or (about.type in _NUMBERS and not about.is_generalized):
             ends = self.ends

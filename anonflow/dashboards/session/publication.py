@@ -13,8 +13,8 @@ from anonflow.dashboards.session.draft import Draft
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
 from anonflow.engine.execution.totals import with_findings
-from anonflow.engine.publish import attack, release_of, with_answers
-from anonflow.engine.report.card import ReleaseCard, cards_of_result
+from anonflow.engine.publish import attack, cards_of_result, release_of, with_answers
+from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import render
 from anonflow.engine.report.reviewer import review
 from anonflow.errors import ParameterError

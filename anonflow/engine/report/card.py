@@ -15,7 +15,6 @@ from anonflow.algorithms.diversity.diversify import diversify
 from anonflow.algorithms.seeds import checked_seed, derived_seed
 from anonflow.criteria.registry import promise_of
 from anonflow.criteria.verify import verify
-from anonflow.engine.report.attacks import MOST
 from anonflow.errors import AnonflowError, DataError, InfeasibleError, ParameterError
 from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, row_of
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anonflow.criteria.verification import Finding
-    from anonflow.engine.execution.result import RunResult
 
 __all__ = [
     "LINES",
@@ -36,7 +34,6 @@ __all__ = [
     "ReleaseCard",
     "Remedy",
     "cards_of",
-    "cards_of_result",
     "release_card",
     "same_way",
     "sample_of",
@@ -306,38 +303,6 @@ def cards_of(
         lines = (promise, measured, homogeneity, insider, linkable, utility)
         cards.append(ReleaseCard(lines, threshold, worst))
     return cards
-
-
-def cards_of_result(
-    result: RunResult,
-    release: Release | None,
-    attacks: pd.DataFrame | None,
-    thresholds: Sequence[float | None],
-    seed: int,
-) -> list[ReleaseCard]:
-    """The cards of a run that is published, one for each threshold; of large tables without what needs all rows.
-
-    Parameters
-    ----------
-    result : RunResult
-    release : Release or None
-        Where it is in memory.
-    attacks : pandas.DataFrame or None
-        What attackers were tried already.
-    thresholds : sequence of float or None
-    seed : int
-        128 bits.
-
-    Raises
-    ------
-    DataError
-        If the consistency graph is too large.
-    """
-    few = result.records <= MOST
-    return cards_of(
-        result.anonymization if few else None, release if few else None, result.findings, attacks, thresholds, seed,
-        k=result.k, gcp=result.measures.get("gcp"), suppressed=result.suppressed, guarantee=result.guarantee,
-    )  # fmt: skip
 
 
 def _plausible(anonymization: Anonymization, context: risk.AttackContext | None, seed: int) -> Anonymization:
