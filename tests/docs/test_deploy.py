@@ -176,7 +176,7 @@ def test_the_unit_starts_what_the_command_takes() -> None:
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "anonflow-dashboard.service"
     text = (DEPLOY / unit.name).read_text(encoding="utf-8")
-    unit.write_text(text.replace("/opt/anonflow/bin/anonflow", sys.executable))
+    unit.write_text(re.sub(r"(?m)^ExecStart=\S+", f"ExecStart={sys.executable}", text))
     done = subprocess.run(
         ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60
     )
