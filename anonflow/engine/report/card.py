@@ -20,7 +20,7 @@ from anonflow.release import Release
 from anonflow.risk.attack import OF_THE_ROW, row_of
 from anonflow.risk.attack_context import PAIRS
 from anonflow.risk.linkable import published
-from anonflow.table import Table
+from anonflow.table import Schema, Table
 from anonflow.utility import measure
 
 if TYPE_CHECKING:
@@ -311,7 +311,9 @@ def _plausible(anonymization: Anonymization, context: risk.AttackContext | None,
     table = anonymization.table
     other = {name: context.frame[name].iloc[row].to_numpy() for name in table.other_columns}
     frame = table.frame.assign(**other)
-    return replace(anonymization, table=Table(frame, table.schema))
+    # identifiers are not in the frame any more, and what is done before was done
+    left = {name: table.schema[name] for name in table.schema if name in frame.columns}
+    return replace(anonymization, table=Table(frame, Schema(left, folder=table.schema.folder)))
 
 
 def _number(gcp: float | None) -> str:
