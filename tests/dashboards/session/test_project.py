@@ -305,3 +305,18 @@ def test_a_start_after_a_cancel_does_what_is_missing(workspace: Workspace, tmp_p
     assert workspace.missing == 3  # all are done: the next start does all again
     workspace.set_ks([3, 4])
     assert workspace.missing == 2
+
+
+def test_a_table_with_an_identifier_is_published(workspace: Workspace, tmp_path: Path) -> None:
+    frame = datasets.census_like(40, seed=1)
+    frame.insert(0, "id", range(40))
+    path = tmp_path / "named.csv"
+    frame.to_csv(path, index=False)
+    workspace.open_file("named.csv", path)
+    workspace.set_column("id", role="identifier")
+    workspace.set_ks([4])
+    workspace.start()
+    workspace.wait(WAIT)
+    published = workspace.publish(workspace.runs[0].id)
+    assert published.ok
+    assert b"id," not in published.table_csv.splitlines()[0]
