@@ -30,8 +30,6 @@ from anonflow.table.per_unit import Recipe
 from anonflow.table.read import DELIMITER
 
 __all__ = [
-    "FILES",
-    "FORMS",
     "AnonymizeSpec",
     "DiversifySpec",
     "DrawSpec",
