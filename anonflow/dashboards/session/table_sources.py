@@ -175,7 +175,7 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
     path : pathlib.Path
     limits : Limits
     **options
-        ``delimiter``, ``encoding``, ``missing`` of a CSV file; delimiter and encoding are found out without.
+        ``delimiter``, ``encoding``, ``missing`` of a CSV file; without, the delimiter is found out, and the kind of UTF.
 
     Returns
     -------
@@ -197,8 +197,10 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
             form = csv_form(
                 path, delimiter=given.get("delimiter", AUTO), encoding=given.get("encoding", AUTO)
             )
-            given |= {"delimiter": form.delimiter, "encoding": form.encoding}
-            usual = {("delimiter", ","), ("encoding", "utf-8")}
+            # one that the bytes do not prove is named by the user: nobody asked for a guess
+            proved = "encoding" in given or form.encoding.startswith("utf")
+            given |= {"delimiter": form.delimiter, "encoding": form.encoding if proved else "utf-8"}
+            usual = (("delimiter", ","), ("encoding", "utf-8"))
             source = {
                 "csv": path.name,
                 **{key: value for key, value in given.items() if (key, value) not in usual},
