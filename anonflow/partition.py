@@ -65,7 +65,10 @@ def lexicographic_order(records: Records) -> np.ndarray:
 
 def first_to_last(domains: Sequence[Domain]) -> list[int]:
     """The QIs in the order that the lexicographic order compares them: fewer distinct values first."""
-    present = [int(np.count_nonzero(domain.counts)) + domain.has_missing for domain in domains]
+    blank = [domain.has_missing or domain.has_codes for domain in domains]
+    present = [
+        int(np.count_nonzero(domain.counts)) + extra for domain, extra in zip(domains, blank, strict=True)
+    ]
     return sorted(range(len(domains)), key=lambda a: (present[a], a))
 
 

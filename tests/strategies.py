@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from anonflow.hierarchy import Hierarchy
 from anonflow.table import Schema, Table
 
-KINDS = ("numeric", "categorical", "hierarchy", "suppression", "positions")
+WITHOUT_CODES = ("numeric", "categorical", "hierarchy", "suppression", "positions")
+KINDS = (*WITHOUT_CODES, "coded")
+"""Kinds of columns, and numbers with codes and blanks."""
 
 TREE = {
     "*": {
@@ -33,26 +35,25 @@ def column_entry(
     draw: st.DrawFn, kind: str, n: int, weights: bool = True
 ) -> tuple[list[Any], dict[str, Any]]:
     """The cells of one QI column of a kind, and its schema entry."""
-    entry: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
+    entry: dict[str, Any] = {"role": "quasi-identifier", "kind": "numeric" if kind == "coded" else kind}
     if weights:
         entry["weight"] = draw(st.sampled_from([1, 0.5, 3]))
 
     def cells(values: st.SearchStrategy[Any]) -> list[Any]:
         return draw(st.lists(values, min_size=n, max_size=n))
 
+    if kind == "coded":
+        entry |= {
+            "missing": "value",
+            "codes": ["N", "p|q"],
+            "code-weight": draw(st.sampled_from([0.25, 0.5])),
+        }
+        values = cells(st.one_of(st.integers(-5, 5).map(str), st.sampled_from(["N", "p|q", None])))
+        if not any(value not in ("N", "p|q", None) for value in values):
+            values[0] = "1.5"
+        return values, entry
     if kind == "numeric":
-        beside = draw(st.sampled_from(["nothing", "blanks", "codes"]))
-        if beside == "codes":
-            entry |= {
-                "missing": "value",
-                "codes": ["N", "p|q"],
-                "code-weight": draw(st.sampled_from([0.25, 0.5])),
-            }
-            values = cells(st.one_of(st.integers(-5, 5).map(str), st.sampled_from(["N", "p|q", None])))
-            if not any(value not in ("N", "p|q", None) for value in values):
-                values[0] = "1.5"
-            return values, entry
-        if beside == "blanks":
+        if draw(st.booleans()):
             entry["missing"] = "suppress"
             values = cells(st.one_of(st.integers(-5, 5).map(float), st.none()))
             if all(value is None for value in values):
@@ -83,11 +84,7 @@ def tables(
     schema: dict[str, Any] = {}
     for at, kind in enumerate(chosen):
         cells, entry = draw(column_entry(kind, n, weights))
-        frame[f"q{at}"] = (
-            pd.array(cells, dtype="float64")
-            if kind == "numeric" and "codes" not in entry
-            else pd.array(cells, dtype=object)
-        )
+        frame[f"q{at}"] = pd.array(cells, dtype="float64" if kind == "numeric" else object)
         schema[f"q{at}"] = entry
     frame["secret"] = draw(st.lists(st.sampled_from(["x", "y", "z"]), min_size=n, max_size=n))
     schema["secret"] = {"role": "sensitive"}

@@ -11,7 +11,8 @@ A comment directly above a fence is an order:
 ``<!-- fails: STATUS -->``
     The command ends with that exit status.
 
-``<!-- slow -->`` anywhere on a page makes its test a slow one.
+``<!-- slow -->`` anywhere on a page makes its test a slow one. ``<!-- one draw -->`` makes releases that are drawn without a
+seed, as a reader draws them, the same each time, so that what the page prints can be compared.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class Page:
     name: str
     blocks: tuple[Block, ...]
     slow: bool
+    one_draw: bool
 
 
 def pages() -> list[Page]:
@@ -67,9 +69,8 @@ def pages() -> list[Page]:
 def _page(path: Path) -> Page:
     name = path.relative_to(ROOT).as_posix()
     text = path.read_text(encoding="utf-8")
-    return Page(
-        name, tuple(blocks_of(name, text)), slow=re.search(r"^<!-- slow -->$", text, re.M) is not None
-    )
+    marks = set(re.findall(r"^<!-- (slow|one draw) -->$", text, re.M))
+    return Page(name, tuple(blocks_of(name, text)), slow="slow" in marks, one_draw="one draw" in marks)
 
 
 def blocks_of(page: str, text: str) -> list[Block]:
@@ -109,7 +110,7 @@ def _orders(page: str, lines: list[str], start: int) -> dict[str, str]:
         said = _ORDER.match(line)
         if said is None:
             break
-        if said["order"] == "slow":
+        if said["order"] in ("slow", "one draw"):
             continue
         if said["order"] not in _ORDERS:
             raise ValueError(f"{page}:{start + 1}: unknown order {said['order']!r}")
