@@ -95,7 +95,7 @@ class PublishedColumn:
 
     @cached_property
     def hidden(self) -> np.ndarray:
-        """Which cells say nothing, shape (n,), bool: ``*`` alone."""
+        """Which cells say nothing and are ``*`` alone, shape (n,), bool."""
         return self._each([self._hides(text) for text in self.texts])
 
     def _hides(self, text: str | None) -> bool:
