@@ -697,10 +697,12 @@ def compare(
     if targets:
         INTERRUPTS.hold()
     if csv is not None:
-        write_whole(csv, lambda path: report.runs.to_csv(path, index=False))
+        write_whole(csv, lambda path: report.runs.to_csv(path, index=False), make_folders=True)
     if html is not None:
         page = comparison(table, report)
-        write_whole(html, lambda path: path.write_text(page, encoding="utf-8", newline="\n"))
+        write_whole(
+            html, lambda path: path.write_text(page, encoding="utf-8", newline="\n"), make_folders=True
+        )
     return 0 if report.ok else 1
 
 

@@ -207,11 +207,13 @@ def test_compare_prints_and_writes(tmp_path: Path, schema: Path, capsys: pytest.
     write_flow(tmp_path)
     status, out, _ = shell(
         capsys, "compare", tmp_path / "people.csv", "--schema", schema, "--k", "2,3",
-        "--algorithms", "greedy", "--partition-size", 20, "--csv", tmp_path / "runs.csv",
+        "--algorithms", "greedy", "--partition-size", 20, "--csv", tmp_path / "a" / "runs.csv",
+        "--html", tmp_path / "b" / "runs.html",
     )  # fmt: skip
     assert status == 0
     assert len(out.splitlines()) == 4
-    assert pd.read_csv(tmp_path / "runs.csv")["k"].tolist() == [2, 3]
+    assert pd.read_csv(tmp_path / "a" / "runs.csv")["k"].tolist() == [2, 3]  # in folders that were not there
+    assert (tmp_path / "b" / "runs.html").stat().st_size
 
 
 def test_lists(capsys: pytest.CaptureFixture[str]) -> None:
