@@ -225,6 +225,7 @@ def test_one_process_publishes_and_another_one_verifies_from_files_alone(tmp_pat
     # without its other columns: what the certificate says cannot be compared, and that is no pass
     release = pd.read_csv(tmp_path / "r.csv", dtype=str)
     release.drop(columns="ill").to_csv(tmp_path / "r.csv", index=False)
+    (tmp_path / "r.csv-metadata.json").unlink()  # which would say so
     status, out, err = process(*command[:-2], "--certificate", tmp_path / "c.npz")
     answer = json.loads(out)
     assert (status, answer["holds"]) == (1, False)

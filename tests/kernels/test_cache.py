@@ -296,7 +296,7 @@ def test_a_caller_does_not_survive_a_change_in_what_it_inlines(tmp_path: Path) -
     shutil.copytree(
         ROOT / "anonflow" / "kernels", package / "kernels", ignore=shutil.ignore_patterns("__pycache__")
     )
-    for name in ("__init__.py", "errors.py"):
+    for name in ("__init__.py", "errors.py", "system.py"):
         shutil.copy(ROOT / "anonflow" / name, package / name)
     inner, outer = (package / "kernels" / f"{name}.py" for name in ("inner", "outer"))
     outer.write_text(OUTER)
