@@ -628,6 +628,18 @@ def _schema(schema: Path) -> Any:
     return Schema.read(schema)
 
 
+def _measure(text: str) -> str | dict[str, Any]:
+    """A measure as --measure has it: a name, or YAML of a name and its options."""
+    from anonflow import strict_yaml
+
+    if not text.lstrip().startswith("{"):
+        return text
+    data = strict_yaml.loads(text, "--measure", error=ParameterError).data
+    if not isinstance(data, dict):
+        raise ParameterError("--measure takes a name, or a mapping such as {association: {by: sex}}")
+    return data
+
+
 @app.command()
 def compare(
     file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
@@ -651,6 +663,12 @@ def compare(
     bounds: Annotated[
         bool, typer.Option("--bounds", help="Show below which GCP no release with this k can be.")
     ] = False,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A further measure for --csv and --html; may be given several times. With options: {association: {by: sex}}."
+        ),
+    ] = None,
     csv: Annotated[
         Path | None, typer.Option(help="Write the table to this CSV file.", metavar="FILE")
     ] = None,
@@ -687,12 +705,16 @@ def compare(
             check_budget(AUTO, budget)
         else:
             check_budget(size, budget, algorithm_named(name).effort_under({}))
+    measures = [_measure(text) for text in measure or ()]
     targets = [target for target in (csv, html) if target is not None]
+    if measures and not targets:
+        raise ParameterError("--measure needs --csv or --html: a file that its numbers are written to")
     check_targets(targets, {file: "the table", schema: "the schema"})
     table = _table(file, schema, *_found_form(file, delimiter, encoding))
     report = engine.compared(
-        table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds
-    )
+        table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds,
+        measures=measures,
+    )  # fmt: skip
     _show_report(report, several=True)
     if targets:
         INTERRUPTS.hold()

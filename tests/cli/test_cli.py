@@ -208,12 +208,32 @@ def test_compare_prints_and_writes(tmp_path: Path, schema: Path, capsys: pytest.
     status, out, _ = shell(
         capsys, "compare", tmp_path / "people.csv", "--schema", schema, "--k", "2,3",
         "--algorithms", "greedy", "--partition-size", 20, "--csv", tmp_path / "a" / "runs.csv",
-        "--html", tmp_path / "b" / "runs.html",
+        "--html", tmp_path / "b" / "runs.html", "--measure", "association", "--measure", "{query-error: {queries: 20}}",
     )  # fmt: skip
     assert status == 0
     assert len(out.splitlines()) == 4
     assert pd.read_csv(tmp_path / "a" / "runs.csv")["k"].tolist() == [2, 3]  # in folders that were not there
-    assert (tmp_path / "b" / "runs.html").stat().st_size
+    assert {"association", "query-error"} <= set(pd.read_csv(tmp_path / "a" / "runs.csv"))
+    assert "What an analysis loses" in (tmp_path / "b" / "runs.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--measure", "association"], "--measure needs --csv or --html"),
+        (["--measure", "asociation", "--csv", "r.csv"], "did you mean 'association'?"),
+        (["--measure", "{association: {by}", "--csv", "r.csv"], "--measure"),
+    ],
+)
+def test_a_wrong_measure_is_told_before_anything_runs(
+    arguments: list[str], words: str, tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    write_flow(tmp_path)
+    status, out, err = shell(capsys, "compare", tmp_path / "people.csv", "--schema", schema, *arguments)
+    assert (status, out) == (2, "")
+    assert words in err
 
 
 def test_lists(capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,7 +136,9 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
 
 
 def comparison(table: Described, report: RunReport) -> str:
-    """The page of a comparison: every run, what was checked, GCP against k, the risk-utility frontier.
+    """The page of a comparison: every run, what was checked, GCP against k, the risk-utility frontier, what analyses lose.
+
+    It is the owner's: what an analysis loses is measured against the originals.
 
     Parameters
     ----------
@@ -149,7 +151,7 @@ def comparison(table: Described, report: RunReport) -> str:
     str
         HTML; names and numbers, never a cell's value.
     """
-    return page(report.flow, report.results, [], table.n, columns_of(table), (), report.seconds)
+    return page(report.flow, report.results, [], table.n, columns_of(table), (), report.seconds, owner=True)
 
 
 def page(
@@ -163,6 +165,7 @@ def page(
     *,
     attacks: list[dict[str, Any]] | None = None,
     card: ReleaseCard | None = None,
+    owner: bool = False,
 ) -> str:
     """The page of some runs over one table.
 
@@ -183,6 +186,9 @@ def page(
         Rows of :func:`anonflow.attack` that may be published.
     card : ReleaseCard, optional
         Stands on top.
+    owner : bool, optional
+        Whether it is the owner's, and says what analyses lose. That is measured against the originals: whoever knows the
+        quasi-identifiers could tell by it which of two tables a release is of, and the originals' associations.
 
     Returns
     -------
@@ -200,7 +206,8 @@ def page(
         header=_header(results),
         rows=[_row(result, _bounded(results)) for result in results],
         frontier=_frontier(results),
-        analyses=_analyses(results),
+        analyses=_analyses(results) if owner else None,
+        associations=[(result.name, _association(result)) for result in results] if owner else [],
         card=card,
         checked=f"{passed} of {asked} hold.",
         findings=[
@@ -326,7 +333,6 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
         else "",
         "spread": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
         "patterns": _patterns(result),
-        "association": _association(result),
         "lattice": _lattice(result),
     }
 
@@ -337,17 +343,11 @@ def _lattice(result: RunResult) -> Markup | None:
     return None if part is None else lattice_view(part, counts=False)
 
 
-_NOT_PUBLISHED = ("question",)
-"""Measures whose error tells the truth to whoever asks the release the same question."""
-
-
 def _analyses(results: Sequence[RunResult]) -> dict[str, Any] | None:
     """What an analysis loses: a row for each number that measures of analyses gave, a column for each run."""
     rows = []
     for name in utility.measures_of_analyses():
         one = utility.MEASURES[name]
-        if name in _NOT_PUBLISHED:
-            continue
         keys = dict.fromkeys(
             key for result in results for key in utility.numbers_of_measure(name, result.measures)
         )
