@@ -338,8 +338,14 @@ def detail_of(result: RunResult, several: bool) -> dict[str, Any]:
 
 
 def _lattice(result: RunResult) -> Markup | None:
-    """Of a run with one level for each column, the levels beside it; without counts of small groups."""
-    part = None if result.anonymization is None else lattice_part(result.anonymization)
+    """Of a run with one level for each column, the levels beside it; without counts of small groups.
+
+    Of a diverse run there is none: which levels are diverse tells of the sensitive values.
+    """
+    anonymization = result.anonymization
+    if anonymization is None or "diversified" in anonymization.parameters:
+        return None
+    part = lattice_part(anonymization)
     return None if part is None else lattice_view(part, counts=False)
 
 
