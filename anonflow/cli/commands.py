@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 app = typer.Typer(
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -72,9 +72,9 @@ def _guarded(given: list[str], debug: bool) -> int:
         if INTERRUPTS.came and not INTERRUPTS.too_late:
             return _interrupted()
         return _failed(error, debug)
-    except SystemExit:
-        # typer leaves by it when nobody reads any more: no check's verdict may be lost as a success
-        return 3
+    except SystemExit as left:
+        # typer leaves by it when a completion is shown, and when nobody reads any more: then no verdict may be lost as a success
+        return 3 if left.code else 0
 
 
 def _failed(failure: Exception, debug: bool) -> int:

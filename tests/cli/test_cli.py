@@ -485,3 +485,22 @@ def test_describe_is_told_one_thing(
     status, _, err = shell(capsys, "describe", *arguments)
     assert status == 2
     assert said in err
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_ANONFLOW_COMPLETE", f"source_{name}")
+    status, script, _ = shell(capsys)
+    assert status == 0
+    assert f"complete_{name}" in script
+    monkeypatch.setenv("_ANONFLOW_COMPLETE", f"complete_{name}")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    for typed, wanted in (("anonflow ru", "run"), ("anonflow compare --me", "--measure")):
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_CWORD", str(typed.count(" ")))
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", typed)
+        status, out, _ = shell(capsys)
+        assert status == 0
+        assert wanted in out
