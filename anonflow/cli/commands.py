@@ -676,6 +676,7 @@ def compare(
         Path | None,
         typer.Option(help="Write a page with the risk-utility frontier to this HTML file.", metavar="FILE"),
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
 ) -> int:
@@ -684,6 +685,7 @@ def compare(
     from anonflow.algorithms.budget import AUTO, check_budget
     from anonflow.algorithms.budget_choice import check_automatic
     from anonflow.algorithms.registry import algorithm_named
+    from anonflow.cli.show import ProgressDisplay
     from anonflow.engine.report.report import comparison
     from anonflow.engine.targets import check_targets
     from anonflow.whole_file import write_whole
@@ -711,10 +713,11 @@ def compare(
         raise ParameterError("--measure needs --csv or --html: a file that its numbers are written to")
     check_targets(targets, {file: "the table", schema: "the schema"})
     table = _table(file, schema, *_found_form(file, delimiter, encoding))
-    report = engine.compared(
-        table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds,
-        measures=measures,
-    )  # fmt: skip
+    with ProgressDisplay(quiet) as progress:
+        report = engine.compared(
+            table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds,
+            measures=measures, on_event=progress,
+        )  # fmt: skip
     _show_report(report, several=True)
     if targets:
         INTERRUPTS.hold()

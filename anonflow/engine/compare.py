@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anonflow.algorithms.seeds import checked_seed
+from anonflow.engine.execution.events import Event
 from anonflow.engine.execution.result import RunReport
 from anonflow.engine.execution.totals import infeasible
 from anonflow.engine.flows.flow import Flow
@@ -111,8 +112,9 @@ def compared(
     guarantee: str | None = None,
     bounds: bool = False,
     measures: Sequence[str | Mapping[str, Any]] = (),
+    on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
-    """What :func:`compare` does, with all that is known of each run.
+    """What :func:`compare` does, with all that is known of each run; `on_event` is called as by :func:`anonflow.run`.
 
     Raises
     ------
@@ -146,7 +148,7 @@ def compared(
     begin = time.perf_counter()
     for _ in range(2):
         compiled = compiled_here()
-        report = _run(flow, table, secret, workers)
+        report = _run(flow, table, secret, workers, on_event)
         if compiled_here() == compiled:
             break  # else the compiler's seconds are among the methods': once more, for theirs alone
     least: dict[int, float | None] = {}
@@ -165,8 +167,10 @@ def compared(
     return replace(report, results=tuple(results), seconds=time.perf_counter() - begin)
 
 
-def _run(flow: Flow, table: Table, seed: int, workers: int | None) -> RunReport:
+def _run(
+    flow: Flow, table: Table, seed: int, workers: int | None, on_event: Callable[[Event], None] | None
+) -> RunReport:
     try:
-        return run(flow, seed=seed, workers=workers)
+        return run(flow, seed=seed, workers=workers, on_event=on_event)
     except InfeasibleError as error:  # raised where there is one run
         return RunReport(flow.name, (infeasible(flow.runs[0], error.message, table.n),))

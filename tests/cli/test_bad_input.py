@@ -449,7 +449,7 @@ def test_bad_input(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     arguments = make(tmp_path)
     before = everything_in(tmp_path)
     with pytest.raises(SystemExit) as caught:
-        cli.main([*arguments, *(["--quiet"] if arguments[0] == "run" else [])])
+        cli.main([*arguments, *(["--quiet"] if arguments[0] in ("run", "compare") else [])])
     out, err = capsys.readouterr()
     assert caught.value.code == status, err
     assert says in err

@@ -205,13 +205,14 @@ def test_verify_finds_what_is_wrong(tmp_path: Path, schema: Path, capsys: pytest
 
 def test_compare_prints_and_writes(tmp_path: Path, schema: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_flow(tmp_path)
-    status, out, _ = shell(
+    status, out, err = shell(
         capsys, "compare", tmp_path / "people.csv", "--schema", schema, "--k", "2,3",
         "--algorithms", "greedy", "--partition-size", 20, "--csv", tmp_path / "a" / "runs.csv",
         "--html", tmp_path / "b" / "runs.html", "--measure", "association", "--measure", "{query-error: {queries: 20}}",
     )  # fmt: skip
     assert status == 0
     assert len(out.splitlines()) == 4
+    assert "anonymizing 6 partitions" in err
     assert pd.read_csv(tmp_path / "a" / "runs.csv")["k"].tolist() == [2, 3]  # in folders that were not there
     assert {"association", "query-error"} <= set(pd.read_csv(tmp_path / "a" / "runs.csv"))
     assert "What an analysis loses" in (tmp_path / "b" / "runs.html").read_text(encoding="utf-8")
