@@ -235,7 +235,13 @@ def schema(
     text = _flow_schema() if file is None else _guessed_schema(file, delimiter, encoding)
     if output is None:
         say(text, nl=False)
-        return 0
+    else:
+        write_new(output, text)
+    return 0
+
+
+def write_new(output: Path, text: str) -> None:
+    """Write a text to a file that must not exist; leaves no half of it."""
     begun = False
     try:
         with output.open("x", encoding="utf-8", newline="\n") as stream:
@@ -247,7 +253,6 @@ def schema(
         if begun:
             output.unlink(missing_ok=True)
         raise ParameterError(f"{output}: cannot be written: {error.strerror}") from None
-    return 0
 
 
 def _flow_schema() -> str:
@@ -263,7 +268,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     from anonflow.table.infer import advise, entries_of, rows_of
     from anonflow.table.read import read_frame
 
-    delimiter, encoding = _found_form(file, delimiter, encoding)
+    delimiter, encoding = found_form(file, delimiter, encoding)
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
     advice = advise(frame)
     guessed = Schema(entries_of(advice))
@@ -275,7 +280,7 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     )
 
 
-def _found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
+def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
     """The delimiter and the encoding of a CSV file; what is not as usual is said."""
     from anonflow.table.csv_form import AUTO
     from anonflow.table.read import csv_form, is_csv
@@ -712,7 +717,7 @@ def compare(
     if measures and not targets:
         raise ParameterError("--measure needs --csv or --html: a file that its numbers are written to")
     check_targets(targets, {file: "the table", schema: "the schema"})
-    table = _table(file, schema, *_found_form(file, delimiter, encoding))
+    table = _table(file, schema, *found_form(file, delimiter, encoding))
     with ProgressDisplay(quiet) as progress:
         report = engine.compared(
             table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds,

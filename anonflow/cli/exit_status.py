@@ -14,7 +14,8 @@ from typing import NoReturn
 import typer
 from typer.exceptions import TyperException
 
-import anonflow.cli.dashboard  # noqa: F401  (the command puts itself among the others)
+import anonflow.cli.dashboard
+import anonflow.cli.init  # noqa: F401  (both commands put themselves among the others)
 from anonflow.cli import streams
 from anonflow.cli.commands import app
 from anonflow.cli.interrupts import INTERRUPTED, INTERRUPTS

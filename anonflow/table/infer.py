@@ -16,17 +16,16 @@ from anonflow.table.numbers import numbers_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Advice", "advise", "entries_of", "infer_columns", "rows_of"]
+__all__ = ["Advice", "advise", "entries_of", "infer_columns", "kind_of", "rows_of"]
 
 MANY = 0.9
 """Share of distinct values from which text is taken to name a person."""
 
 _LOOKED_AT = 2_000
+"""Distinct values that patterns are tried on."""
 
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
-
-"""Distinct values that patterns are tried on."""
 
 _CODES = frozenset(
     {
@@ -137,8 +136,7 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     if distinct <= 1:
         return Advice(name, {"role": "insensitive"}, ("it has one value",), distinct)
     numeric = _is_numeric(values)
-    truth = pd.api.types.is_bool_dtype(cells.dtype)
-    dates = numeric and not truth and _is_dates(values)
+    dates = numeric and _is_dates(values)
     texts = [str(value) for value in values.drop_duplicates().head(_LOOKED_AT)]
 
     def advice(entry: dict[str, Any], *reasons: str) -> Advice:
@@ -152,7 +150,7 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     look = None if dates or pd.api.types.is_float_dtype(values.dtype) else values_say(texts)
     if look is not None and not (look.startswith("phone") and numeric):
         return advice({"role": "identifier"}, f"its values look like {look}")
-    if numeric and not dates and not truth and _counts_up(values):
+    if numeric and not dates and _counts_up(values):
         return advice({"role": "identifier"}, "its values are different whole numbers that count up")
     entry: dict[str, Any] = {"role": "quasi-identifier"}
     if said is not None:
@@ -160,20 +158,36 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         return advice(entry | {"kind": "positions" if fixed else "suppression"}, said[1])
     if not numeric and len(values) >= 10 and distinct >= MANY * len(values):
         return advice({"role": "identifier"}, "nearly every value is there once")
-    codes = [] if numeric or truth else _codes_beside_numbers(values)
-    if codes:
-        mixed = {"kind": "numeric", "codes": codes} | ({"missing": "value"} if missing.any() else {})
-        counted = f"its numbers are mixed with {len(codes)} codes, which are published beside ranges"
-        return Advice(name, entry | mixed, (counted, "can others know them?"), distinct)
-    if not numeric or truth:
-        return advice(
-            entry | {"kind": "categorical"}, f"it has {distinct:,} different values: can others know them?"
-        )
-    reason = f"it has {distinct:,} different numbers: can others know them?"
+    kind = kind_of(cells)
+    if "codes" in kind:
+        counted = f"its numbers are mixed with {len(kind['codes'])} codes, which are published beside ranges"
+        return Advice(name, entry | kind, (counted, "can others know them?"), distinct)
+    reason = f"it has {distinct:,} different {'numbers' if numeric else 'values'}: can others know them?"
     if dates:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
-    kind = {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
     return advice(entry | kind, reason)
+
+
+def kind_of(cells: pd.Series) -> dict[str, Any]:
+    """Guess the kind of a quasi-identifier, and what becomes of its blanks.
+
+    Parameters
+    ----------
+    cells : pandas.Series
+
+    Returns
+    -------
+    dict
+        Keys of a schema's column: ``kind``, of numbers also ``codes`` and ``missing``.
+    """
+    missing = missing_cells(cells)
+    values = cells[~missing]
+    if _is_numeric(values):
+        return {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
+    codes = [] if values.dtype == bool else _codes_beside_numbers(values)
+    if codes:
+        return {"kind": "numeric", "codes": codes} | ({"missing": "value"} if missing.any() else {})
+    return {"kind": "categorical"}
 
 
 def _is_numeric(values: pd.Series) -> bool:

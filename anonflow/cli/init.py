@@ -1,0 +1,174 @@
+"""``anonflow init``: a flow for a table, from a few answers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anonflow.algorithms.budget import AUTO
+from anonflow.cli.commands import Delimiter, Encoding, app, found_form, write_new
+from anonflow.cli.streams import say
+from anonflow.errors import FlowError, ParameterError, printable
+
+__all__: list[str] = []
+
+ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier")
+"""Roles that are asked for; the others are for the file."""
+
+USUAL_K = 10
+
+USUAL_FORM = {"delimiter": ",", "encoding": "utf-8"}
+"""What a flow need not say of a CSV file."""
+
+SECONDS = 10.0
+"""Of the method auto."""
+
+
+@app.command()
+def init(
+    file: Annotated[Path, typer.Argument(help="A CSV or Parquet file.", metavar="FILE")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The flow; NAME.flow.yaml without it.", metavar="FILE"),
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", help="Among how many each person hides.", min=2)] = None,
+    algorithm: Annotated[
+        str, typer.Option(help="A method, or auto: the one that loses least in ten seconds.")
+    ] = AUTO,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(help="Of a column, such as age=quasi-identifier; may repeat.", metavar="COLUMN=ROLE"),
+    ] = None,
+    publish: Annotated[
+        Path | None, typer.Option(help="Where the release goes; out/NAME.csv without it.", metavar="FILE")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; what is not said is guessed.")] = False,
+    delimiter: Delimiter = "auto",
+    encoding: Encoding = "auto",
+) -> int:
+    """Make a flow for a table: asks what others can know of each column, and for k. Then: anonflow run."""
+    from anonflow import strict_yaml
+    from anonflow.algorithms.registry import algorithm_named
+    from anonflow.engine.flows.loader import load_flow
+    from anonflow.engine.targets import check_targets
+    from anonflow.table import Schema
+    from anonflow.table.infer import advise, entries_of, kind_of, rows_of
+    from anonflow.table.read import is_csv, read_frame
+
+    output = output or Path(f"{file.stem}.flow.yaml")
+    if output.exists():
+        raise ParameterError(f"{output}: exists already; name another file")
+    check_targets([output], {file: "the table"})
+    if algorithm != AUTO:
+        algorithm_named(algorithm)
+    if publish is not None and publish.suffix.lower() not in (".csv", ".parquet"):
+        raise ParameterError(f"--publish: {publish}: ends neither in .csv nor in .parquet; name such a file")
+    form = found_form(file, delimiter, encoding)
+    frame = read_frame(file, delimiter=form[0], encoding=form[1])
+    advice = advise(frame)
+    entries, reasons = entries_of(advice), {str(column): str(why) for column, *_, why in rows_of(advice)}
+    named = _named_roles(role or (), entries)
+    asks = not yes and sys.stdin is not None and sys.stdin.isatty()
+    for name, entry in entries.items():
+        guess = str(entry["role"])
+        chosen = named.get(name) or (_asked_role(name, guess, reasons.get(name)) if asks else guess)
+        if chosen != guess:
+            kind = kind_of(frame[name]) if chosen == "quasi-identifier" else {}
+            entries[name] = {"role": chosen, **kind}
+    if k is None:
+        k = _asked_k() if asks else USUAL_K
+    anonymize: dict[str, Any] = {"algorithm": algorithm, "k": k}
+    if algorithm == AUTO:
+        anonymize |= {"guarantee": "k-regular", "budget": SECONDS}
+    source = {_source_key(file): _beside(file, output)}
+    if is_csv(file):
+        keys = {"delimiter": form[0], "encoding": form[1]}
+        source |= {key: value for key, value in keys.items() if value != USUAL_FORM[key]}
+    target = Path("out") / f"{file.stem}.csv" if publish is None else Path(_beside(publish, output))
+    flow = {
+        "flow": "".join(c if c.isalnum() or c in "-_" else "-" for c in file.stem) or "table",
+        "version": 1,
+        "table": {"source": source, "columns": Schema(entries).to_mapping()},
+        "steps": [{"anonymize": anonymize}],
+        "publish": {"table": target.as_posix(), "report": target.with_suffix(".html").as_posix()},
+    }
+    text = (
+        f"# A flow for {printable(file.name)}. Check every role: a quasi-identifier is what others can know of a person.\n"
+        "# Identifiers are not published; sensitive columns are, as they are.\n"
+        + "".join(f"# {printable(name)}: {why}\n" for name, why in reasons.items())
+        + strict_yaml.dumps(flow, error=FlowError)
+    )
+    write_new(output, text)
+    try:
+        load_flow(output)
+    except FlowError:
+        output.unlink()
+        raise
+    say(f"wrote {output}; check the roles in it, then: anonflow run {output}")
+    return 0
+
+
+def _named_roles(roles: Sequence[str], columns: Mapping[str, Any]) -> dict[str, str]:
+    """The roles that --role names, by column."""
+    from anonflow.strict_yaml import unknown
+
+    named = {}
+    for text in roles:
+        name, equals, value = text.rpartition("=")
+        if not equals:
+            raise ParameterError("--role takes COLUMN=ROLE, such as age=quasi-identifier")
+        if name not in columns:
+            raise ParameterError(f"--role: {unknown(name, tuple(columns), 'column')}")
+        if value not in ROLES:
+            raise ParameterError(f"--role: {unknown(value, ROLES, 'role')}")
+        named[name] = value
+    return named
+
+
+def _asked_role(name: str, guess: str, why: str | None) -> str:
+    """The role that a person gives a column: its first letters are enough."""
+    say(f"{printable(name)}{f': {why}' if why else ''}", err=True)
+    while True:
+        answer = str(typer.prompt(f"  {', '.join(ROLES)}", default=guess, err=True)).strip().lower()
+        fitting = [role for role in ROLES if role.startswith(answer)]
+        if answer == guess or len(fitting) == 1:
+            return guess if answer == guess else fitting[0]
+        say("  answer with one of these, or with its first letters", err=True)
+
+
+def _asked_k() -> int:
+    while True:
+        k = int(
+            typer.prompt("Among how many people does each one hide (k)", default=USUAL_K, type=int, err=True)
+        )
+        if k >= 2:
+            return k
+        say("  at least 2", err=True)
+
+
+def _source_key(file: Path) -> str:
+    """What the flow calls a file of this kind."""
+    from anonflow.table.read import is_csv
+    from anonflow.table.statistics_files import READERS
+    from anonflow.table.workbooks import ENDINGS
+
+    ending = file.suffix.lower()
+    return (
+        "csv"
+        if is_csv(file)
+        else "stats"
+        if ending in READERS
+        else "excel"
+        if ending in ENDINGS
+        else "parquet"
+    )
+
+
+def _beside(file: Path, output: Path) -> str:
+    """A file as the flow names it: from the flow's folder."""
+    return Path(os.path.relpath(file.resolve(), output.resolve().parent)).as_posix()

@@ -1,0 +1,137 @@
+"""A newcomer's flow: from a file to a release in three commands."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow import cli
+from anonflow.engine.flows.loader import load_flow
+
+
+def shell(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[Any, str, str]:
+    with pytest.raises(SystemExit) as left:
+        cli.main([str(each) for each in arguments])
+    return left.value.code, *capsys.readouterr()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    af.datasets.census_like(60, seed=1)[["Age", "Gender", "Salary-class"]].to_csv("people.csv", index=False)
+    return tmp_path
+
+
+class Terminal(io.StringIO):
+    """Somebody who types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_release_in_three_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = shell(capsys, "init", "people.csv", "--yes", "--k", 5, "--algorithm", "mondrian")
+    assert (status, out) == (
+        0, "wrote people.flow.yaml; check the roles in it, then: anonflow run people.flow.yaml\n",
+    )  # fmt: skip
+    assert shell(capsys, "validate", "people.flow.yaml")[0] == 0
+    assert shell(capsys, "run", "people.flow.yaml", "--quiet")[0] == 0
+    assert len(pd.read_csv(folder / "out" / "people.csv")) == 60
+    assert (folder / "out" / "people.html").is_file()
+
+
+def test_without_answers_the_method_is_auto(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shell(capsys, "init", "people.csv", "--yes")[0] == 0
+    (run,) = load_flow("people.flow.yaml").runs
+    assert (run.anonymize.algorithm, run.anonymize.k, run.budget) == ("auto", 10, 10.0)
+
+
+def test_it_asks_what_others_can_know(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("\ni\nide\nquasi\n1\n4\n"))
+    status, _, err = shell(capsys, "init", "people.csv", "-o", "asked.yaml")
+    assert status == 0
+    assert "Age: it has" in err
+    assert "answer with one of these" in err  # i may be two roles
+    assert "at least 2" in err
+    flow = load_flow("asked.yaml")
+    assert {name: flow.schema[name].role for name in flow.schema} == {
+        "Age": "quasi-identifier", "Gender": "identifier", "Salary-class": "quasi-identifier",
+    }  # fmt: skip
+    assert flow.schema["Salary-class"].kind == "categorical"
+    assert flow.runs[0].anonymize.k == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of POSIX")
+def test_who_leaves_has_no_file(folder: Path) -> None:
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "anonflow", "init", "people.csv"],
+        stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        os.write(ours, b"\x04")  # the end of what is typed
+        _, err = process.communicate(timeout=120)
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 130, err
+    assert {path.name for path in folder.iterdir()} == {"people.csv"}
+
+
+def test_a_role_that_is_named_is_not_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("\n"))
+    roles = ["--role", "Age=identifier", "--role", "Gender=insensitive"]
+    assert (
+        shell(capsys, "init", "people.csv", *roles, "--role", "Salary-class=quasi-identifier", "--k", 3)[0]
+        == 0
+    )
+    schema = load_flow("people.flow.yaml").schema
+    assert [schema[name].role for name in schema] == ["identifier", "insensitive", "quasi-identifier"]
+
+
+def test_the_form_of_a_file_and_its_place_are_in_the_flow(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "flows").mkdir()
+    frame = pd.read_csv("people.csv").assign(Town=["Zürich", "Genève", "Köln"] * 20)
+    frame.to_csv("staff.csv", index=False, sep=";", encoding="latin-1")
+    arguments = ("init", "staff.csv", "--yes", "-o", "flows/staff.yaml", "--publish", "public/staff.parquet",
+        "--algorithm", "mondrian", "--k", 5)  # fmt: skip
+    assert shell(capsys, *arguments)[0] == 0
+    spec = load_flow("flows/staff.yaml").spec
+    assert (spec.table.source.csv, spec.table.source.delimiter) == ("../staff.csv", ";")
+    assert spec.publish.table == "../public/staff.parquet"
+    assert shell(capsys, "run", "flows/staff.yaml", "--quiet")[0] == 0
+    assert len(pd.read_parquet("public/staff.parquet")) == 60
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nobody.csv"], "nobody.csv"),
+        (["people.csv", "-o", "people.csv"], "exists already"),
+        (["people.csv", "--role", "Age"], "--role takes COLUMN=ROLE"),
+        (["people.csv", "--role", "age=sensitive"], "did you mean 'Age'?"),
+        (["people.csv", "--role", "Age=sensible"], "did you mean 'sensitive'?"),
+        (["people.csv", "--k", "1"], "--k"),
+        (["people.csv", "--algorithm", "greed"], "did you mean 'greedy'?"),
+        (["people.csv", "--publish", "out/people.xyz"], "people.xyz"),
+    ],
+)
+def test_wrong_words_leave_no_file(
+    arguments: list[str], words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = shell(capsys, "init", *arguments, "--yes")
+    assert (status, out) == (2, "")
+    assert words in err
+    assert {path.name for path in folder.iterdir()} == {"people.csv"}
