@@ -241,7 +241,18 @@ def schema(
 
 
 def write_new(output: Path, text: str) -> None:
-    """Write a text to a file that must not exist; leaves no half of it."""
+    """Write a text to a file that must not exist; leaves no half of it.
+
+    Parameters
+    ----------
+    output : pathlib.Path
+    text : str
+
+    Raises
+    ------
+    ParameterError
+        If the file exists, or cannot be written.
+    """
     begun = False
     try:
         with output.open("x", encoding="utf-8", newline="\n") as stream:
@@ -281,7 +292,19 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
 
 
 def found_form(file: Path, delimiter: str, encoding: str) -> tuple[str, str]:
-    """The delimiter and the encoding of a CSV file; what is not as usual is said."""
+    """The delimiter and the encoding of a CSV file; what is not as usual is said.
+
+    Parameters
+    ----------
+    file : pathlib.Path
+        One that is no CSV file has what is given.
+    delimiter, encoding : str
+        ``auto`` is found out.
+
+    Returns
+    -------
+    delimiter, encoding : str
+    """
     from anonflow.table.csv_form import AUTO
     from anonflow.table.read import csv_form, is_csv
 
