@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from anonflow.algorithms.budget import AUTO
 from anonflow.cli.commands import Delimiter, Encoding, app, found_form, write_new
 from anonflow.cli.streams import say
 from anonflow.errors import FlowError, ParameterError, printable
@@ -39,7 +38,7 @@ def init(
     k: Annotated[int | None, typer.Option("--k", help="Among how many each person hides.", min=2)] = None,
     algorithm: Annotated[
         str, typer.Option(help="A method, or auto: the one that loses least in ten seconds.")
-    ] = AUTO,
+    ] = "auto",
     role: Annotated[
         list[str] | None,
         typer.Option(help="Of a column, such as age=quasi-identifier; may repeat.", metavar="COLUMN=ROLE"),
@@ -53,6 +52,7 @@ def init(
 ) -> int:
     """Make a flow for a table: asks what others can know of each column, and for k. Then: anonflow run."""
     from anonflow import strict_yaml
+    from anonflow.algorithms.budget import AUTO
     from anonflow.algorithms.registry import algorithm_named
     from anonflow.engine.flows.loader import load_flow
     from anonflow.engine.targets import check_targets
