@@ -29,8 +29,8 @@ from tests import ROOT
 from tests.cases.flow_files import everything_in
 
 N = 24
-MARK = re.compile(r"[qrstu]xz\d\d|(?<![\d.])73\d{5}|Qxz|19\d\d-07-\d\d|leafxz", re.IGNORECASE)
-"""What every cell of the table looks like, and what no output may hold."""
+MARK = re.compile(r"[qrstu]xz\d\d|(?<![\d.])7300[0-3]\d\d|Qxz|19\d\d-07-\d\d|leafxz", re.IGNORECASE)
+"""What every cell of the table looks like, and what no output may hold; digits of a random hash rarely do."""
 
 COLUMNS = """\
     town: {role: quasi-identifier, kind: categorical}
