@@ -19,7 +19,7 @@ from anonflow.table.metadata import CODED, ColumnMetadata, range_ends
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PublishedColumn"]
+__all__ = ["PublishedColumn", "fits"]
 
 _EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
@@ -362,7 +362,7 @@ class PublishedColumn:
             if some is not None:
                 allowed[u, [place[value] for value in some]] = True
             elif self.about.notation == "positions":
-                allowed[u] = [_fits(str(value), text) for value in self.values]
+                allowed[u] = [fits(str(value), text) for value in self.values]
             elif self._hides(text):
                 allowed[u] = True
             else:
@@ -398,7 +398,7 @@ class PublishedColumn:
                 open_end = star & np.isnan(low) if not self.has_dates else star & np.isnat(low)
             return self._series(inside | open_end)
         if self.about.notation == "positions":
-            return self._series(np.array([_fits(str(value), text) for text in self.texts], bool))
+            return self._series(np.array([fits(str(value), text) for text in self.texts], bool))
         value = _as_value(value)
         each = []
         for some, text in zip(self._named, self.texts, strict=True):
@@ -474,7 +474,7 @@ class PublishedColumn:
         return np.where(unknown, math.nan, shares)
 
     def _share_of_codes(self, wanted: Collection[Any], text: str | None) -> float:
-        fitting = sum(_fits(str(value), text) for value in wanted)
+        fitting = sum(fits(str(value), text) for value in wanted)
         hidden = str(text).count(WHOLE)
         if not hidden:
             return float(fitting)
@@ -604,7 +604,7 @@ def _by_text(value: str | None) -> tuple[bool, str]:
     return value is not None, value or ""
 
 
-def _fits(value: str, text: str | None) -> bool:
+def fits(value: str, text: str | None) -> bool:
     """Whether a code with hidden positions may stand for a value."""
     if text == WHOLE:
         return True

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.table.metadata import CODED
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -23,6 +25,7 @@ _KINDS = {
     "node": "nodes of a hierarchy",
     "suppression": "values or *",
     "positions": "codes with hidden positions",
+    CODED: "ranges, codes, or one of both",
     "exact": "as it was",
 }
 
@@ -203,7 +206,7 @@ def _can(pairs: list[tuple[PublishedColumn, ColumnSummary]]) -> list[str]:
     named = [
         c.name
         for c, seen in pairs
-        if c.about.is_generalized and c.about.notation != "range" and seen.hidden < 1
+        if c.about.is_generalized and c.about.notation not in ("range", CODED) and seen.hidden < 1
     ]
     if named:
         sentences.append(f"how many people have a value of {_list(named)}: at least and at most so many")

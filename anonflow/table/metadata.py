@@ -362,7 +362,7 @@ class ReleaseMetadata:
         columns = [
             column
             if column.tree is not None
-            else replace(column, tree=_any_tree(schema[column.name], schema))
+            else replace(column, tree=hierarchy_of(schema[column.name], schema))
             for column in bare.columns
         ]
         return replace(bare, columns=tuple(columns)).seeing(
@@ -420,14 +420,20 @@ class ReleaseMetadata:
 
 def public_tree(column: Column, schema: Schema) -> Hierarchy | None:
     """The hierarchy of a column, where the schema declares it public."""
-    return _any_tree(column, schema) if column.domain == PUBLIC_HIERARCHY else None
+    return hierarchy_of(column, schema) if column.domain == PUBLIC_HIERARCHY else None
 
 
-def _any_tree(column: Column, schema: Schema) -> Hierarchy | None:
-    """The hierarchy that a schema gives; None where it is made from the values of a table, which are not here."""
-    given = column.hierarchy
-    if given is None:
+def hierarchy_of(column: Column, schema: Schema) -> Hierarchy | None:
+    """The hierarchy that a schema has for a column; None where it is made from a table's values, which are not here.
+
+    Raises
+    ------
+    HierarchyError
+        If it cannot be read.
+    """
+    entry = column.hierarchy
+    if entry is None or isinstance(entry, Hierarchy):
+        return entry
+    if isinstance(entry, Mapping) and not {"csv", "nested"} & set(entry):
         return None
-    if isinstance(given, Mapping) and not {"csv", "nested"} & set(given):
-        return None
-    return Hierarchy.from_mapping(given, folder=schema.folder)
+    return Hierarchy.from_mapping(entry, folder=schema.folder)
