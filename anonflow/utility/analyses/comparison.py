@@ -125,8 +125,12 @@ class Comparison:
         if self.sources is not None:
             sources = tuple(source[mask] for source, mask in zip(self.sources, masks, strict=True))
         original = self.original[own].reset_index(drop=True)
-        # whoever is missing among the rows is suppressed, or somebody else now
-        return Comparison(original, tables, self.lost, sources)
+        lost = 0.0
+        if self.lost:
+            # of the subgroup, not of all: whoever is missing among the rows is hidden, or somebody else now
+            rows = np.mean([len(table) for table in tables])
+            lost = float(np.clip(1 - rows / len(original), 0.0, 1.0))
+        return Comparison(original, tables, lost, sources)
 
     def groups(self, name: Any) -> list[str]:
         """The values of a column that name subgroups.
@@ -164,8 +168,8 @@ def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(numbers), len(edges) + 1, codes)
 
 
-_latest: tuple[Callable[[], Any], tuple[int, int], Comparison | None] = (lambda: None, (0, 0), None)
-"""The last one; its subject is not kept alive."""
+_latest: tuple[Callable[[], Any], Callable[[], Any], tuple[int, int], Comparison] | None = None
+"""The last one, with what it is of; these are not kept alive."""
 
 
 def comparison_of(part: Part, m: int, seed: int) -> Comparison:
@@ -190,11 +194,14 @@ def comparison_of(part: Part, m: int, seed: int) -> Comparison:
     What is measured of an anonymization is what a draw would publish: one is made for it, with words of its own.
     """
     global _latest
-    subject, own, comparison = _latest
-    if subject() is part.subject and own == (m, seed) and comparison is not None:
-        return comparison
+    # a frame may change between two measurements, an anonymization does not
+    owner = part.subject if hasattr(part.subject, "algorithm") else part
+    if _latest is not None:
+        other, table, wanted, comparison = _latest
+        if other() is owner and table() is part.table and wanted == (m, seed):
+            return comparison
     comparison = _compared(part, m, seed)
-    _latest = ref(part.subject), (m, seed), comparison
+    _latest = ref(owner), ref(part.table), (m, seed), comparison
     return comparison
 
 
