@@ -402,7 +402,9 @@ def verify(
     if algorithm is not None and (original is None or another_tool):
         raise ParameterError("--algorithm runs on the original that anonflow released: give --original, too")
     table = _table_or_schema(original, schema, delimiter, encoding)
-    rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
+    rows_of: Any = release  # a path: then what the description beside it says is checked, too
+    if (another_tool or original is None) and (delimiter, encoding) != (",", "utf-8"):
+        rows_of = _published(release, delimiter, encoding)
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
     if algorithm is not None:
         remarks = _replayed(table, release, algorithm, answer.k, partition_size)

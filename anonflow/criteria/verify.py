@@ -58,8 +58,9 @@ def verify(
     subject : Anonymization, Release, frame or path
         What is verified; a frame is one of pandas, or speaks Arrow's PyCapsule interface (polars, DuckDB, pyarrow). Rows
         of an anonymization belong to the originals at the same positions; those of a release, of a frame and of a CSV or
-        Parquet file are in no order. A description beside a file is compared with what the schema declares; where they
-        differ, a finding of its own, ``description``, fails.
+        Parquet file are in no order. A description beside a file is compared with the cells and with what the schema
+        declares: where they differ, a finding of its own, ``description``, fails. Without the original, or of another
+        tool's release, it is among the findings where it holds, too; a description that is not anonflow's is left alone.
     criteria : str, mapping, or list of them, optional
         Names as :func:`criteria_names` gives them, ``guarantee`` for what the algorithm promises; with
         parameters ``l-diversity(l=3, column=disease)`` or ``{l-diversity: {l: 3}}``. Without it: ``covers``
@@ -108,7 +109,9 @@ def verify(
             f"the original is an anonflow Table, or a frame with schema=, not a {type(table).__name__} alone"
         )
     given = subject_of(subject)
-    about = read_metadata(subject) if isinstance(subject, str | PathLike) else None
+    about = None
+    if isinstance(subject, str | PathLike):
+        about = read_metadata(subject, ignore_others=another_tool or isinstance(table, Schema))
     k = _k(k, given, certificate, about)
     guarantee = (
         given.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
@@ -118,17 +121,19 @@ def verify(
         raise DataError("the release has no rows: there is nothing to check")
     if asked is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
+    described: tuple[Finding, ...] = ()
+    if about is not None and given.frame is not None:
+        described = (description(about, table if isinstance(table, Schema) else table.schema, given.frame),)
     if isinstance(table, Schema):
-        return _of_rows(collect_alone(_rows_of(given), table, k), asked, k)
+        return _of_rows(collect_alone(_rows_of(given), table, k), asked, k, described)
     deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
     if given.rows != table.n and not deletions:
         names = [each.name for each in asked] if asked else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, given, names, certificate), table.n, k)
     evidence = collect(table, given, k, certificate, overall, another_tool)
     if deletions:
-        return _of_rows(evidence, asked, k)
+        return _of_rows(evidence, asked, k, described)
     changed = _changed(table, given, certificate)
-    told = None if about is None else description(about, table.schema, given.frame)
     if asked is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
@@ -137,8 +142,7 @@ def verify(
         ]
     if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
         findings += CRITERIA["units"].findings(evidence, {})
-    if told is not None:
-        findings.append(told)
+    findings += [finding for finding in described if another_tool or not finding.holds]
     if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():
@@ -163,7 +167,12 @@ def _rows_of(given: Subject) -> pd.DataFrame:
     return given.frame
 
 
-def _of_rows(evidence: Evidence, asked: list[CriterionRequest] | None, k: int | None) -> Verification:
+def _of_rows(
+    evidence: Evidence,
+    asked: list[CriterionRequest] | None,
+    k: int | None,
+    described: tuple[Finding, ...],
+) -> Verification:
     """The answers where the original, or a row of every original, is not there."""
     if asked is None:
         asked = [CriterionRequest("k-anonymity")]
@@ -190,7 +199,7 @@ def _of_rows(evidence: Evidence, asked: list[CriterionRequest] | None, k: int | 
         remarks.append(
             f"{evidence.deleted:,} of {evidence.n:,} records are not in the release: suppressed by deletion"
         )
-    return Verification(tuple(findings), evidence.n, k, tuple(remarks))
+    return Verification((*findings, *described), evidence.n, k, tuple(remarks))
 
 
 _UNSEEN_ALONE = "not seen: the original, whom the rows cover, who was left out"

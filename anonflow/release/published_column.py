@@ -12,8 +12,7 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy, number_text
-from anonflow.release.cells import quoted_value
-from anonflow.table.domain import WHOLE, day_number, set_members
+from anonflow.table.domain import WHOLE, day_number, named_values
 from anonflow.table.metadata import CODED, ColumnMetadata, range_ends
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ class PublishedColumn:
         wrong = np.zeros(len(self.texts), bool)
         dates = self.has_dates
         for u, text in enumerate(self.texts):
-            if text == WHOLE and self.about.is_generalized:
+            if self._hides(text):
                 pairs.append(self.about.bounds)
             elif text is None:
                 pairs.append(None)
@@ -206,7 +205,11 @@ class PublishedColumn:
             self._refuse(np.array(wrong, bool) | (len(lengths) > 1), "a code of one length")
         elif about.type == "boolean":
             self._refuse(
-                np.array([text not in (None, "True", "False") for text in self.texts], bool), "True or False"
+                np.array(
+                    [not self._hides(text) and text not in (None, "True", "False") for text in self.texts],
+                    bool,
+                ),
+                "True or False",
             )
         elif about.is_generalized:
             self._named  # noqa: B018
@@ -287,8 +290,7 @@ class PublishedColumn:
             return self._below(text, about.tree)
         if about.notation == "suppression" and _is_set(text):
             raise ValueError
-        members = set_members(text[1:-1]) if _is_set(text) else [text]
-        values = tuple(quoted_value(member) if member else None for member in members)
+        values = named_values(text)
         if about.values is not None and not set(values) <= set(about.values):
             raise ValueError
         return values

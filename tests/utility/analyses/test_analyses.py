@@ -245,10 +245,8 @@ def test_an_association_that_is_lost_makes_up_for_none_that_is_too_strong() -> N
     weak = pd.DataFrame({"x": x, "y": np.where(np.arange(100) < 25, x, np.roll(x, 1))})
     strong = pd.DataFrame({"x": x[:50], "y": x[:50]})
     before = association.matrices(Comparison(weak, (strong,), 0.5))[1][0, 1]
-    assert before == pytest.approx(0.5)
-    assert association.association(Comparison(weak, (strong,), 0.5))[""] == pytest.approx(
-        0.5 * 0.5 + 0.5 * 0.5
-    )
+    assert before == pytest.approx(0.5, abs=0.01)  # and 1 in the rows that are left: half of it is 1/2, too
+    assert association.association(Comparison(weak, (strong,), 0.5))[""] == pytest.approx(0.5)
 
 
 def test_a_question_of_ones_own(table: af.Table) -> None:
