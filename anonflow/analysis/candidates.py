@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from anonflow.analysis.conditions import written_numbers
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
@@ -241,7 +242,7 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     if about.notation == "positions":
         return _codes(cells)
     if about.notation == EXACT:
-        return _column(cells, None, {})
+        return _as_it_was(cells)
     closed = about.has_domain and not about.missing
     return _categories(cells, about.tree, exact=False, declared=about.values, closed=closed)
 
@@ -259,6 +260,8 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
         return _categories(cells, None, exact=True)
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return _exact_numbers(cells)
+    if published_as_is:
+        return _as_it_was(cells)
     if (cells == WHOLE).all():  # nothing is known of its values: it stays as it is
         return _categories(cells, None, exact=True)
     if kind == "numeric" or (kind is None and _reads_as_numbers(cells)):
@@ -270,7 +273,22 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
         return _codes(cells)
     # a missing value is in no tree
     closed = tree is not None and column is not None and column.missing != "value"
-    return _categories(cells, tree, exact=published_as_is, closed=closed)
+    return _categories(cells, tree, exact=False, closed=closed)
+
+
+def _as_it_was(cells: pd.Series) -> CandidateColumn:
+    """A column that is published as it was: numbers, also where a file has them as text, or categories."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(cells.dtype):
+        return _categories(cells, None, exact=True)
+    read = written_numbers(cells)
+    if pd.api.types.is_numeric_dtype(read.dtype) or pd.api.types.is_datetime64_any_dtype(read.dtype):
+        return _exact_numbers(read)
+    hidden = cells == WHOLE
+    shown = cells[~hidden]
+    numbers = hidden.any() and len(shown) and written_numbers(shown) is not shown and not cells.isna().any()
+    return _numbers(cells) if numbers else _categories(cells, None, exact=True)
 
 
 def _codes_beside_numbers(name: str) -> DataError:

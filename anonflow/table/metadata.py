@@ -29,6 +29,7 @@ __all__ = [
     "ColumnMetadata",
     "ReleaseMetadata",
     "SeenCells",
+    "hierarchy_of",
     "range_ends",
 ]
 

@@ -385,6 +385,26 @@ def test_other_notations_are_read() -> None:
     pd.testing.assert_series_equal(table["score"], frame["score"])
 
 
+def test_numbers_that_a_file_has_as_text_are_numbers_and_codes_are_not() -> None:
+    frame = pd.DataFrame(
+        {
+            "age": ["20-30", "25", "40", "31"],
+            "pay": ["1.50", "2", "-3.0", None],
+            "ward": ["007", "12", "012", "7"],
+        }
+    )
+    schema = {
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "pay": {"role": "insensitive"},
+        "ward": {"role": "insensitive"},
+    }
+    (table,) = af.plausible(frame, m=1, seed=1, schema=schema)
+    assert table["pay"].dropna().tolist() == [1.5, 2.0, -3.0]
+    assert table["ward"].tolist() == ["007", "12", "012", "7"]
+    assert af.count(frame, {"pay": {"from": 1.5}}, schema=schema).certain == 2
+    assert af.count(frame, {"ward": "7"}, schema=schema).certain == 1
+
+
 def test_numbers_with_very_many_ends_are_drawn_within_their_cells() -> None:
     rng = np.random.default_rng(2)
     low = rng.normal(0, 1000, 3000)
