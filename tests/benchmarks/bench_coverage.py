@@ -20,7 +20,7 @@ from tests.benchmarks.measuring import data_folder, row
 K = 5
 TABLES = 10
 METHODS = ("greedy", "mondrian")
-ROWS, REPEATS, POPULATION = 1_000, 12, 20_000
+ROWS, REPEATS, POPULATION = 1_000, 100, 20_000
 SMALL = 120, 1, 600
 
 Answers = dict[str, tuple[float, float, float]]
