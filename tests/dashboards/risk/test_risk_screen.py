@@ -79,11 +79,12 @@ def test_it_shows_the_numbers_of_the_library(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize(
     ("names", "words"),
-    [(["Age", "Gender"], "if the model holds"), (["Age", "Gender", "SSN"], "not estimable")],
+    [(["Age", "Gender"], "if the model holds"), (["Age", "code"], "not estimable")],
 )
 def test_the_population_is_shown_for_a_fraction(workspace: Workspace, names: list[str], words: str) -> None:
     columns = {name: {"role": "quasi-identifier", "kind": "suppression"} for name in names}
-    workspace.open_frame(datasets.census_like(200, seed=1)[names], columns, "people")
+    frame = datasets.census_like(200, seed=1).assign(code=[f"c{at}" for at in range(200)])
+    workspace.open_frame(frame[names], columns, "people")
     screen = shown(workspace)
     screen.fraction.value = 0.05
     screen.model.background.wait(WAIT)
