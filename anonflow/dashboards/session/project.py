@@ -478,7 +478,7 @@ def _check(entry: Any, shape: Mapping[str, Check], where: str) -> dict[str, Any]
         if name not in entry:
             raise DataError(f"{where}: {name} is missing; save the project again on the screen Data")
         if not shape[name](entry[name]):
-            raise DataError(f"{where}: {name} is none that a project has; save it again on the screen Data")
+            raise DataError(f"{where}: {name} is no part of a project; save it again on the screen Data")
     if len(entry) > len(shape):
         raise DataError(f"{where}: holds a key that no project has; open it with the version that saved it")
     return entry
