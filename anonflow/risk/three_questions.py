@@ -286,11 +286,11 @@ def _linkability(
         size = sides[0].n
         answers += [
             Answer(
-                "linkability", size, size, *joined, 1 / size,
+                "linkability", size, size, joined[0], joined[1], 1 / size,
                 f"A row joins a database with {first} and one with {second}: the same person in both.",
             ),
             Answer(
-                "linkability", size, size, *met, 1 / rows.n,
+                "linkability", size, size, met[0], met[1], 1 / rows.n,
                 f"A database with {first} and one with {second} lead to the same row, the tightest that fits.",
             ),
         ]  # fmt: skip
