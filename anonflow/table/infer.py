@@ -271,7 +271,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
         return []
     texts = values.astype(str)
     coded = texts.str.strip().str.lower().isin(_CODES)
-    codes = (
+    reasons = (
         [f"{int(coded.sum()):,} values look like codes (?, N, NA and the like): {name_it}"]
         if coded.any()
         else []
@@ -279,7 +279,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
     numbers = ~np.isnan(_numbers(texts))
     strange = texts[~numbers].nunique()
     if numbers.mean() >= 0.5 and 0 < strange <= 10:
-        codes.append(
+        reasons.append(
             f"{int(numbers.sum()):,} numbers are mixed with {strange} codes: as categories they are published as lists"
         )
-    return codes
+    return reasons
