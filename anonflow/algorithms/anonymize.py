@@ -130,7 +130,7 @@ def anonymize(
     if algorithm == AUTO and isinstance(algorithm, str):
         for _, problem in check_automatic(guarantee, partition_size, budget, options):
             raise ParameterError(problem)
-        assert guarantee is not None, "check_automatic has seen to it"
+        assert guarantee is not None, "check_automatic has checked it"
         seconds = check_budget(AUTO, budget)
         method = first_method(guarantee)
     else:
@@ -293,7 +293,7 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
     Raises
     ------
     ParameterError
-        If `boundaries` is no truth value, or the method is nothing without them.
+        If `boundaries` is not a bool, or the method needs boundaries.
     """
     if not isinstance(boundaries, bool):
         raise ParameterError("boundaries is True or False")
