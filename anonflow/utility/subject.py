@@ -77,6 +77,8 @@ class Part:
             generalization.hi.astype(np.int64),
             generalization.bits.view(np.int64),
         ]
+        if generalization.aggregates is not None:
+            rows.append(np.ascontiguousarray(generalization.aggregates).view(np.int64))
         return np.concatenate(rows)
 
     @cached_property
@@ -134,6 +136,7 @@ def _anonymization(records: Records, generalization: Generalization, subject: An
         return Part(records, generalization, *listed, False, count, hidden=suppressed, partitions=partitions)
     if classes is not None:
         own = np.arange(records.n)
+        generalization = generalization.aggregated(records, classes, suppressed)
         return Part(records, generalization, own, own, True, count, hidden=suppressed, partitions=partitions)
     return Part(records, generalization, None, None, False, count, hidden=suppressed, partitions=partitions)
 

@@ -125,6 +125,8 @@ class _Checker:
         diversify = steps.diversify(schema)
         matrix = Matrix(sections)
         runs = matrix.runs(steps, partition)
+        if schema is not None:
+            self._columns(schema, runs)
         steps.check_verify(list(dict.fromkeys(one.anonymize.method.name for one in runs)))
         steps.check_measure()
         published = self._published(publish, runs, matrix.values)
@@ -161,6 +163,18 @@ class _Checker:
             self.problems.add(
                 ("flow",), "a flow's name has up to 64 letters, digits, '.', '-' and '_'", value=True
             )
+
+    def _columns(self, schema: Schema, runs: tuple[Run, ...]) -> None:
+        """See that the methods of the runs can publish the columns as the schema asks for it."""
+        for method in dict.fromkeys(run.anonymize.method for run in runs):
+            for name, column in schema.columns.items():
+                problem = key = None
+                if column.aggregate is not None:
+                    problem, key = method.aggregate_problem(name), "aggregate"
+                elif column.kind == "categorical":
+                    problem, key = method.levels_problem(name), "kind"
+                if problem is not None:
+                    self.problems.add(("table", "columns", name, key), problem)
 
     # ---------------------------------------------------------------------------------- publishing
 
