@@ -24,7 +24,7 @@ from anonflow.table.schema import UNPUBLISHED
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evidence", "Subject", "collect", "collect_alone", "joint_codes", "subject_of"]
+__all__ = ["Evidence", "Subject", "collect", "collect_alone", "joint_codes", "spanning_lists", "subject_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,13 +362,28 @@ def collect(
         return Evidence(table, table.records, published, False, frame, suppressed, **common)
     published = Generalization.parse(frame, table.domains, canonical=True)
     if common["certificate"] is not None and published.aggregates is not None:
-        published = _spanning(published, table.records, Listing.of(common["certificate"], subject.rows))
+        published = spanning_lists(published, table.records, Listing.of(common["certificate"], subject.rows))
     suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
     return Evidence(table, table.records, published, False, frame, suppressed, **common)
 
 
-def _spanning(published: Generalization, records: Records, listing: Listing) -> Generalization:
-    """The same with the ranges behind means and medians: whoever runs the method again knows who is in a class."""
+def spanning_lists(published: Generalization, records: Records, listing: Listing) -> Generalization:
+    """The same with the ranges behind means and medians: whoever runs the method again knows who is in a class.
+
+    Parameters
+    ----------
+    published : Generalization
+        As it was read.
+    records : Records
+        n originals.
+    listing : Listing
+        Of a release of classes: the members of each row's.
+
+    Returns
+    -------
+    Generalization
+        As it was where the listing is of other people.
+    """
     if listing.strangers(records.n).any() or not listing.degrees.all():
         return published
     lo, hi = published.lo.copy(), published.hi.copy()

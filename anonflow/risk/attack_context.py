@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.criteria import Bipartite, Listing, collect, match_edges, subject_of
+from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.evidence import Evidence, collect_alone
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import RandomWords, Release, draw_assignment, publish

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.criteria.claim import Listing
+from anonflow.criteria.evidence import spanning_lists
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table
@@ -149,6 +150,8 @@ def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:
     # a certificate of k-concealment lists the originals of suppressed rows at most
     if certificate is not None and Listing.of(certificate, records.n).degrees[~hiding].any():
         owner, original = _listed(certificate, records.n)
+        if published.aggregates is not None:
+            published = spanning_lists(published, records, Listing.of(certificate, records.n))
     return Part(records, published, owner, original, False, hidden, own=False)
 
 
