@@ -205,9 +205,9 @@ class Generalization:
         IndexError
             If a position does not exist.
         """
-        parts = (np.ascontiguousarray(part[:, index]) for part in (self.lo, self.hi, self.bits))
+        lo, hi, bits = (np.ascontiguousarray(part[:, index]) for part in (self.lo, self.hi, self.bits))
         own = None if self.aggregates is None else self.aggregates[:, index]
-        return Generalization(self.domains, *parts, aggregates=own)
+        return Generalization(self.domains, lo, hi, bits, own)
 
     def aggregated(
         self, records: Records, classes: np.ndarray | None, suppressed: np.ndarray | None = None
@@ -408,10 +408,10 @@ class Generalization:
             lo, hi = distinct // domain.size, distinct % domain.size
             cells[a] = at, np.array(domain.run_texts(lo, hi), object)
         for a, values in self.by_aggregate():
-            at, texts = cells[a]
+            at, runs = cells[a]
             code, numbers = pd.factorize(values)
             shown = np.array([number_text(number) for number in numbers.tolist()], object)
-            cells[a] = np.where(code >= 0, len(texts) + code, at), np.concatenate([texts, shown])
+            cells[a] = np.where(code >= 0, len(runs) + code, at), np.concatenate([runs, shown])
         for t, a in enumerate(layout.sets):
             words = self.bits[layout.offset[t] : layout.offset[t + 1]]
             domain = self.domains[a]

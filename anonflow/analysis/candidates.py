@@ -249,7 +249,9 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
     column = schema[name] if schema is not None and name in schema else None
     published_as_is = column is not None and column.role != "quasi-identifier"
     kind = None if column is None else column.kind
-    if column is not None and column.aggregate is not None:  # says not where people's numbers lie: it stays as it is
+    if (
+        column is not None and column.aggregate is not None
+    ):  # says not where people's numbers lie: it stays as it is
         return _categories(cells.astype(str), None, exact=True)
     if pd.api.types.is_bool_dtype(cells.dtype):
         return _categories(cells, None, exact=True)

@@ -37,7 +37,9 @@ def aggregates(evidence: Evidence) -> Finding:
         )
     published = evidence.published.by_aggregate()
     if not published:
-        return Finding("aggregates", True, detail="ranges still; means and medians are computed with the release")
+        return Finding(
+            "aggregates", True, detail="ranges still; means and medians are computed with the release"
+        )
     listing = evidence.lists
     failing = np.zeros(evidence.rows, bool)
     for a, values in published:
@@ -96,7 +98,10 @@ def _is_impossible(evidence: Evidence, a: int, values: np.ndarray) -> np.ndarray
     size = np.bincount(evidence.classes)[evidence.classes]
     size = np.minimum(size, len(numbers))
     sums = np.concatenate([[0.0], np.cumsum(numbers)])
-    least, most = sums[size] / np.maximum(size, 1), (sums[-1] - sums[len(numbers) - size]) / np.maximum(size, 1)
+    least, most = (
+        sums[size] / np.maximum(size, 1),
+        (sums[-1] - sums[len(numbers) - size]) / np.maximum(size, 1),
+    )
     shown = values / scale
     with np.errstate(invalid="ignore"):
         wrong = (shown < least - _NEAR) | (shown > most + _NEAR)

@@ -266,7 +266,8 @@ class PublishedColumn:
     @cached_property
     def _class_numbers(self) -> np.ndarray:
         """The mean or median of each distinct text, shape (u,), float64; NaN of ``*``."""
-        return np.array([float(text) if _is_number(str(text)) else math.nan for text in self.texts], np.float64)
+        texts = map(str, self.texts)
+        return np.array([float(text) if _is_number(text) else math.nan for text in texts], np.float64)
 
     @property
     def width(self) -> pd.Series:

@@ -285,7 +285,7 @@ _QUOTED = (
 )
 _MEANINGS = {
     "range": _of_range,
-    **{notation: _of_class for notation in AGGREGATED},
+    **dict.fromkeys(AGGREGATED, _of_class),
     "set": lambda column: ["A cell is a value, or {a|b|c}: one of these values.", _QUOTED],
     "node": lambda column: [
         "A cell is the label of a node of a hierarchy: a value, or a group of values and then some value of the group.",

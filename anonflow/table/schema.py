@@ -664,9 +664,7 @@ def _aggregate(told: _Told, kind: str, entry: Mapping[str, Any]) -> str | None:
     if kind != "numeric":
         told.add(f"aggregate goes with kind numeric, not {kind}", "aggregate")
     elif given not in AGGREGATES:
-        told.add(
-            f"aggregate is one of {', '.join(AGGREGATES)}{did_you_mean(given, AGGREGATES)}", "aggregate"
-        )
+        told.add(f"aggregate is one of {', '.join(AGGREGATES)}{did_you_mean(given, AGGREGATES)}", "aggregate")
     else:
         return str(given)
     return None

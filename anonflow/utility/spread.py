@@ -28,7 +28,9 @@ class SpreadOf:
 
     def __init__(self, records: Records) -> None:
         domains = records.domains
-        self.qis = tuple(a for a, domain in enumerate(domains) if domain.kind == "numeric" and domain.size > 1)
+        self.qis = tuple(
+            a for a, domain in enumerate(domains) if domain.kind == "numeric" and domain.size > 1
+        )
         ends = [domains[a].points[[0, -1]] / 2 for a in self.qis]
         self.centre = tuple(float(low + high) for low, high in ends)
         self.scale = tuple(float(high - low) for low, high in ends)

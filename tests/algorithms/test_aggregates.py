@@ -84,7 +84,10 @@ def test_numbers_are_exact_whatever_the_order(numbers: list[float], aggregate: s
     texts = []
     for _ in range(2):
         frame = pd.DataFrame({"x": numbers, "same": ["a"] * len(numbers)})
-        columns = {"x": {**QI, "kind": "numeric", "aggregate": aggregate}, "same": {**QI, "kind": "suppression"}}
+        columns = {
+            "x": {**QI, "kind": "numeric", "aggregate": aggregate},
+            "same": {**QI, "kind": "suppression"},
+        }
         anon = made(af.Table(frame, columns), "mondrian", k=len(numbers))
         texts.append(set(anon.frame()["x"]))
         order.shuffle(numbers)
@@ -98,7 +101,9 @@ def test_numbers_are_exact_whatever_the_order(numbers: list[float], aggregate: s
 def test_ranges_are_what_is_lost() -> None:
     """The loss is that of the class's range: a receiver sees less of it, not more."""
     table = people()
-    plain = af.Table(table.frame, {**schema(), "age": {**QI, "kind": "numeric"}, "income": {**QI, "kind": "numeric"}})
+    plain = af.Table(
+        table.frame, {**schema(), "age": {**QI, "kind": "numeric"}, "income": {**QI, "kind": "numeric"}}
+    )
     means, ranges = made(table), made(plain)
     assert (means.classes == ranges.classes).all()
     for measure in ("ncp", "lm", "entropy"):
@@ -123,9 +128,13 @@ def test_what_it_does_to_variances() -> None:
     assert told["sse"] == pytest.approx(means.facts["sse"] / means.facts["sst"])
     ranges = made(af.Table(table.frame[["age"]], {"age": {**QI, "kind": "numeric"}}))
     middles = [sum(map(float, (text.split("-") * 2)[:2])) / 2 for text in ranges.frame()["age"]]
-    assert af.measure(ranges.table, ranges, ["sse"])["sse"] == pytest.approx(squared_distance(before, middles))
+    assert af.measure(ranges.table, ranges, ["sse"])["sse"] == pytest.approx(
+        squared_distance(before, middles)
+    )
     release = means.release(seed=SEED)
-    assert af.measure(means.table, release, ["variance-kept"]) == pytest.approx({"variance-kept": told["variance-kept"]})
+    assert af.measure(means.table, release, ["variance-kept"]) == pytest.approx(
+        {"variance-kept": told["variance-kept"]}
+    )
     with pytest.raises(ParameterError, match="give the anonymization"):
         af.measure(means.table, release, ["sse"])
 
@@ -137,7 +146,9 @@ def test_diverse_classes_have_their_own_means() -> None:
     assert anon.classes is not None
     assert len(set(anon.classes.tolist())) < len(set(plain.classes.tolist()))  # type: ignore[union-attr]
     release = anon.release(seed=SEED)
-    assert af.verify(table, release, ["covers", "k-anonymity", "p-sensitivity(p=3)"], k=3, certificate=release.certificate)
+    assert af.verify(
+        table, release, ["covers", "k-anonymity", "p-sensitivity(p=3)"], k=3, certificate=release.certificate
+    )
 
 
 def test_a_missing_number_and_suppressed_records_show_none() -> None:
@@ -177,9 +188,13 @@ def test_a_wrong_mean_is_found() -> None:
     with pytest.raises(DataError, match="no generalization of its values"):
         af.verify(table, tampered(release, {text: high}), ["aggregates"], k=3)
     with pytest.raises(DataError, match="no generalization of its values"):
-        af.verify(table, tampered(release, {text: f"{text}0" if "." in text else f"{text}.0"}), ["covers"], k=3)
+        af.verify(
+            table, tampered(release, {text: f"{text}0" if "." in text else f"{text}.0"}), ["covers"], k=3
+        )
     # a mean that is hidden where it need not be
-    hidden = af.verify(table, tampered(release, {text: "*"}), ["aggregates"], k=3, certificate=release.certificate)
+    hidden = af.verify(
+        table, tampered(release, {text: "*"}), ["aggregates"], k=3, certificate=release.certificate
+    )
     assert (hidden.findings[0].holds, hidden.findings[0].failed) == (False, rows)
 
 
@@ -198,7 +213,10 @@ def test_swapped_means_need_the_certificate() -> None:
     (asked,) = af.verify(table, wrong, ["aggregates"], k=3).findings
     assert asked.holds is None
     listed = af.verify(table, wrong, ["aggregates"], k=3, certificate=release.certificate)
-    assert [(each.criterion, each.failed) for each in listed.findings] == [("aggregates", 6), ("certificate", 6)]
+    assert [(each.criterion, each.failed) for each in listed.findings] == [
+        ("aggregates", 6),
+        ("certificate", 6),
+    ]
 
 
 def test_the_criterion_needs_such_a_column() -> None:
@@ -228,7 +246,9 @@ def test_attackers_know_who_is_in_a_class() -> None:
     """A mean hides the range from who reads it, not from who runs the method again, or looks for the nearest mean."""
     table = people()
     release = made(table).release(seed=SEED)
-    plain = made(af.Table(table.frame, {**schema(), **{n: {**QI, "kind": "numeric"} for n in ("age", "income")}}))
+    plain = made(
+        af.Table(table.frame, {**schema(), **{n: {**QI, "kind": "numeric"} for n in ("age", "income")}})
+    )
     ranges = plain.release(seed=SEED)
     names = ["prosecutor", "marketer", "linker"]
     expected = af.attack(plain.table, ranges, names, k=3)["success"].tolist()
@@ -321,7 +341,9 @@ def test_a_flow_in_memory_and_in_pieces(tmp_path: Path) -> None:
 
 def test_a_method_without_classes_is_refused(tmp_path: Path) -> None:
     table = people(12)
-    with pytest.raises(ParameterError, match=r"greedy: column 'age' is to be published as the mean.*take mdav"):
+    with pytest.raises(
+        ParameterError, match=r"greedy: column 'age' is to be published as the mean.*take mdav"
+    ):
         af.anonymize(table, "greedy", k=3)
     people(90).frame.to_csv(tmp_path / "people.csv", index=False)
     (tmp_path / "flow.yaml").write_text(FLOW.format(name="x", pieces="", method="greedy"))

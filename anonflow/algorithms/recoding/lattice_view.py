@@ -53,7 +53,9 @@ def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> 
         f"diverse.{clicked}"
     )
     key = grid(["level", *map(str, range(max(map(len, part.labels))))], numbered) if whole else Markup("")
-    return Markup("<p>{}</p>{}{}").format(explanation, lattice(drawn, part.edges, "The lattice of levels"), key)
+    return Markup("<p>{}</p>{}{}").format(
+        explanation, lattice(drawn, part.edges, "The lattice of levels"), key
+    )
 
 
 def _mark(part: LatticePart, at: int) -> str:

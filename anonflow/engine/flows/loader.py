@@ -30,6 +30,7 @@ from anonflow.engine.flows.spec import (
 from anonflow.engine.flows.steps import Steps
 from anonflow.engine.flows.versions import newest
 from anonflow.errors import FlowError
+from anonflow.table.schema import Schema
 
 __all__ = ["flow_from", "load_flow"]
 
@@ -168,13 +169,10 @@ class _Checker:
         """See that the methods of the runs can publish the columns as the schema asks for it."""
         for method in dict.fromkeys(run.anonymize.method for run in runs):
             for name, column in schema.columns.items():
-                problem = key = None
-                if column.aggregate is not None:
-                    problem, key = method.aggregate_problem(name), "aggregate"
-                elif column.kind == "categorical":
-                    problem, key = method.levels_problem(name), "kind"
-                if problem is not None:
-                    self.problems.add(("table", "columns", name, key), problem)
+                if column.aggregate is not None and (problem := method.aggregate_problem(name)):
+                    self.problems.add(("table", "columns", name, "aggregate"), problem)
+                if column.kind == "categorical" and (problem := method.levels_problem(name)):
+                    self.problems.add(("table", "columns", name, "kind"), problem)
 
     # ---------------------------------------------------------------------------------- publishing
 
