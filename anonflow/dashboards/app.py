@@ -1,4 +1,4 @@
-"""The app: six screens that follow the user's work, over one workspace."""
+"""The app: the screens that follow the user's work, over one workspace."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from anonflow.dashboards.explore.screen import ExploreScreen
 from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.dashboards.session.user_limits import local_limits
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.errors import ParameterError, unforeseen
@@ -32,7 +33,7 @@ __all__ = ["App", "application", "captions", "dashboard", "extension", "schedule
 
 LOG = logging.getLogger("anonflow.dashboards")
 
-SCREENS = (DataScreen, PrepareScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
+SCREENS = (DataScreen, PrepareScreen, RiskScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
 
 OVER = "This session is over: run the cell again."
 
@@ -59,7 +60,7 @@ def _told(error: Exception) -> None:
 
 
 def scheduler() -> Callable[[Callable[[], None]], None]:
-    """What has changes made on this session's event loop, whatever thread they come from."""
+    """Return a function that schedules changes on the session's event loop; any thread may call it."""
     document = pn.state.curdoc
     if document is None or document.session_context is None:
         return lambda change: change()
@@ -110,11 +111,13 @@ def captions(workspace: Workspace) -> list[str]:
     runs = len(one.runs)
     compare = f"{runs} run{'' if runs == 1 else 's'}" + (", running" if one.running else "")
     chosen = next((run.name for run in one.runs if run.id == one.chosen), "no run chosen")
-    return [data, prepare, protect, compare, chosen, chosen]
+    columns = 0 if one.table is None else len(one.table.qi_columns)
+    risk = f"{columns} column{'' if columns == 1 else 's'} known" if columns else "before anything is done"
+    return [data, prepare, risk, protect, compare, chosen, chosen]
 
 
 class App(pn.viewable.Viewer):
-    """The six screens over one workspace, and the bar above them.
+    """The screens over one workspace, and the bar above them.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def _goes_with(table: Table, cells: pd.Series) -> bool:
 
 
 def _text(value: Any) -> str:
-    return number_text(value) if isinstance(value, int | float | np.number) else str(value)
+    return number_text(value) if isinstance(value, int | float | np.integer | np.floating) else str(value)
 
 
 def _coded(cells: pd.Series, steps: list[Step], domains: Sequence[Domain]) -> pd.Series:

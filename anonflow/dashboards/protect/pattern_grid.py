@@ -199,7 +199,7 @@ class PatternBoard(pn.viewable.Viewer):
             else "No method that uses patterns is chosen: choose pattern-guided under Methods."
         )
         self.told.object = (
-            f"<p>{n:,} pattern{'' if n == 1 else 's'}, tried from the cheapest on, of equally dear ones the first; click a cell to hide or keep a "
+            f"<p>{n:,} pattern{'' if n == 1 else 's'}, tried from the cheapest on, of patterns of equal cost the first; click a cell to hide or keep a "
             f"column.{more} {escape(whom)}</p>"
         )
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
