@@ -48,7 +48,7 @@ def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> 
     )
     clicked = " A click on a node runs it." if keys else ""
     explanation = (
-        f"{what} Up is coarser. The darker, the more is lost: {least:.3f} to {max(losses):.3f}. Dashed, without colour: not "
+        f"{what} Up is coarser. The stronger its blue, the more a node loses: {least:.3f} to {max(losses):.3f}. Dashed, without colour: not "
         f"anonymous, since more than {100 * part.limit:.3g} % of the records would be suppressed, or what is published would not be "
         f"diverse.{clicked}"
     )
