@@ -45,7 +45,7 @@ from anonflow.dashboards.session.table_sources import (
     write_frame,
 )
 from anonflow.dashboards.session.user_limits import Limits
-from anonflow.dashboards.session.validation import code, problems_of, running_flow, single_document
+from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow, single_document
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release import Earlier
@@ -105,6 +105,7 @@ class Workspace(param.Parameterized):
     owner = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="Remembers releases.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
     problems = param.Parameter((), doc="What cannot work, one sentence each.")
+    impossible = param.Dict(default={}, doc="Names of runs that can have no result -> why; the others can run.")
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
     ks = param.List(default=[], doc="The ks that are run.")
     runs = param.List(default=[], doc="Finished runs, oldest first.")
@@ -140,6 +141,7 @@ class Workspace(param.Parameterized):
         self._ids = 0
         self._coded: tuple[dict[str, Any], list[Any]] | None = None
         self._column_problems: tuple[str, ...] = ()
+        self._possible: tuple[engine.Run, ...] = ()
         self.noted = Noted()
         self._delete = weakref.finalize(self, place.delete)
         self.draft.param.watch(self._draft_changed, "document")
@@ -573,12 +575,15 @@ class Workspace(param.Parameterized):
     def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
         self._abandon()
         self._coded = None
-        status = f"{len(frame):,} records and {len(frame.columns)} columns are open."
+        status = f"{len(frame):,} records and {plural(len(frame.columns), 'column')} are open."
+        folder = self._own_folder()
         self.noted = Noted(drawn=self.noted.drawn)
-        self.param.update(frame=frame, source=source, runs=[], chosen=None, status=status)
-        self._keep_runs()
-        self.draft.restart(document, folder=self._own_folder())
-        self._refresh()
+        # one change for whoever looks: a frame without its columns would be shown as one that cannot be used
+        with param.parameterized.batch_call_watchers(self):
+            self.param.update(frame=frame, source=source, runs=[], chosen=None, status=status)
+            self._keep_runs()
+            self.draft.restart(document, folder=folder)
+            self._refresh()
 
     def _abandon(self) -> None:
         """Runs that are on their way are stopped, and will not be kept."""
@@ -643,13 +648,15 @@ class Workspace(param.Parameterized):
         elif (columns, steps) != self._coded:
             table, self._column_problems = code(self.frame, columns, self.draft.folder, steps)
             self._coded = columns, steps
-        problems = self._column_problems
-        if not problems and table is not None:
-            problems = problems_of(self.draft, table, self.source)
+        judgement = Judgement(problems=self._column_problems)
+        if not self._column_problems and table is not None:
+            judgement = judged(self.draft, table, self.source)
         matrix = document.get("matrix") if isinstance(document.get("matrix"), dict) else {}
+        self._possible = judgement.runs
         self.param.update(
             table=table,
-            problems=tuple(problems),
+            problems=judgement.problems,
+            impossible=dict(judgement.impossible),
             algorithms=_listed(matrix, self.draft, "algorithm"),
             ks=_listed(matrix, self.draft, "k"),
         )
@@ -672,7 +679,7 @@ class Workspace(param.Parameterized):
             raise FlowError.collected("this cannot run", self.problems)
         assert self.table is not None
         done = self._done_before_cancel()
-        runs = [run for run in self.draft.flow().runs if run.name not in done]
+        runs = [run for run in self._possible if run.name not in done]
         self._started = self.draft.document, done
         self._begin([(run, single_document(self.draft.document, run)) for run in runs], self.table)
 
@@ -730,8 +737,13 @@ class Workspace(param.Parameterized):
 
     @property
     def missing(self) -> int:
-        """How many runs a start would do: all of the draft, or what a cancelled start left."""
-        return len(self.algorithms) * len(self.ks) - len(self._done_before_cancel())
+        """How many runs a start would do: all of the draft that can have a result, or what a cancelled start left."""
+        return self.possible - len(self._done_before_cancel())
+
+    @property
+    def possible(self) -> int:
+        """How many runs of the draft can have a result."""
+        return len(self._possible)
 
     def cancel(self) -> None:
         """Stop what runs and what waits; finished runs are kept."""
