@@ -72,8 +72,10 @@ class CompareScreen(pn.viewable.Viewer):
         self._make_results()
         self._make_pair()
         self._make_history()
-        workspace.param.watch(self._show_controls, ["algorithms", "ks", "running", "problems", "table"])
-        workspace.param.watch(self._show_progress, ["progress", "status"])
+        workspace.param.watch(
+            self._show_controls, ["algorithms", "ks", "running", "problems", "impossible", "table"]
+        )
+        workspace.param.watch(self._show_progress, ["progress", "doing", "status"])
         workspace.param.watch(self._show_results, ["runs", "dark"])
         workspace.param.watch(self._show_chosen, "chosen")
         workspace.draft.param.watch(self._show_history, "document")
@@ -150,7 +152,7 @@ class CompareScreen(pn.viewable.Viewer):
             self._filling = False
         opened = workspace.frame is not None
         can = opened and not workspace.running and not workspace.problems
-        number, missing = len(workspace.algorithms) * len(workspace.ks), workspace.missing
+        number, missing = workspace.possible, workspace.missing
         self.run.disabled = not can
         self.run.label = f"Run {number}" if number > 1 else "Run"
         if 0 < missing < number:
@@ -161,6 +163,13 @@ class CompareScreen(pn.viewable.Viewer):
             self._say("" if opened else "No table is open: open one on the screen Data first.", "af-note")
         elif workspace.problems:
             self._say("This cannot run yet: " + "; ".join(workspace.problems[:5]), "af-warn")
+        elif workspace.impossible:
+            self._say(
+                "The others can run, but not "
+                + "; ".join(f"{names}: {why}" for names, why in list(workspace.impossible.items())[:5])
+                + ".",
+                "af-warn",
+            )
         else:
             self._say("", "af-note")
 
@@ -169,7 +178,12 @@ class CompareScreen(pn.viewable.Viewer):
         rows = Markup("").join(
             Markup(
                 '<span>{}</span><progress max="1" value="{}" aria-label="{}"></progress><span class="n">{}</span>'
-            ).format(name, f"{share:.3f}", f"{name}: share of partitions done", _share(share))
+            ).format(
+                name,
+                f"{share:.3f}",
+                f"{name}: share of partitions done",
+                workspace.doing.get(name, "waiting"),
+            )
             for name, share in workspace.progress.items()
         )
         bars = Markup('<div class="progress">{}</div>').format(rows) if rows else Markup("")
@@ -474,7 +488,3 @@ class CompareScreen(pn.viewable.Viewer):
             self.history,
             sizing_mode="stretch_width",
         )
-
-
-def _share(share: float) -> str:
-    return "waiting" if share <= 0 else "done" if share >= 1 else f"{share:.0%} of its partitions"

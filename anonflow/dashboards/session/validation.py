@@ -144,7 +144,9 @@ def _one_by_one(draft: Draft, n: int) -> tuple[tuple[engine.Run, ...], dict[str,
         except AnonflowError as error:
             name = " ".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
             few = isinstance(k, int) and not isinstance(k, bool) and k > n
-            wrong[name.removeprefix("algorithm=")] = "; ".join([too_few(n, k).message] if few else _told(error))
+            wrong[name.removeprefix("algorithm=")] = "; ".join(
+                [too_few(n, k).message] if few else _told(error)
+            )
             continue
         runs += found
     return tuple(runs), wrong

@@ -105,13 +105,16 @@ class Workspace(param.Parameterized):
     owner = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="Remembers releases.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
     problems = param.Parameter((), doc="What cannot work, one sentence each.")
-    impossible = param.Dict(default={}, doc="Names of runs that can have no result -> why; the others can run.")
+    impossible = param.Dict(
+        default={}, doc="Names of runs that can have no result -> why; the others can run."
+    )
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
     ks = param.List(default=[], doc="The ks that are run.")
     runs = param.List(default=[], doc="Finished runs, oldest first.")
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
     running = param.Boolean(default=False)
     progress = param.Dict(default={}, doc="Run name -> share done, while running.")
+    doing = param.Dict(default={}, doc="Run name -> what it is at, in a few words, while running.")
     closed = param.Boolean(default=False, doc="Whether its session is over.")
     dark = param.Boolean(default=False, doc="Whether the screens are dark.")
 
@@ -589,7 +592,7 @@ class Workspace(param.Parameterized):
         """Runs that are on their way are stopped, and will not be kept."""
         if self._batch is not None:
             self._batch.abandon()
-        self.param.update(running=False, progress={})
+        self.param.update(running=False, progress={}, doing={})
 
     # ------------------------------------------------------------------------------------- the draft
 
@@ -763,7 +766,8 @@ class Workspace(param.Parameterized):
 
     def _show(self, batch: JobGroup) -> None:
         progress = {job.run.name: job.share for job in batch.jobs}
-        self.param.update(progress=progress, status=sentence(list(batch.jobs)))
+        doing = {job.run.name: job.doing for job in batch.jobs}
+        self.param.update(progress=progress, doing=doing, status=sentence(list(batch.jobs)))
 
     def _end(self, batch: JobGroup, job: Job, result: engine.RunResult | None) -> None:
         """A job is over: its run is kept, and the last one says so."""
@@ -777,7 +781,7 @@ class Workspace(param.Parameterized):
                 changes["chosen"] = run.id
         if batch.is_over:
             status = summary(list(batch.jobs), batch.seconds)
-            changes |= {"running": False, "progress": {}, "status": status}
+            changes |= {"running": False, "progress": {}, "doing": {}, "status": status}
         self.param.update(**changes)
         if result is not None:
             self._keep_runs()

@@ -31,7 +31,10 @@ def test_whoever_looks_never_sees_a_frame_without_its_columns() -> None:
     def look(*events: Any) -> None:
         seen.append((one.frame is None, one.table is None, len(one.algorithms), one.problems))
 
-    for owner, names in ((one, ["frame", "table", "problems", "algorithms", "ks"]), (one.draft, ["document"])):
+    for owner, names in (
+        (one, ["frame", "table", "problems", "algorithms", "ks"]),
+        (one.draft, ["document"]),
+    ):
         owner.param.watch(look, names)
     one.open_dataset("census_like", n=60, seed=1)
     one.open_dataset("patients_example")  # other columns than those of the table before
@@ -95,7 +98,10 @@ def test_blanks_in_numbers_are_said_in_the_words_of_the_screen() -> None:
 @pytest.mark.parametrize(
     ("said", "shown"),
     [
-        ("say missing: value or suppress", "choose value or suppress under Without a value, on the screen Data"),
+        (
+            "say missing: value or suppress",
+            "choose value or suppress under Without a value, on the screen Data",
+        ),
         ("use a partition_size of 2000 at most", "use partitions of 2000 records at most"),
         ("nothing of a file", "nothing of a file"),
     ],
