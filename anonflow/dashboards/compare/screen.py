@@ -13,6 +13,7 @@ from markupsafe import Markup
 from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import MEASURES, RISKS, CompareModel
 from anonflow.dashboards.components import figures
+from anonflow.dashboards.components.direction import arrow, better
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, sheet
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
@@ -29,13 +30,13 @@ _TITLES = {
     "mark": "",
     "run": "run",
     "partition": "partition",
-    "gcp": "GCP",
-    "usefulness": "usefulness",
-    "suppressed": "suppressed",
-    "seconds": "seconds",
+    "gcp": arrow("GCP", "gcp"),
+    "usefulness": arrow("usefulness", "usefulness"),
+    "suppressed": arrow("suppressed", "suppressed"),
+    "seconds": arrow("seconds", "seconds"),
     "checks": "checks",
     "best": "frontier",
-    "columns": "loss by column",
+    "columns": arrow("loss by column", "gcp"),
     "records": "records by loss",
 }
 _WIDTHS = {
@@ -208,6 +209,13 @@ class CompareScreen(pn.viewable.Viewer):
             layout="fit_columns",
             sizing_mode="stretch_width",
             titles=_TITLES,
+            header_tooltips={
+                name: f"{better(name)} is better" for name in ("gcp", "usefulness", "suppressed", "seconds")
+            }
+            | {
+                "seconds": "of the method alone, without compiling; lower is better",
+                "columns": "what each column loses; lower is better",
+            },
             widths=_WIDTHS,
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
             hidden_columns=["id", "problem"],
@@ -250,7 +258,8 @@ class CompareScreen(pn.viewable.Viewer):
                 self.table,
                 pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px"),
                 pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px"),
-                lead="A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
+                lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and "
+                "Publish.",
             ),
             card(
                 "What each method costs",
@@ -437,7 +446,9 @@ class CompareScreen(pn.viewable.Viewer):
             (f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"),
             "Loss by column of two runs",
         )
-        self.losses.object = str(Markup("<h4>Information loss by column</h4>{}").format(picture))
+        self.losses.object = str(
+            Markup("<h4>Information loss by column, lower is better</h4>{}").format(picture)
+        )
 
     # -------------------------------------------------------------------------------------- history
 

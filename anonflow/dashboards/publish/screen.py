@@ -9,7 +9,9 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
+from anonflow.dashboards.components.release_card import card_lines
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.workspace import Workspace
@@ -90,8 +92,11 @@ class PublishScreen(pn.viewable.Viewer):
                         (result.algorithm, "method"),
                         (str(result.k), "k"),
                         (f"{result.records:,}", "records"),
-                        (f"{result.measures.get('gcp', float('nan')):.4f}", "information loss (GCP)"),
-                        (f"{result.suppressed:,}", "suppressed"),
+                        (
+                            f"{result.measures.get('gcp', float('nan')):.4f}",
+                            directed("information loss (GCP)", "gcp"),
+                        ),
+                        (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
                     ]
                 ),
                 model.promise(),
@@ -151,7 +156,11 @@ class PublishScreen(pn.viewable.Viewer):
             self.said.object = str(
                 Markup("<p>{}</p>{}{}{}").format(
                     head,
-                    _card(found),
+                    ""
+                    if found.card is None
+                    else Markup("<h4>Release card</h4>{}<h4>What was verified</h4>").format(
+                        card_lines(found.card)
+                    ),
                     facts(["verdict", "criterion", "records failing", "how"], rows, [2]),
                     Markup("<h4>Before you publish</h4><ul class='limits'>{}</ul>").format(warnings)
                     if warnings
@@ -288,33 +297,6 @@ def _verdict(found: Publication) -> Markup:
         return verdict_of(True, "Every check passed: this release may be published.")
     return verdict_of(True, "Every check passed") + verdict_of(
         False, bad=f"but {found.card.headline()} Read them before you publish."
-    )
-
-
-def _card(found: Publication) -> Markup:
-    """The release card, where there is one."""
-    if found.card is None:
-        return Markup("")
-    signs = {"passed": verdict_of(True, "passed"), "failed": verdict_of(False, bad="failed")}
-    rows = [
-        [
-            line.name.capitalize(),
-            signs.get(line.verdict, line.verdict),
-            Markup("{}{}").format(
-                line.says,
-                Markup("<ul class='limits'>{}</ul>").format(
-                    Markup("").join(
-                        Markup("<li>{}</li>").format(remedy.sentence()) for remedy in line.remedies
-                    )
-                )
-                if line.remedies
-                else "",
-            ),
-        ]
-        for line in found.card.lines
-    ]
-    return Markup("<h4>Release card</h4>{}<h4>What was verified</h4>").format(
-        facts(["line", "verdict", "what was found, and what to do"], rows)
     )
 
 

@@ -150,7 +150,7 @@ class Job:
             self.begun, self._since = True, perf_counter()
         self._compile(progressed)
         with self._lock:
-            if self.cancelled:
+            if self._is_cancelled():  # in the meantime
                 return None
             self._since = perf_counter()
             self._handle = handle = engine.start(self._flow, seed=self.seed, **self._settings)
@@ -231,6 +231,9 @@ class Job:
         if self.share <= 0.0:
             return f"at work for {seconds}"
         return f"{self.share:.0%} of its partitions"
+
+    def _is_cancelled(self) -> bool:
+        return self.cancelled
 
     def cancel(self) -> None:
         """Stop as soon as possible; or never begin."""
