@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import threading
 import time
 import weakref
@@ -23,7 +25,7 @@ from anonflow.dashboards.session.folders import SessionFolder, local_folders
 from anonflow.dashboards.session.job_group import JobGroup
 from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
 from anonflow.dashboards.session.noted import Noted
-from anonflow.dashboards.session.paths import check_confined, safe_name
+from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
 from anonflow.dashboards.session.project import (
     Project,
     flow_document,
@@ -227,8 +229,29 @@ class Workspace(param.Parameterized):
     def set_aside(self, path: Path) -> Path:
         """Take an uploaded file out of the folder whose files a flow may name, until it is read; its new place."""
         self._own_folder()
-        place = self._place.path / "upload"
+        place = self._place.path / f"upload-{secrets.token_hex(8)}"
         path.replace(place)
+        return place
+
+    def shelve(self, name: str, path: Path, copied: bool = False) -> Path:
+        """Put an uploaded file where no flow can name it, until what goes with it is there; its new place.
+
+        Parameters
+        ----------
+        name : str
+            As its user calls it.
+        path : pathlib.Path
+            Where it is now.
+        copied : bool
+            Whether it stays there, too.
+        """
+        self._own_folder()
+        place = self._place.path / f"shelved-{safe_name(name)}"
+        if copied:
+            shutil.copyfile(path, place)
+            os.chmod(place, 0o600)
+        else:
+            path.replace(place)
         return place
 
     def reread(self, **options: Any) -> Callable[[], None]:
@@ -256,7 +279,7 @@ class Workspace(param.Parameterized):
         if self.frame is None:
             return ""
         source = self.source
-        return str(source.get("csv") or source.get("parquet") or source.get("dataset") or "table")
+        return str(file_of(source) or source.get("dataset") or "table")
 
     def open_flow(self, text: str) -> None:
         """Go on with a flow file: its data set is loaded, or the file that it names, uploaded before, is read.
@@ -279,9 +302,7 @@ class Workspace(param.Parameterized):
             options = {key: value for key, value in source.items() if key != "dataset"}
             frame = load_dataset(source["dataset"], self.limits, **options)
         else:
-            place = self._own_folder() / str(source.get("csv", source.get("parquet")))
-            given = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
-            frame, _ = read_upload(place, self.limits, **given)
+            frame, _ = self._read_again(source)
         kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
         self._take(frame, source, kept)
 
@@ -396,6 +417,12 @@ class Workspace(param.Parameterized):
 
     def _flow_alone(self, text: str) -> Project:
         document = flow_document(text, self._own_folder())
+        for _, holder, key in paths_in(
+            document
+        ):  # what was dropped beside a flow lies beside it, whatever its folder was
+            beside = safe_name(holder[key])
+            if not (self._own_folder() / holder[key]).exists() and (self._own_folder() / beside).exists():
+                holder[key] = beside
         return Project(
             {key: value for key, value in document.items() if key not in ("publish", "run")}, {}, ()
         )
@@ -425,8 +452,8 @@ class Workspace(param.Parameterized):
         return load_dataset(name, self.limits, **options), source
 
     def _read_again(self, source: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        place = self._own_folder() / str(source.get("csv", source.get("parquet")))
-        given = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
+        place = self._own_folder() / str(file_of(source))
+        given = {key: source[key] for key in ("delimiter", "encoding", "missing", "sheet") if key in source}
         return read_upload(place, self.limits, **given)
 
     def _take_project(self, project: Project, frame: Any, source: dict[str, Any]) -> None:
