@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import MEASURES, RISKS, CompareModel
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.direction import arrow, better
+from anonflow.dashboards.components.figure_files import figures_of_runs, zipped
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, sheet
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
@@ -228,6 +230,10 @@ class CompareScreen(pn.viewable.Viewer):
         self.table.param.watch(self._row_chosen, "selection")
         self.shown = pn.widgets.Select(label="Run on the screens Explore and Publish", options={}, width=320)
         self.shown.param.watch(self._shown_changed, "value")
+        self.svg = pn.widgets.FileDownload(
+            callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs]))),
+            filename="figures.zip", label="Figures, SVG", width=150,
+        )  # fmt: skip
         self.take_up = pn.widgets.Button(label="Take up its settings", width=180, align="end")
         self.take_up.on_click(self._take_up)
         self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
@@ -272,6 +278,7 @@ class CompareScreen(pn.viewable.Viewer):
                 self.risk,
                 self.risk_said,
                 self.frontier,
+                self.svg,
                 lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
             ),
             sizing_mode="stretch_width",

@@ -18,6 +18,19 @@ from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["PublishScreen"]
 
+COPY = """
+const text = holder.value;
+const said = () => { cb_obj.label = "Copied"; setTimeout(() => { cb_obj.label = "Copy"; }, 2000); };
+const select = () => {  // where the page has no secure address, the clipboard is reached by a selection
+  const area = document.createElement("textarea");
+  area.value = text; document.body.append(area); area.select();
+  if (document.execCommand("copy")) said();
+  area.remove();
+};
+if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, select); else select();
+"""
+"""Put the address on the clipboard, and say so."""
+
 NO_RUN = "No run yet: go to Compare and press Run, choose a run there, then come back to publish it."
 
 
@@ -208,8 +221,10 @@ class PublishScreen(pn.viewable.Viewer):
         self.owner = card(
             "The owner's",
             html(badge(False, "Owner only: keep these to yourself")),
+            self._offer("owner"),
             self._offer("certificate"),
             self._offer("flow"),
+            self._offer("script"),
             html(
                 Markup(
                     "<p class='soft'>To repeat the run: put the flow beside the table, save the seed to a file that only "
@@ -247,12 +262,18 @@ class PublishScreen(pn.viewable.Viewer):
 
     def _make_link(self) -> None:
         self.link = html("", "af-link")
+        self.address = pn.widgets.TextInput(visible=False)
+        self.copy = pn.widgets.Button(label="Copy", width=100, css_classes=["af-copy"])
+        self.copy.js_on_click(args={"holder": self.address}, code=COPY)
 
     def _show_link(self, *events: Any) -> None:
         query = self.model.link()
         if not query:
             self.link.object = "<p class='soft'>Open a table first.</p>"
+            self.copy.visible = False
             return
+        self.copy.visible = True
+        self.address.value = f"{_address()}?{query}"
         uploaded = "dataset" not in self.workspace.source
         missing = self.model.not_in_the_link()
         parts = [Markup('<code class="link" tabindex="0">{}</code>').format(f"{_address()}?{query}")]
@@ -283,6 +304,8 @@ class PublishScreen(pn.viewable.Viewer):
             card(
                 "A link to this configuration",
                 self.link,
+                self.copy,
+                self.address,
                 lead="Methods, k and settings, and of a built-in table its name. Never data.",
             ),
             sizing_mode="stretch_width",
