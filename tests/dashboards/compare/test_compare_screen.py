@@ -137,7 +137,7 @@ def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
     assert model.history() == []
     small.set_ks([4])
     small.set_algorithms(["mondrian"])
-    assert model.history() == ["method from greedy to mondrian", "k from 10 to 4"]
+    assert model.history() == ["method: greedy → mondrian", "k: 10 → 4"]
     small.start()
     small.wait(60)
     run = small.runs[0]
