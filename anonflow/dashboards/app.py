@@ -21,7 +21,7 @@ from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.session.user_limits import local_limits
-from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.session.workspace import Workspace, plural
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.table import Table
 
@@ -98,17 +98,19 @@ def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
 def captions(workspace: Workspace) -> list[str]:
     """A few words on each screen, for the bar."""
     one = workspace
-    data = "no table yet" if one.frame is None else f"{len(one.frame):,} records"
+    data = "no table yet" if one.frame is None else plural(len(one.frame), "record")
     steps = len(one.draft.get(("table", "prepare"), []))
-    prepare = f"{steps} step{'' if steps == 1 else 's'}" if steps else "nothing to do before"
+    prepare = plural(steps, "step") if steps else "nothing to do before"
     if one.frame is None:
         protect = "methods and k"
     else:
         ks = ", ".join(str(k) for k in one.ks[:3]) + (", ..." if len(one.ks) > 3 else "")
-        several = f"{len(one.algorithms)} methods" if len(one.algorithms) != 1 else str(one.algorithms[0])
+        several = (
+            plural(len(one.algorithms), "method") if len(one.algorithms) != 1 else str(one.algorithms[0])
+        )
         protect = f"{several}, k = {ks}"
     runs = len(one.runs)
-    compare = f"{runs} run{'' if runs == 1 else 's'}" + (", running" if one.running else "")
+    compare = plural(runs, "run") + (", running" if one.running else "")
     chosen = next((run.name for run in one.runs if run.id == one.chosen), "no run chosen")
     return [data, prepare, protect, compare, chosen, chosen]
 

@@ -416,14 +416,26 @@ def _said(*sentences: str) -> str:
 
 def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     series: dict[str, list[tuple[float, float]]] = {}
-    for one in finished:
-        if one.result.problem is None:
-            series.setdefault(one.result.algorithm, []).append((one.result.k, one.result.measures["gcp"]))
+    done = [one for one in finished if one.result.problem is None]
+    kinds = list(dict.fromkeys(map(_columns_of, done)))
+    for one in done:
+        # the loss is that of the quasi-identifiers: over others it is no point of the same line
+        number = kinds.index(_columns_of(one)) + 1
+        name = f"{one.result.algorithm}, columns {number}" if len(kinds) > 1 else one.result.algorithm
+        series.setdefault(name, []).append((one.result.k, one.result.measures["gcp"]))
     if not series:
         return _said("Run something first.")
-    return plots.lines(
+    drawn = plots.lines(
         {name: sorted(points) for name, points in series.items()}, "Information loss against k", "k", "GCP"
     )
+    if len(kinds) == 1:
+        return drawn
+    return drawn + _said(*(f"Columns {at}: {', '.join(names)}." for at, names in enumerate(kinds, 1)))
+
+
+def _columns_of(one: Finished) -> tuple[str, ...]:
+    """The quasi-identifiers of a run."""
+    return tuple(column.column for column in one.result.columns)
 
 
 def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import param
 
 from anonflow.algorithms.registry import look_of
-from anonflow.dashboards.components.direction import directed
+from anonflow.dashboards.components.direction import arrow, directed
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.screen_work import Background
@@ -139,7 +139,8 @@ class CompareModel(param.Parameterized):
         for run in self.results:
             value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
             y = math.nan if value is None else float(value)
-            found.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y))
+            columns = ", ".join(column_losses(run))
+            found.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y, columns))
         return found
 
     def frontier_points(self) -> list[Point]:
@@ -207,13 +208,13 @@ class CompareModel(param.Parameterized):
         a, b = both
         found = differences(a.document, b.document)
         for name, text in (
-            (directed("information loss (GCP)", "gcp"), lambda run: _number(run.result.measures.get("gcp"))),
+            (arrow("information loss (GCP)", "gcp"), lambda run: _number(run.result.measures.get("gcp"))),
             (
                 directed("usefulness", "usefulness"),
                 lambda run: _number(run.result.measures.get("usefulness")),
             ),
-            (directed("suppressed records", "suppressed"), lambda run: f"{run.result.suppressed:,}"),
-            (directed("seconds", "seconds"), lambda run: f"{run.result.seconds:.2f}"),
+            (arrow("suppressed records", "suppressed"), lambda run: f"{run.result.suppressed:,}"),
+            (arrow("seconds", "seconds"), lambda run: f"{run.result.seconds:.2f}"),
             ("guarantee", lambda run: run.result.guarantee),
             ("checks", verdict),
         ):

@@ -447,7 +447,7 @@ class CompareScreen(pn.viewable.Viewer):
         a, b = both
         rows = model.what_differs()
         table = facts(["", a.name, b.name], rows) if rows else Markup("<p>The two do not differ.</p>")
-        self.differing.object = str(Markup("<h4>What differs</h4>{}").format(table))
+        self.differing.object = str(Markup("<h4>What differs (↓ lower is better)</h4>{}").format(table))
         picture = pairs(
             *model.losses_of_both(),
             (f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"),

@@ -57,6 +57,8 @@ class Point:
         Of the run.
     algorithm : str
     x, y : float
+    group : str
+        What a line never crosses: runs over other quasi-identifiers are no points of it.
     """
 
     id: int
@@ -64,6 +66,7 @@ class Point:
     algorithm: str
     x: float
     y: float
+    group: str = ""
 
 
 def look(dark: bool) -> Palette:
@@ -220,8 +223,9 @@ def against_k(
         made.xaxis.ticker = FixedTicker(ticks=_apart(ks, across == "log"))
         made.xaxis.formatter = NumeralTickFormatter(format="0")
         xs = [point.x for point in shown]
-        for algorithm in dict.fromkeys(point.algorithm for point in shown):
-            latest = {p.x: p.y for p in sorted(shown, key=lambda p: p.id) if p.algorithm == algorithm}
+        for algorithm, group in dict.fromkeys((point.algorithm, point.group) for point in shown):
+            own = [p for p in shown if (p.algorithm, p.group) == (algorithm, group)]
+            latest = {p.x: p.y for p in sorted(own, key=lambda p: p.id)}
             line = sorted(latest.items())
             colour = look_of(algorithm).colour
             made.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)

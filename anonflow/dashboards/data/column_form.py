@@ -13,6 +13,7 @@ from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.table_sources import edited_column
+from anonflow.dashboards.session.workspace import plural
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
@@ -111,7 +112,8 @@ class ColumnChoice(DraftForm):
                 else "No column is a quasi-identifier yet: choose at least one."
             )
         n = len(self.workspace.frame)
-        return f"{found[-1]:,} records ({share(found[-1], n)}) are unique on these QIs."
+        alone = found[-1]
+        return f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these QIs."
 
     def first_rows(self, most: int = 100) -> pd.DataFrame:
         """The first records as they were read: the owner's view.

@@ -188,7 +188,7 @@ class DataScreen(pn.viewable.Viewer):
         self.about.object = f"<p>{self._about[name]}</p>"
         self._options = {}
         for option in datasets.declared(name).values():
-            self._options[option.name] = option_field(option, option.default, width=140)
+            self._options[option.name] = option_field(option, option.default, width=190)
         self.asked.objects = list(self._options.values())
         self.hierarchies.visible = any(
             entry.get("kind") == "hierarchy" for entry in datasets.schema(name, hierarchies=True).values()

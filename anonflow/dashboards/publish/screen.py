@@ -318,8 +318,10 @@ def _verdict(found: Publication) -> Markup:
         return verdict_of(False, bad="A check failed: nothing is handed out.")
     if found.card is None or found.card.ok:
         return verdict_of(True, "Every check passed: this release may be published.")
-    return verdict_of(True, "Every check passed") + verdict_of(
-        False, bad=f"but {found.card.headline()} Read them before you publish."
+    return (
+        verdict_of(True, "Every check passed,")
+        + Markup(" ")
+        + verdict_of(False, bad=f"but {found.card.headline()} Read them before you publish.")
     )
 
 

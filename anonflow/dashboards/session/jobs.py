@@ -296,12 +296,12 @@ def sentence(jobs: list[Job]) -> str:
     at_work = [job for job in jobs if job.begun and not job.ended]
     if at_work:
         names = ", ".join(f"{job.run.name} ({job.doing})" for job in at_work)
-        return f"Running {names}; {ended} of {len(jobs)} runs done."
+        return f"Running {names}; {ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
     places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
     if places:
         place = min(places) + 1
-        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} runs done."
-    return f"{ended} of {len(jobs)} runs done."
+        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
+    return f"{ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
 
 
 def _ordinal(number: int) -> str:

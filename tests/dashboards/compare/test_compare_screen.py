@@ -121,7 +121,7 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     assert told["method"] == ("greedy", "mondrian")
     assert told["k"] == ("3", "5")
     assert told["guarantee"] == ("k-regular", "k-anonymity")
-    assert "information loss (GCP), lower is better" in told
+    assert "information loss (GCP) ↓" in told
     assert not any(" of " in place for place in told)
     names, first, second = model.losses_of_both()
     assert names == list(column_losses(done.runs[0]))

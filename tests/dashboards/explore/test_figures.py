@@ -90,3 +90,13 @@ def test_names_and_numbers_of_charts_side_by_side_are_read() -> None:
     assert "wants the secret: salary-class" in str(
         intervals([("wants the secret: salary-class", 0.1, 0.05, 0.2, 0.1)], "rates")
     )
+
+
+def test_a_line_never_joins_runs_over_other_columns() -> None:
+    points = [
+        Point(i, "run", "greedy", k, 0.1, columns)
+        for i, (k, columns) in enumerate(
+            [(5.0, "age"), (10.0, "age"), (5.0, "age, town"), (10.0, "age, town")]
+        )
+    ]
+    assert drawn_lines(against_k(points, "GCP", LIGHT)) == [[5.0, 10.0], [5.0, 10.0]]
