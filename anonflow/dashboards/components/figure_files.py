@@ -31,13 +31,15 @@ def svg_file(picture: str) -> bytes:
 def figures_of_run(result: RunResult) -> dict[str, bytes]:
     """What a published report draws of a run, by file name: column names and counts, never a value."""
     labels = [column.column for column in result.columns]
-    cells = [(one.exact, max(0.0, 1.0 - one.exact - one.whole), one.whole) for one in result.columns]
+    cells = [
+        (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns
+    ]
     made = result.anonymization
     regular = made is not None and made.matches is not None
     unit = "matches" if regular else "size of the class"
     drawn = {
         "loss-by-column": plots.bars(
-            labels, [one.loss for one in result.columns], "Information loss by column, lower is better"
+            labels, [column.loss for column in result.columns], "Information loss by column, lower is better"
         ),
         "cells": plots.stacked(labels, cells, "Cells as they were, generalized, hidden"),
         "loss-by-row": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
@@ -49,17 +51,17 @@ def figures_of_run(result: RunResult) -> dict[str, bytes]:
 
 def figures_of_runs(results: Sequence[RunResult]) -> dict[str, bytes]:
     """Runs side by side: GCP against k, and the risk-utility frontier; the owner's, who compares."""
-    runs = [one for one in results if one.problem is None and one.measures.get("gcp") is not None]
+    runs = [run for run in results if run.problem is None and run.measures.get("gcp") is not None]
     series: dict[str, list[tuple[float, float]]] = {}
-    for one in sorted(runs, key=lambda one: one.k):
-        series.setdefault(one.algorithm, []).append((float(one.k), float(one.measures["gcp"])))
+    for run in sorted(runs, key=lambda each: each.k):
+        series.setdefault(run.algorithm, []).append((float(run.k), float(run.measures["gcp"])))
     drawn: dict[str, str] = {}
-    if len({one.k for one in runs}) > 1:
+    if len({run.k for run in runs}) > 1:
         drawn["gcp-against-k"] = plots.lines(series, "GCP against k", "k", "GCP, lower is better")
     if runs:
-        points = [(one.algorithm, one.name, 1 / one.k, float(one.measures["gcp"])) for one in runs]
+        points = [(run.algorithm, run.name, 1 / run.k, float(run.measures["gcp"])) for run in runs]
         best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
-        looks = {one.algorithm: look_of(one.algorithm) for one in runs}
+        looks = {run.algorithm: look_of(run.algorithm) for run in runs}
         drawn["risk-and-utility"] = risk_and_loss(points, best, "risk, 1/k", "GCP, lower is better", looks)
     return {f"{name}.svg": svg_file(picture) for name, picture in drawn.items()}
 

@@ -58,13 +58,13 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
         Place, what the first says, what the second says; a dash where one says nothing.
     """
     a, b = settings(first), settings(second)
-    found = []
+    pairs = []
     for place in dict.fromkeys([*a, *b]):
         if place in ("flow", "version") or place.startswith("publish"):
             continue
         if a.get(place, ABSENT) != b.get(place, ABSENT):
-            found.append((in_words(place), _said(a.get(place, ABSENT)), _said(b.get(place, ABSENT))))
-    return found
+            pairs.append((in_words(place), _said(a.get(place, ABSENT)), _said(b.get(place, ABSENT))))
+    return pairs
 
 
 def in_words(place: str) -> str:
@@ -77,7 +77,7 @@ def in_words(place: str) -> str:
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """An edit of a flow as a sentence, in the words of the screens."""
-    told = [
+    sentences = [
         *_listed_changes("method", "methods", "algorithm", before, after),
         *_listed_changes("k", "k", "k", before, after),
         *_column_changes(before, after),
@@ -92,10 +92,10 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
             continue
         first, second = a.get(place, ABSENT), b.get(place, ABSENT)
         if first != second:
-            told.append(_change(_named(place), first, second))
-    if len(told) > 3:
-        told = [*told[:3], f"{len(told) - 3} more"]
-    return "; ".join(told) or "nothing that runs differently"
+            sentences.append(_change(_named(place), first, second))
+    if len(sentences) > 3:
+        sentences = [*sentences[:3], f"{len(sentences) - 3} more"]
+    return "; ".join(sentences) or "nothing that runs differently"
 
 
 def _change(what: str, first: Any, second: Any) -> str:
@@ -118,12 +118,14 @@ def _named(place: str) -> str:
 
 def _step(document: Mapping[str, Any], word: str) -> Mapping[str, Any]:
     steps = document.get("steps")
-    found = next((one[word] for one in steps or () if isinstance(one, Mapping) and word in one), None)
-    return found if isinstance(found, Mapping) else {}
+    settings_of = next(
+        (step[word] for step in steps or () if isinstance(step, Mapping) and word in step), None
+    )
+    return settings_of if isinstance(settings_of, Mapping) else {}
 
 
 def _listed_changes(
-    one: str, several: str, key: str, before: Mapping[str, Any], after: Mapping[str, Any]
+    single: str, several: str, key: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> list[str]:
     def values(document: Mapping[str, Any]) -> list[Any]:
         listed = (document.get("matrix") or {}).get(f"anonymize.{key}")
@@ -132,7 +134,7 @@ def _listed_changes(
     first, second = values(before), values(after)
     if first == second:
         return []
-    word = one if len(first) == len(second) == 1 else several
+    word = single if len(first) == len(second) == 1 else several
     return [f"{word}: {_said(first)} → {_said(second)}"]
 
 
@@ -153,26 +155,26 @@ _ENTRY = {
 
 
 def _column_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    first, second = ((one.get("table") or {}).get("columns") or {} for one in (before, after))
-    told = []
+    first, second = ((document.get("table") or {}).get("columns") or {} for document in (before, after))
+    sentences = []
     for name in dict.fromkeys([*first, *second]):
         old, new = first.get(name) or {}, second.get(name) or {}
         if old == new:
             continue
         if not new:
-            told.append(f"{name} is not published any more")
+            sentences.append(f"{name} is not published any more")
             continue
         for key, words in _ENTRY.items():
             if old.get(key) != new.get(key) and not (key == "kind" and key not in new):
-                told.append(_change(words.format(name), old.get(key, ABSENT), new.get(key, ABSENT)))
+                sentences.append(_change(words.format(name), old.get(key, ABSENT), new.get(key, ABSENT)))
         if old.get("hierarchy") != new.get("hierarchy"):
             if "hierarchy" not in new:
-                told.append(f"{name} has no hierarchy any more")
+                sentences.append(f"{name} has no hierarchy any more")
             else:
-                told.append(f"{name} has {'another' if 'hierarchy' in old else 'a'} hierarchy")
+                sentences.append(f"{name} has {'another' if 'hierarchy' in old else 'a'} hierarchy")
         if old.get("boundary") != new.get("boundary"):
-            told.append(_boundary(name, new.get("boundary")))
-    return told
+            sentences.append(_boundary(name, new.get("boundary")))
+    return sentences
 
 
 def _boundary(name: str, boundary: Any) -> str:
@@ -197,7 +199,7 @@ def _cut_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[st
     first, second = words(before), words(after)
     if first != second:
         return [f"works on {second}, before on {first}"]
-    orders = [(one.get("partition") or {}).get("order", "lexicographic") for one in (before, after)]
+    orders = [(document.get("partition") or {}).get("order", "lexicographic") for document in (before, after)]
     return [] if orders[0] == orders[1] else [f"cut along: {orders[0]} → {orders[1]}"]
 
 
@@ -222,7 +224,7 @@ def _diversity_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> l
 
 
 def _prepared_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    first, second = ((one.get("table") or {}).get("prepare") or [] for one in (before, after))
+    first, second = ((document.get("table") or {}).get("prepare") or [] for document in (before, after))
     if first == second:
         return []
 

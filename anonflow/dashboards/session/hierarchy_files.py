@@ -79,22 +79,22 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> str:
     """
     edits: list[tuple[tuple[str, ...], Any]] = []
     done: list[str] = []
-    said: list[str] = []
+    refusals: list[str] = []
     columns = workspace.draft.get(("table", "columns"), {})
     for name, path in files.items():
-        column = matched_column(name, [str(one) for one in workspace.frame.columns])
+        column = matched_column(name, [str(column) for column in workspace.frame.columns])
         if column is None:
-            said.append(f"{name}: no column has its name")
+            refusals.append(f"{name}: no column has its name")
             continue
         role = columns.get(column, {}).get("role")
         if role not in ("quasi-identifier", None):
-            said.append(f"{name}: {column} is {role}, and only quasi-identifiers are generalized")
+            refusals.append(f"{name}: {column} is {role}, and only quasi-identifiers are generalized")
             continue
         try:
             tree, delimiter = read_hierarchy(path)
             _check(workspace, tree, column)
         except AnonflowError as error:
-            said.append(f"{name}: {error.problems[0].replace(str(path), name)}")
+            refusals.append(f"{name}: {error.problems[0].replace(str(path), name)}")
             continue
         place = safe_name(name)
         if path.resolve() != (workspace.folder / place).resolve():
@@ -107,7 +107,7 @@ def attach(workspace: Workspace, files: Mapping[str, Path]) -> str:
     if edits:
         workspace.draft.set_all(edits)
     number = "1 hierarchy was" if len(done) == 1 else f"{len(done)} hierarchies were"
-    return "; ".join([*([f"{number} attached: {', '.join(done)}"] if done else []), *said])
+    return "; ".join([*([f"{number} attached: {', '.join(done)}"] if done else []), *refusals])
 
 
 def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:

@@ -86,7 +86,7 @@ def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
     except AnonflowError as error:
         runs, wrong = _one_by_one(draft, table.n)
         if not runs:
-            return Judgement(problems=tuple(dict.fromkeys([*wrong.values()] if wrong else _told(error))))
+            return Judgement(problems=tuple(dict.fromkeys([*wrong.values()] if wrong else _words_of(error))))
     if len(runs) > MOST:
         return Judgement(problems=(_too_many(len(runs)),))
     if draft.get(("table", "source")) != dict(source):
@@ -123,10 +123,10 @@ def _combinations(draft: Draft) -> int:
     return number
 
 
-def _told(error: AnonflowError) -> tuple[str, ...]:
+def _words_of(error: AnonflowError) -> tuple[str, ...]:
     # a draft is no file that somebody has seen: what is wrong, without line and column
-    found = tuple(text for _, text in getattr(error, "found", ()))
-    return tuple(map(on_screen, found or error.problems))
+    places = tuple(text for _, text in getattr(error, "found", ()))
+    return tuple(map(on_screen, places or error.problems))
 
 
 def _one_by_one(draft: Draft, n: int) -> tuple[tuple[engine.Run, ...], dict[str, str]]:
@@ -140,15 +140,13 @@ def _one_by_one(draft: Draft, n: int) -> tuple[tuple[engine.Run, ...], dict[str,
         chosen = dict(zip(matrix, values, strict=True))
         k = chosen.get("anonymize.k", draft.get(("steps", "anonymize", "k")))
         try:
-            found = _restricted(draft, chosen).flow().runs
+            runs += _restricted(draft, chosen).flow().runs
         except AnonflowError as error:
             name = " ".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
             few = isinstance(k, int) and not isinstance(k, bool) and k > n
             wrong[name.removeprefix("algorithm=")] = "; ".join(
-                [too_few(n, k).message] if few else _told(error)
+                [too_few(n, k).message] if few else _words_of(error)
             )
-            continue
-        runs += found
     return tuple(runs), wrong
 
 
