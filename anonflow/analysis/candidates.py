@@ -17,7 +17,7 @@ from anonflow.release.cells import ranges, shares
 from anonflow.release.published_column import fits
 from anonflow.table import Schema, equal_columns
 from anonflow.table.domain import WHOLE
-from anonflow.table.metadata import CODED, EXACT, ColumnMetadata, hierarchy_of
+from anonflow.table.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -241,6 +241,8 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
         return _numbers(cells, about.bounds, about.has_domain and not about.missing)
     if about.notation == "positions":
         return _codes(cells)
+    if about.notation in AGGREGATED:
+        return _aggregated(cells)
     if about.notation == EXACT:
         return _as_it_was(cells)
     closed = about.has_domain and not about.missing
@@ -256,6 +258,8 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
     kind = None if column is None else column.kind
     if column is not None and column.has_codes:
         raise _codes_beside_numbers(name)
+    if column is not None and column.aggregate is not None:
+        return _aggregated(cells)
     if pd.api.types.is_bool_dtype(cells.dtype):
         return _categories(cells, None, exact=True)
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -289,6 +293,12 @@ def _as_it_was(cells: pd.Series) -> CandidateColumn:
     shown = cells[~hidden]
     numbers = hidden.any() and len(shown) and written_numbers(shown) is not shown and not cells.isna().any()
     return _numbers(cells) if numbers else _categories(cells, None, exact=True)
+
+
+def _aggregated(cells: pd.Series) -> CandidateColumn:
+    """Means of several people: they say not where a person's number lies, and stay as they are."""
+    column = _categories(cells.astype(str), None, exact=True)
+    return replace(column, whole=np.ones(len(column.whole), bool))
 
 
 def _codes_beside_numbers(name: str) -> DataError:

@@ -194,11 +194,11 @@ def _groups(column: CandidateColumn, known: Sequence[str]) -> tuple[np.ndarray, 
 
 def _ends(column: CandidateColumn) -> Bounds:
     """The lowest and the highest number of each row, shape (n,) each; NaN where one is missing."""
-    if column.low is None or column.high is None:
-        numbers = numbers_of(column.cells)
-        if numbers is None:  # nothing but *
-            return np.full(len(column.at), -np.inf), np.full(len(column.at), np.inf)
+    numbers = None if column.whole.all() else numbers_of(column.cells)
+    if numbers is not None:
         return numbers, numbers
+    if column.low is None or column.high is None:  # it says nothing, or is text
+        return np.full(len(column.at), -np.inf), np.full(len(column.at), np.inf)
     low, high = column.low, column.high
     if column.unbounded:
         low, high = np.where(column.whole, -np.inf, low), np.where(column.whole, np.inf, high)
