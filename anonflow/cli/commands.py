@@ -357,6 +357,13 @@ Register = Annotated[
     Path | None, typer.Option(help="People of the population, with the quasi-identifiers.", metavar="FILE")
 ]
 K = Annotated[int | None, typer.Option("--k", help="At least 2.")]
+Keys = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns that others may know, such as age,sex; may be given several times, each a set by itself.",
+        metavar="COLUMNS",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 
 
@@ -369,6 +376,7 @@ def verify(
     criterion: Annotated[
         list[str] | None, typer.Option(help="What is checked; may be given several times.")
     ] = None,
+    keys: Keys = None,
     certificate: Annotated[
         Path | None, typer.Option(help="The owner's certificate: checks faster.", metavar="FILE")
     ] = None,
@@ -406,6 +414,14 @@ def verify(
     if (another_tool or original is None) and (delimiter, encoding) != (",", "utf-8"):
         rows_of = _published(release, delimiter, encoding)
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
+    if keys:
+        sets = {"key-sets": {"sets": _key_sets(keys)}}
+        each = verifier.verify(table, rows_of, sets, answer.k, given, another_tool=another_tool)
+        known = {finding.sentence() for finding in answer}
+        answer = replace(
+            answer,
+            findings=(*answer.findings, *(one for one in each.findings if one.sentence() not in known)),
+        )
     if algorithm is not None:
         remarks = _replayed(table, release, algorithm, answer.k, partition_size)
         answer = replace(answer, remarks=answer.remarks + remarks)
@@ -544,6 +560,7 @@ def attack(
         typer.Option(help="Who attacks; may be given several times. Without it all who can."),
     ] = None,
     register: Register = None,
+    keys: Keys = None,
     another_tool: AnotherTool = False,
     as_json: AsJson = False,
     delimiter: Delimiter = ",",
@@ -557,16 +574,32 @@ def attack(
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
-    told = risk.attack(table, rows_of, attacker or None, k=k, register=people, another_tool=another_tool)
+    seen = risk.attack(
+        table,
+        rows_of,
+        attacker or None,
+        k=k,
+        register=people,
+        another_tool=another_tool,
+        sets=_key_sets(keys) if keys else None,
+    )
     if as_json:
-        say_json(told.to_json(orient="records", indent=2))
+        say_json(seen.to_json(orient="records", indent=2))
         return 0
     rows = [
         [row["attacker"], str(row["targets"]), number(row["success"]), number(row["worst"]), row["sentence"]]
-        for row in told.to_dict("records")
+        for row in seen.to_dict("records")
     ]
     say(shown(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
     return 0
+
+
+def _key_sets(keys: list[str]) -> list[list[str]]:
+    """Sets of columns from texts such as ``age,sex``; a column with a comma in its name needs a flow."""
+    sets = [[name.strip() for name in text.split(",") if name.strip()] for text in keys]
+    if not all(sets):
+        raise ParameterError("--keys names columns, such as --keys age,sex")
+    return sets
 
 
 @app.command()

@@ -163,7 +163,7 @@ def attacked_part(
             risk.attackers_of(_chosen(flow, fingerprint)) if asked else risk.usual(context, publishable=True)
         )
         for one in chosen:
-            if one.name == risk.Linker.name and linker is not None:
+            if isinstance(one, risk.Linker) and linker is not None:
                 rows.append(linker)
                 continue
             try:
