@@ -12,7 +12,12 @@ from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.freeform.chains import improve_by_chains
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
-from anonflow.algorithms.freeform.reciprocal import Reciprocal, improve_reciprocal, reciprocal_matches
+from anonflow.algorithms.freeform.reciprocal import (
+    Reciprocal,
+    improve_reciprocal,
+    mutual_outcome,
+    reciprocal_matches,
+)
 from anonflow.algorithms.freeform.two_phase_candidates import (
     MatchedRecords,
     cancel,
@@ -205,15 +210,7 @@ def _reciprocal(
         facts += counts
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
         matches, more = improve_reciprocal(part, matches, candidates, rounds, pool)
-    one_more = part.n if degree > k else 0
-    return Outcome.of_matches(
-        part.records,
-        matches,
-        backtracked=int(facts[0]),
-        augmented=int(facts[1]),
-        one_more_match=one_more,
-        **more,
-    )
+    return mutual_outcome(part, k, matches, facts, **more)
 
 
 def two_phase_matches(
