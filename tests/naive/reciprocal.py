@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 Cost = Callable[[frozenset[int]], Fraction]
@@ -95,6 +95,35 @@ def least_two_factor(price: dict[Link, float], n: int) -> float:
         if all(to[i] != i and to[to[i]] != i for i in range(n)):
             best = min(best, sum(price[i, to[i]] for i in range(n)))
     return best
+
+
+def symmetric_graphs(n: int, degree: int) -> Iterator[list[frozenset[int]]]:
+    """All of them: which records each covers, itself among them, `degree` in all."""
+    need = [degree - 1] * n
+    near: list[set[int]] = [{j} for j in range(n)]
+
+    def extend(i: int) -> Iterator[list[frozenset[int]]]:
+        if i == n:
+            yield [frozenset(row) for row in near]
+            return
+        others = [j for j in range(i + 1, n) if need[j]]
+        for taken in itertools.combinations(others, need[i]):
+            for j in taken:
+                near[i].add(j)
+                near[j].add(i)
+                need[j] -= 1
+            yield from extend(i + 1)
+            for j in taken:
+                near[i].remove(j)
+                near[j].remove(i)
+                need[j] += 1
+
+    yield from extend(0)
+
+
+def least_symmetric(cost: Callable[[frozenset[int]], float], n: int, degree: int) -> float:
+    """The least loss of a symmetric graph, added up over the records, by trying them all."""
+    return min(sum(map(cost, rows)) for rows in symmetric_graphs(n, degree))
 
 
 def _link(i: int, j: int) -> Link:
