@@ -15,7 +15,12 @@ __all__ = ["heat", "intervals", "pairs"]
 _LABEL = 190
 
 
-def heat(columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[float | None]]) -> Markup:
+def heat(
+    columns: Sequence[str],
+    rows: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    darkest: float = 1.0,
+) -> Markup:
     """A table of shares between 0 and 1, each shaded by what it says and printed as a number.
 
     Parameters
@@ -23,26 +28,28 @@ def heat(columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[
     columns, rows : sequence of str
     values : sequence of sequences, a row each
         None is empty.
+    darkest : float
+        The share that is shaded most.
     """
     head = Markup("").join(
         Markup('<th scope="col">{}</th>').format(shortened(column, 24)) for column in columns
     )
     body = []
     for name, line in zip(rows, values, strict=True):
-        cells = Markup("").join(_shaded(value) for value in line)
+        cells = Markup("").join(_shaded(value, darkest) for value in line)
         body.append(Markup('<tr><th scope="row">{}</th>{}</tr>').format(shortened(name, 40), cells))
     return Markup(
         '<div class="scroll"><table class="heat"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
     ).format(head, Markup("").join(body))
 
 
-def _shaded(value: float | None) -> Markup:
+def _shaded(value: float | None, darkest: float) -> Markup:
     if value is None:
         return Markup("<td>–</td>")
-    share = min(1.0, max(0.0, value))
+    share = min(1.0, max(0.0, value) / (darkest or 1.0))
     # mixed with the page: dark text stays readable on it in a light page, light text in a dark one
     return Markup('<td style="background:color-mix(in srgb, {} {}%, transparent)">{}</td>').format(
-        BLUE, f"{62 * share:.0f}", f"{100 * share:.1f} %"
+        BLUE, f"{62 * share:.0f}", f"{100 * value:.1f} %"
     )
 
 

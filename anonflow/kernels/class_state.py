@@ -140,26 +140,25 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
                 high = max(hi, rest.hi[t, start + s])
                 lo = min(lo, origin.lo[t, member[s]])
                 hi = max(hi, origin.hi[t, member[s]])
-            # the empty run, of codes beside the numbers, costs nothing
-            cost = 0.0
-            if form == NODES:
-                node = plan.leaf[at + np.int64(low)]
-                while plan.last[node] < high:
-                    node = plan.parent[node]
-                low = plan.first[node]
-                high = plan.last[node]
-                cost = plan.node_cost[node]
-            elif form == WHOLE:
-                cost = unit if (low <= 0.0) & (high >= plan.range_last[t]) else 0.0
-            elif form == ENTROPY:
-                if low <= high:
+            cost = 0.0  # of the empty run, of codes beside the numbers
+            if low <= high:
+                if form == NODES:
+                    node = plan.leaf[at + np.int64(low)]
+                    while plan.last[node] < high:
+                        node = plan.parent[node]
+                    low = plan.first[node]
+                    high = plan.last[node]
+                    cost = plan.node_cost[node]
+                elif form == WHOLE:
+                    cost = unit if (low <= 0.0) & (high >= plan.range_last[t]) else 0.0
+                elif form == ENTROPY:
                     before = at + np.int64(low)
                     after = at + np.int64(high) + 1
                     cost = bit_cost(
                         unit, plan.mass[after] - plan.mass[before], plan.mlog[after] - plan.mlog[before]
                     )
-            elif low <= high:
-                cost = high - low
+                else:  # LINEAR, OPTIONAL
+                    cost = high - low
             if s < 0:
                 joined.lo[t, c] = low
                 joined.hi[t, c] = high

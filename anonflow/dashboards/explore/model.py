@@ -75,7 +75,7 @@ class BeforeAfter:
     def of(cls, anonymization: Anonymization) -> BeforeAfter:
         """Of what a run made of its table."""
         before = Generalization.of(anonymization.table.records).decode_categories()
-        after = anonymization.generalization.decode_categories(suppressed=anonymization.suppressed)
+        after = anonymization.published.decode_categories(suppressed=anonymization.suppressed)
         changed = np.empty(before.shape, bool)
         for at, name in enumerate(before.columns):
             old, new = before[name].cat, after[name].cat
