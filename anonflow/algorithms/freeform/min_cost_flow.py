@@ -69,7 +69,7 @@ def min_cost_flow_matches(part: Partition, k: int, compiled: bool = True) -> np.
     Raises
     ------
     RuntimeError
-        If the solver gives up.
+        If the solver finds no solution.
     """
     costs = _edge_costs(part, compiled)
     taken = _least_flow(costs, k - 1)
@@ -101,7 +101,7 @@ def mutual_flow_matches(part: Partition, k: int, compiled: bool = True) -> tuple
     Raises
     ------
     RuntimeError
-        If the solver gives up.
+        If the solver finds no solution.
 
     Notes
     -----
@@ -160,21 +160,10 @@ def _least_flow(costs: np.ndarray, amount: int) -> np.ndarray:
     )
     supplies = np.repeat(np.array([amount, -amount], np.int64), n)
     flow.set_nodes_supplies(np.arange(2 * n, dtype=np.int32), supplies)
-<<<<<<< HEAD
     if flow.solve() != flow.OPTIMAL:
-        raise RuntimeError("min-cost-flow: the solver gave up; use smaller partitions")
+        raise RuntimeError("min-cost-flow: the solver found no solution; use smaller partitions")
     taken[i, j] = flow.flows(arcs) > 0
     return taken
-=======
-    if k > 1 and flow.solve() != flow.OPTIMAL:
-        raise RuntimeError("min-cost-flow: the solver found no solution; use smaller partitions")
-    taken = flow.flows(arcs) > 0 if k > 1 else np.zeros(len(i), bool)
-    i, j = i[taken], j[taken]
-    matches = np.empty((n, k), np.int32)
-    matches[:, 0] = np.arange(n)
-    matches[:, 1:] = i[np.lexsort([i, j])].reshape(n, k - 1)
-    return matches
->>>>>>> main
 
 
 MIN_COST_FLOW = Algorithm(
