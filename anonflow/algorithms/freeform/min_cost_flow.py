@@ -43,7 +43,7 @@ def min_cost_flow(part: Partition, k: int, *, reciprocal: Reciprocal = False) ->
     Raises
     ------
     RuntimeError
-        If the solver gives up, which needs costs or a table beyond its integers.
+        If the solver finds no solution, which needs costs or a table beyond its integers.
 
     Notes
     -----
