@@ -11,6 +11,7 @@ from anonflow.algorithms.budget_choice import GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.session.workspace import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.uniqueness import Uniqueness
@@ -88,8 +89,9 @@ class Protection(DraftForm):
         if not n:
             return "Open a table, and say which columns are quasi-identifiers."
         return (
-            f"{risky:,} of {n:,} records ({share(risky, n)}) share their quasi-identifiers with fewer than "
-            f"{k - 1:,} {'other' if k == 2 else 'others'}: without protection they are at risk."
+            f"{risky:,} of {plural(n, 'record')} ({share(risky, n)}) {'shares its' if risky == 1 else 'share their'} "
+            f"quasi-identifiers with fewer than {plural(k - 1, 'other')}: without protection "
+            f"{'it is' if risky == 1 else 'they are'} at risk."
         )
 
     @property
