@@ -55,6 +55,10 @@ const GIVE = {
     node.removeAttribute("aria-owns");
     const heading = node.getRootNode().host && headingOf(node.getRootNode().host);
     set(node, "aria-label", heading || "Table");
+    if (node.dataset.heard) return;
+    node.dataset.heard = "1";
+    // the table keeps the tabulator key to itself while a cell is edited, and never lets it go: the page has it
+    node.addEventListener("keydown", (event) => { if (event.key === "Tab") event.stopPropagation(); }, true);
   },
   ".tabulator-col": (node) => {
     const title = node.querySelector(".tabulator-col-title");
