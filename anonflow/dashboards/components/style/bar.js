@@ -97,6 +97,13 @@ const GIVE = {
       });
     });
   },
+  "button.bk-btn": (node) => {
+    // a download hears clicks on the words alone: neither the keys nor the rim of its button
+    const link = node.querySelector(":scope > a");
+    if (!link || node.dataset.heard) return;
+    node.dataset.heard = "1";
+    node.addEventListener("click", (event) => { if (event.target === node) link.click(); });
+  },
   ".bk-btn-group .bk-btn": (node) => set(node, "aria-pressed", String(node.classList.contains("bk-active"))),
 };
 function firstShown(parent) {
