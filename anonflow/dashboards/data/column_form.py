@@ -70,7 +70,7 @@ class ColumnChoice(DraftForm):
 
     def about(self) -> dict[str, tuple[str, int, int]]:
         """Type, distinct values and missing cells of each column."""
-        frame = self.workspace.frame
+        frame = self.workspace.named
         if frame is None:
             return {}
         if self._about is None or self._about[0] is not frame:
@@ -95,7 +95,7 @@ class ColumnChoice(DraftForm):
 
     def unique(self) -> list[int]:
         """Unique records on the first quasi-identifier, the first two, and so on."""
-        frame, names = self.workspace.frame, self.quasi_identifiers
+        frame, names = self.workspace.named, self.quasi_identifiers
         if frame is None or not names:
             return []
         if self._unique is None or self._unique[0] is not frame or self._unique[1] != names:
@@ -108,10 +108,10 @@ class ColumnChoice(DraftForm):
         if not found:
             return (
                 ""
-                if self.workspace.frame is None
+                if self.workspace.named is None
                 else "No column is a quasi-identifier yet: choose at least one."
             )
-        n = len(self.workspace.frame)
+        n = len(self.workspace.named)
         alone = found[-1]
         return f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these QIs."
 
@@ -123,9 +123,9 @@ class ColumnChoice(DraftForm):
         DataError
             If no table is open.
         """
-        if self.workspace.frame is None:
+        if self.workspace.named is None:
             raise DataError("no table is open; open one first")
-        first: pd.DataFrame = self.workspace.frame.head(most)
+        first: pd.DataFrame = self.workspace.named.head(most)
         return first
 
     # ------------------------------------------------------------------------------------ choosing
@@ -220,7 +220,7 @@ class ColumnChoice(DraftForm):
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
             given = self._given_hierarchy(column)
-            values = column_values(self.workspace.frame[column], column)[0]
+            values = column_values(self.workspace.named[column], column)[0]
             declared["hierarchy"] = given or suggested_hierarchy([value for value in values if value])
         return declared
 
@@ -240,7 +240,7 @@ class ColumnChoice(DraftForm):
 
     def infer(self) -> None:
         """Go back to the first guess at roles and kinds, as one edit."""
-        frame = self.workspace.frame
+        frame = self.workspace.named
         if frame is None:
             return
         name = self.workspace.source.get("dataset")
@@ -252,17 +252,17 @@ class ColumnChoice(DraftForm):
         self.workspace.draft.set(("table", "columns"), columns)
 
     def _read(self) -> None:
-        seen = (self.workspace.frame, self.workspace.draft.get(("table", "columns")))
+        seen = (self.workspace.named, self.workspace.draft.get(("table", "columns")))
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
         found = self.unique()
-        n = 0 if self.workspace.frame is None else len(self.workspace.frame)
+        n = 0 if self.workspace.named is None else len(self.workspace.named)
         bars = [
             (name, many, share(many, n), many / n)
             for name, many in zip(self.quasi_identifiers, found, strict=True)
         ]
-        rows = None if self.workspace.frame is None else self.table()
+        rows = None if self.workspace.named is None else self.table()
         if rows is None or self.rows is None or not rows.equals(self.rows):
             self.rows = rows
         self.bars = bars

@@ -90,7 +90,7 @@ class BeforeAfter:
             categories = cells.categories.append(pd.Index([MISSING]))
             codes = np.where(without, len(categories) - 1, cells.codes.to_numpy())
             before[name] = pd.Categorical.from_codes(codes, categories)
-        after = anonymization.generalization.decode_categories(suppressed=anonymization.suppressed)
+        after = anonymization.published.decode_categories(suppressed=anonymization.suppressed)
         changed = np.empty(before.shape, bool)
         for at, name in enumerate(before.columns):
             old, new = before[name].cat, after[name].cat

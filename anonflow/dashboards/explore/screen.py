@@ -216,26 +216,31 @@ class ExploreScreen(pn.viewable.Viewer):
 
     def _make_lattice(self) -> None:
         self.lattice = Clickable(on_click=self._node_clicked, sizing_mode="stretch_width")
-        self.levels_said = html("", "af-bad")
-        self.levels = card("Levels of the columns", self.levels_said, self.lattice)
+        self.levels_problem = html("", "af-bad")
+        self.levels = card("Levels of the columns", self.levels_problem, self.lattice)
+        self._refuse_node("")
         self.levels.visible = False
 
     def _show_lattice(self) -> None:
         part = self.model.lattice()
         self.levels.visible = part is not None
-        self.levels_said.object = ""
+        self._refuse_node("")
         if part is not None:
             self.lattice.html = str(Markup("<div>{}</div>").format(lattice_view(part, keys=True)))
 
     def _node_clicked(self, key: str) -> None:
-        self.levels_said.object = ""
+        self._refuse_node("")
         word, _, place = key.partition(":")
         if word != "node" or not place.isdecimal():
             return
         try:
             self.model.run_node(int(place))
         except AnonflowError as error:
-            self.levels_said.object = str(Markup("<p>{}</p>").format(error.message))
+            self._refuse_node(error.message)
+
+    def _refuse_node(self, sentence: str) -> None:
+        self.levels_problem.object = str(Markup("<p>{}</p>").format(sentence)) if sentence else ""
+        self.levels_problem.visible = bool(sentence)
 
     # -------------------------------------------------------------------------------------- records
 

@@ -86,7 +86,7 @@ class HierarchyChoice(DraftForm):
         DataError
             If the column has values that no tree can have.
         """
-        frame, column = self.workspace.frame, self.column
+        frame, column = self.workspace.named, self.column
         if frame is None or column not in frame.columns:
             return [], np.zeros(0, np.int64)
         if self._values is None or self._values[0] is not frame or self._values[1] != column:
@@ -418,7 +418,7 @@ class HierarchyChoice(DraftForm):
 
     def _read(self) -> None:
         names = list(self.quasi_identifiers)
-        frame = self.workspace.frame
+        frame = self.workspace.named
         if names != (self.param.column.objects or []):
             self.param.column.objects = names or [None]
         other = self._values is not None and self._values[0] is not frame

@@ -70,7 +70,7 @@ class Protection(DraftForm):
     @property
     def uniqueness(self) -> Uniqueness | None:
         """Sizes of the classes of equal records on the draft's quasi-identifiers; None without a table."""
-        frame, names = self.workspace.frame, self.quasi_identifiers
+        frame, names = self.workspace.named, self.quasi_identifiers
         if frame is None or not names:
             return None
         if self._counted is None or self._counted[0] is not frame or self._counted[1] != names:
@@ -97,7 +97,7 @@ class Protection(DraftForm):
     @property
     def largest(self) -> int:
         """The right end of the slider."""
-        frame = self.workspace.frame
+        frame = self.workspace.named
         return LARGEST_K if frame is None else max(3, min(LARGEST_K, len(frame)), self.k)
 
     # -------------------------------------------------------------------------------------- methods
@@ -169,7 +169,7 @@ class Protection(DraftForm):
 
     def _read(self) -> None:
         draft = self.workspace.draft
-        if self.workspace.frame is None:
+        if self.workspace.named is None:
             return
         changes: dict[str, Any] = {}
         ks = [k for k in self.workspace.ks if isinstance(k, int) and not isinstance(k, bool) and k >= 2]

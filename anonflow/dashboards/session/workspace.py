@@ -53,6 +53,7 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.release import Earlier
 from anonflow.table import Table
 from anonflow.table.infer import infer_columns
+from anonflow.table.prepare import Preparation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,6 +146,7 @@ class Workspace(param.Parameterized):
         self._started: tuple[dict[str, Any], frozenset[str]] | None = None
         self._ids = 0
         self._coded: tuple[dict[str, Any], list[Any]] | None = None
+        self._named: tuple[pd.DataFrame, dict[str, str], pd.DataFrame] | None = None
         self._column_problems: tuple[str, ...] = ()
         self._possible: tuple[engine.Run, ...] = ()
         self.noted = Noted()
@@ -272,6 +274,21 @@ class Workspace(param.Parameterized):
             raise DataError("no CSV file is open that could be read again; open one first")
         frame, source = read_upload(self._own_folder() / str(name), self.limits, **options)
         return partial(self._open, frame, source, infer_columns(frame), str(name).split(".")[0])
+
+    @property
+    def named(self) -> pd.DataFrame | None:
+        """The table as it was read, its columns under the names that the steps before give them."""
+        if self.frame is None:
+            return None
+        try:
+            steps = Preparation(self.draft.get(("table", "prepare")), self.draft.folder)
+            names = steps.renamed(map(str, self.frame.columns))
+        except AnonflowError:  # said where the steps are
+            names = {}
+        if self._named is None or self._named[0] is not self.frame or self._named[1] != names:
+            # the same object as long as nothing changes: screens tell by it whether they must look again
+            self._named = self.frame, names, self.frame.rename(columns=names) if names else self.frame
+        return self._named[2]
 
     @property
     def table_name(self) -> str:
@@ -590,11 +607,10 @@ class Workspace(param.Parameterized):
         ParameterError
             If the table has no such column.
         """
-        if self.frame is None or column not in self.frame.columns:
+        frame = self.named
+        if frame is None or column not in frame.columns:
             raise ParameterError("the table has no such column; name one of its header")
-        entry = edited_column(
-            self.draft.get(("table", "columns", column), {}), declared, self.frame[[column]]
-        )
+        entry = edited_column(self.draft.get(("table", "columns", column), {}), declared, frame[[column]])
         self.draft.set(("table", "columns", column), entry or None)
 
     def _own_folder(self) -> Path:
