@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.criteria.aggregates import aggregates
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.covers import covers
 from anonflow.criteria.description import description
@@ -113,38 +114,48 @@ def verify(
     guarantee = (
         given.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
     )
-    asked = None if criteria is None else read_criteria(criteria, guarantee)
+    requests = None if criteria is None else read_criteria(criteria, guarantee)
     if given.rows == 0 and isinstance(table, Schema):
         raise DataError("the release has no rows: there is nothing to check")
-    if asked is None and k is None:
+    if requests is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
     if isinstance(table, Schema):
-        return _of_rows(collect_alone(_rows_of(given), table, k), asked, k)
+        return _of_rows(collect_alone(_rows_of(given), table, k), requests, k)
     deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
     if given.rows != table.n and not deletions:
-        names = [each.name for each in asked] if asked else ["covers", *_STRONGEST_FIRST]
+        names = [each.name for each in requests] if requests else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, given, names, certificate), table.n, k)
     evidence = collect(table, given, k, certificate, overall, another_tool)
     if deletions:
-        return _of_rows(evidence, asked, k)
+        return _of_rows(evidence, requests, k)
     changed = _changed(table, given, certificate)
-    told = None if about is None else description(about, table.schema, given.frame)
-    if asked is None:
+    described = None if about is None else description(about, table.schema, given.frame)
+    if requests is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
         findings = [
-            finding for each in asked for finding in CRITERIA[each.name].findings(evidence, each.parameters)
+            finding
+            for each in requests
+            for finding in CRITERIA[each.name].findings(evidence, each.parameters)
         ]
     if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
         findings += CRITERIA["units"].findings(evidence, {})
-    if told is not None:
-        findings.append(told)
+    remarks: tuple[str, ...] = ()
+    if evidence.published.aggregates is not None and all(each.criterion != "aggregates" for each in findings):
+        of_means = aggregates(evidence)
+        if of_means.holds is None:
+            remarks = (of_means.detail,)
+        else:
+            findings.append(of_means)
+    if described is not None:
+        findings.append(described)
     if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
     # a release in memory is known to be drawn
-    remarks = () if getattr(subject, "truth", None) is not None else order_remarks(evidence)
+    if getattr(subject, "truth", None) is None:
+        remarks += order_remarks(evidence)
     return Verification(tuple(findings), table.n, k, evidence.remarks + remarks)
 
 
@@ -163,14 +174,14 @@ def _rows_of(given: Subject) -> pd.DataFrame:
     return given.frame
 
 
-def _of_rows(evidence: Evidence, asked: list[CriterionRequest] | None, k: int | None) -> Verification:
+def _of_rows(evidence: Evidence, requests: list[CriterionRequest] | None, k: int | None) -> Verification:
     """The answers where the original, or a row of every original, is not there."""
-    if asked is None:
-        asked = [CriterionRequest("k-anonymity")]
+    if requests is None:
+        requests = [CriterionRequest("k-anonymity")]
         if not evidence.alone:
-            asked.insert(0, CriterionRequest("covers"))
+            requests.insert(0, CriterionRequest("covers"))
     findings: list[Finding] = []
-    for each in asked:
+    for each in requests:
         criterion = CRITERIA[each.name]
         if criterion.needs == "everybody" or (evidence.alone and criterion.needs == "originals"):
             lacking = "the original table" if evidence.alone else "a row of every record"

@@ -101,6 +101,17 @@ class Flow:
     staging: Path | None = None
     staged_source: Path | None = None
 
+    @property
+    def measures(self) -> dict[str, dict[str, Any]]:
+        """Name -> its options, of all that is measured: what is asked for, and what every report has.
+
+        Where columns are published as means or medians of classes, that is also what this does to their variances.
+        """
+        asked = self.spec.steps.measures
+        aggregated = any(column.aggregate is not None for column in self.schema.columns.values())
+        names = ("gcp", *asked, *(("sse", "variance-kept") if aggregated else ()), "usefulness")
+        return {name: asked.get(name, {}) for name in dict.fromkeys(names)}
+
     @classmethod
     def for_table(
         cls,
@@ -195,7 +206,7 @@ class Flow:
             steps=StepsSpec(
                 anonymize=runs[0].anonymize,
                 verify=tuple(verify),
-                measure=tuple(one if isinstance(one, str) else dict(one) for one in measure),
+                measure=tuple(entry if isinstance(entry, str) else dict(entry) for entry in measure),
             ),
         )
         return cls(name, Path(), None, spec, table.schema, tuple(runs), None, table)
@@ -245,9 +256,9 @@ class Flow:
     @property
     def criteria(self) -> tuple[Any, ...]:
         """What is verified; nothing is published unverified, so never empty."""
-        asked: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
+        criteria: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
         more = self.spec.steps.diversify
-        return asked if more is None else (*asked, more.asked)
+        return criteria if more is None else (*criteria, more.asked)
 
     def _repr_html_(self) -> str:
         from anonflow.drawing import grid, view
