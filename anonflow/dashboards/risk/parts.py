@@ -207,7 +207,13 @@ def population(risk: PopulationRisk) -> Markup:
         ]
         for each in risk.estimates
     ]
-    header = ["model", "unique people of the population", "share", "with confidence 95 %, if the model holds", ""]
+    header = [
+        "model",
+        "unique people of the population",
+        "share",
+        "with confidence 95 %, if the model holds",
+        "",
+    ]
     return Markup("{}{}{}").format(numbers, told, facts(header, rows, [1, 2]))
 
 
