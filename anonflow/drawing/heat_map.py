@@ -56,7 +56,7 @@ def difference_map(labels: Sequence[str], difference: np.ndarray, title: str) ->
     cells = []
     for a, b in np.ndindex(difference.shape):
         if a > b:
-            value = float(difference[a, b])
+            value = round(float(difference[a, b]), 2) + 0.0  # no -0.00
             side = "stronger in the release" if value > 0 else "weaker in the release"
             cells.append((a, b, BLUE if value > 0 else ORANGE, abs(value) / most, f"{value:+.2f}", side))
     return _grid(labels, cells, title)

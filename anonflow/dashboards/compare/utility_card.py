@@ -148,7 +148,8 @@ def _cell(title: str, found: dict[str, float] | None, best: bool) -> Markup:
     beside = [
         f"{key.removeprefix(f'{name}-')} {_number(value)}" for key, value in found.items() if key != name
     ]
-    return Markup("{}<br><small class='soft'>{}</small>").format(own, ", ".join(beside)) if beside else own
+    lines = Markup("").join(Markup("<br><small class='soft'>{}</small>").format(each) for each in beside)
+    return own + lines
 
 
 def _number(value: float | None) -> str:

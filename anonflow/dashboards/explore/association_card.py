@@ -115,8 +115,8 @@ def associations_markup(found: Associations) -> Markup:
     )
     scroll = Markup("<div class='scroll' tabindex='0' role='group' aria-label='{}'>{}</div>")
     return Markup(
-        "<h4>Before and after</h4><p class='soft'>Below the diagonal: in the originals. Above it: in the release.</p>{}"
-        "<h4>The difference</h4><p class='soft'>Blue: stronger than before. Orange: weaker.</p>{}"
+        "<div class='abreast'><div><h4>Before and after</h4><p class='soft'>Below the diagonal: in the originals. Above it: in the release.</p>{}</div>"
+        "<div><h4>The difference</h4><p class='soft'>Blue: stronger than before. Orange: weaker.</p>{}</div></div>"
         "<h4>What changed most</h4><ul class='limits'>{}</ul>"
     ).format(
         scroll.format(

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
+from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.workspace import Workspace
 
@@ -229,6 +230,7 @@ class PublishScreen(pn.viewable.Viewer):
                 stylesheets=[sheet()],
                 sizing_mode="stretch_width",
             ),
+            ReviewForm(self.model),
             card("What it does not protect from", self.limits),
             sizing_mode="stretch_width",
             margin=0,
