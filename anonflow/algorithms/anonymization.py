@@ -174,7 +174,9 @@ class Anonymization:
         from anonflow.release import assignments
 
         if self.matches is None:
-            raise ParameterError(f"{self.algorithm.name} makes no matches to take apart; greedy does")
+            raise ParameterError(
+                f"{self.algorithm.name} makes no matches that could be divided into assignments; greedy does"
+            )
         return assignments(self.matches)
 
     def again(self, seed: int | bytes | str | None = None) -> Anonymization:

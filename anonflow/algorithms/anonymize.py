@@ -130,7 +130,7 @@ def anonymize(
     if algorithm == AUTO and isinstance(algorithm, str):
         for _, problem in check_automatic(guarantee, partition_size, budget, options):
             raise ParameterError(problem)
-        assert guarantee is not None, "check_automatic has seen to it"
+        assert guarantee is not None, "check_automatic has checked it"
         seconds = check_budget(AUTO, budget)
         method = first_method(guarantee)
     else:

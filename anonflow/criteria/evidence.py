@@ -384,7 +384,7 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
     names = [str(name) for name in frame.columns]
     columns = schema.columns
     problems = [
-        f"column {name!r}: stands {names.count(name)} times in the release"
+        f"column {name!r}: appears {names.count(name)} times in the release"
         for name in sorted({name for name in names if names.count(name) > 1})
     ]
     problems += [
@@ -436,7 +436,7 @@ def _stars(cells: pd.Series) -> np.ndarray:
 def _check_columns(table: Table, frame: pd.DataFrame) -> None:
     names = [str(name) for name in frame.columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
-    problems = [f"column {name!r}: stands {names.count(name)} times in the release" for name in repeated]
+    problems = [f"column {name!r}: appears {names.count(name)} times in the release" for name in repeated]
     strange = [name for name in names if name not in table.frame.columns]
     problems += [
         f"column {name!r}: is in the release, but the schema does not publish it" for name in strange

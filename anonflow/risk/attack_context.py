@@ -209,6 +209,15 @@ class AttackContext:
         found = self.graph.degrees()[0][self.graph.originals.label]
         return found if self.elsewhere is None else found + self.elsewhere
 
+    def likeliest(self, chance: np.ndarray) -> np.ndarray:
+        """The largest of some figures of rows, shape (rows,), among those that cover each original, shape (n,)."""
+        graph = self.graph
+        of_box, of_end = np.zeros(graph.published.size), np.zeros(graph.originals.size)
+        np.maximum.at(of_box, graph.published.label, chance)
+        np.maximum.at(of_end, graph.end, of_box[graph.box])
+        highest: np.ndarray = of_end[graph.originals.label]
+        return highest
+
     def candidates(self) -> np.ndarray:
         """Among how many rows each original is, for who knows everybody and the method, shape (n,), int64.
 

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
+from anonflow.risk.people import PeopleAtRisk
 from anonflow.table.row_marks import row_labels
 
 if TYPE_CHECKING:
@@ -85,12 +86,17 @@ class Intersection:
         kind[codes[0]] = of_value[0]
         truth = of_value[1]
         alone, _ = _named(counts[:1], prior, kind, truth)
-        rate, sure = _named(counts, prior, kind, truth)
+        rate, is_sure = _named(counts, prior, kind, truth)
+        risk, before, certain = (
+            PeopleAtRisk.of(context.table, chance) for chance in (rate, alone, is_sure.astype(float))
+        )
+        sure = certain.above(0.0)
         return Success(
-            context.n, float(rate.mean()), float(rate.max(initial=0.0)), int(sure.sum()), float(alone.mean()),
-            f"Who has {len(contexts)} releases of the same people names the right {column} for {percent(float(rate.mean()))} "
-            f"of them, from this release alone for {percent(float(alone.mean()))}; for {int(sure.sum()):,} people it is "
+            len(risk.chance), risk.mean, risk.worst, sure, before.mean,
+            f"Who has {len(contexts)} releases of the same people names the right {column} for {percent(risk.mean)} "
+            f"of them, from this release alone for {percent(before.mean)}; for {sure:,} people it is "
             "certain, and right.",
+            households=risk.households,
         )  # fmt: skip
 
 

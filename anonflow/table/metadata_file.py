@@ -337,7 +337,7 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
     if not isinstance(name, str) or not name:
         raise _WrongError("a column has no name")
     if not isinstance(own, dict):
-        raise _WrongError(f"column {name!r}: nothing is said of its cells")
+        raise _WrongError(f"column {name!r}: its cells are not described")
     notation, role, kind = own.get("notation"), own.get("role"), own.get("type")
     known = (*NOTATIONS.values(), CODED, EXACT)
     if notation not in known:

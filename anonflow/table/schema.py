@@ -590,7 +590,7 @@ def _codes(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
             )
             return ()
     if len(set(codes)) < len(codes):
-        told.add("a code stands twice among the codes", "codes")
+        told.add("a code is listed twice", "codes")
         return ()
     return tuple(codes)
 

@@ -210,7 +210,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.take_up = pn.widgets.Button(label="Take up its settings", width=180, align="end")
         self.take_up.on_click(self._take_up)
         self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
-        self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="what is to be said of it")
+        self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="a note on it")
         self.pin = pn.widgets.Checkbox(label="Pinned: stands first, and stays", align="end")
         self.delete = pn.widgets.Button(label="Delete this run", color="danger", width=140, align="end")
         self.filter = pn.widgets.TextInput(

@@ -91,8 +91,8 @@ def methods_list(chosen: Collection[str]) -> str:
         )
     wanted = dict.fromkeys(REGISTRY[name].guarantee for name in chosen if name in REGISTRY)
     promises = "".join(
-        f"<p><b>{escape(one)}</b> guarantees: {escape(promise_of(one))}</p>"
-        for one in wanted
-        if promise_of(one)
+        f"<p><b>{escape(guarantee)}</b> guarantees: {escape(promise_of(guarantee))}</p>"
+        for guarantee in wanted
+        if promise_of(guarantee)
     )
     return f'<div class="methods">{"".join(parts)}<div class="promises">{promises}</div></div>'

@@ -171,7 +171,7 @@ class ColumnChoice(DraftForm):
     def _choose_rule(self, column: str, rule: Any) -> None:
         kind = self.workspace.draft.get(("table", "columns", column, "kind"))
         if kind not in MISSING_RULES:
-            raise ParameterError("what is done without a value is said of quasi-identifiers only")
+            raise ParameterError("a rule for missing values is for quasi-identifiers only")
         if rule not in MISSING_RULES[kind]:
             raise ParameterError(f"without a value, kind {kind} can {', '.join(MISSING_RULES[kind])}")
         self.workspace.set_column(column, missing=None if rule == MISSING_RULES[kind][0] else rule)

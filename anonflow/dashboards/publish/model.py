@@ -88,9 +88,7 @@ class PublishModel(param.Parameterized):
     publication = param.Parameter(None, doc="Publication of the chosen run, or None before it is drawn.")
     drawing = param.Boolean(default=False)
     problem = param.String(default="", doc="Why there is no release.")
-    agreed = param.Boolean(
-        default=False, doc="Whether a second draw of the same table is wanted all the same."
-    )
+    agreed = param.Boolean(default=False, doc="Whether the user wants a second draw of the same table.")
 
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)

@@ -54,7 +54,7 @@ class PublishScreen(pn.viewable.Viewer):
         self.promise = html("")
         self.second = html("", "af-warn")
         self.agree = pn.widgets.Checkbox(
-            label="Draw another one all the same: I will publish only one of them", value=False
+            label="Draw another release: I will publish only one of them", value=False
         )
         self.agree.link(self.model, value="agreed", bidirectional=True)
         self.draw = pn.widgets.Button(

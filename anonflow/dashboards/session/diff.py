@@ -57,13 +57,13 @@ def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tup
         Place, what the first says, what the second says; a dash where one says nothing.
     """
     a, b = settings(first), settings(second)
-    found = []
+    pairs = []
     for place in dict.fromkeys([*a, *b]):
         if place in ("flow", "version") or place.startswith("publish"):
             continue
         if a.get(place, ABSENT) != b.get(place, ABSENT):
-            found.append((in_words(place), _said(a.get(place, ABSENT)), _said(b.get(place, ABSENT))))
-    return found
+            pairs.append((in_words(place), _said(a.get(place, ABSENT)), _said(b.get(place, ABSENT))))
+    return pairs
 
 
 def in_words(place: str) -> str:
@@ -76,17 +76,17 @@ def in_words(place: str) -> str:
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """An edit of a flow as a sentence."""
-    told = []
+    sentences = []
     for place, first, second in differences(before, after):
         if second == ABSENT:
-            told.append(f"{place} taken away")
+            sentences.append(f"{place} taken away")
         elif first == ABSENT:
-            told.append(f"{place} set to {second}")
+            sentences.append(f"{place} set to {second}")
         else:
-            told.append(f"{place} from {first} to {second}")
-    if len(told) > 3:
-        told = [*told[:3], f"{len(told) - 3} more"]
-    return "; ".join(told) or "nothing that runs differently"
+            sentences.append(f"{place} from {first} to {second}")
+    if len(sentences) > 3:
+        sentences = [*sentences[:3], f"{len(sentences) - 3} more"]
+    return "; ".join(sentences) or "nothing that runs differently"
 
 
 def _said(value: Any) -> str:

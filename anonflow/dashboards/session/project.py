@@ -513,7 +513,7 @@ def _check(
         if name not in entry:
             raise DataError(f"{where}: {name} is missing; save the project again on the screen Data")
         if not check(entry[name]):
-            raise DataError(f"{where}: {name} is none that a project has; save it again on the screen Data")
+            raise DataError(f"{where}: {name} is no part of a project; save it again on the screen Data")
     if len(entry) > len(known):
         raise DataError(f"{where}: holds a key that no project has; open it with the version that saved it")
     return entry

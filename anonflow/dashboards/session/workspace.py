@@ -819,7 +819,7 @@ class Workspace(param.Parameterized):
         return runs
 
     def edit_run(self, id: int, **said: Any) -> None:
-        """Say how a run is called (``label``), what is to be said of it (``note``), or whether it is ``pinned``.
+        """Say how a run is called (``label``), a note on it (``note``), or whether it is ``pinned``.
 
         Raises
         ------

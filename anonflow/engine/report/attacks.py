@@ -17,7 +17,7 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate, Release
-from anonflow.risk.attack import COLUMNS, row_of
+from anonflow.risk.attack import frame_of, row_of
 from anonflow.risk.attacker import percent
 from anonflow.risk.linkable import published
 from anonflow.table import Table
@@ -92,7 +92,6 @@ def attacked(
     ParameterError, DataError
         If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
-    import pandas as pd
 
     own = derived_seed(seed, "attackers")
     if flow.spec.steps.attack:
@@ -107,7 +106,7 @@ def attacked(
         # nobody asked for this one: the others are tried all the same
         with suppress(DataError, ParameterError):
             rows.append(row_of(attacker, attacker.attack(context)))
-    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
+    return frame_of(rows) if rows else None
 
 
 def is_attacked(flow: Flow, n: int) -> bool:
@@ -149,7 +148,6 @@ def attacked_part(
     ParameterError, DataError
         If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
-    import pandas as pd
 
     own = derived_seed(seed, "attackers")
     rows = []
@@ -178,7 +176,7 @@ def attacked_part(
             rows.append(row)
     elif linker is not None:
         rows.append(linker)
-    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
+    return frame_of(rows) if rows else None
 
 
 def _linker(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any] | None:

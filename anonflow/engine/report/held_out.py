@@ -39,15 +39,19 @@ def held_out(anonymization: Anonymization, seed: int) -> tuple[Answer, ...]:
     Notes
     -----
     The release of the half is thrown away: nothing of the published one is used, so that the figures say nothing about its
-    draw. A half is released with somewhat more loss than the whole.
+    draw. A half is released with somewhat more loss than the whole. People are held out with all their rows, and with their
+    household: otherwise a control would be in the release by another row.
     """
     own = derived_seed(seed, "held out")
     few = sample_of(anonymization, own, SAMPLE)
     if few is None:
         raise ParameterError(f"one partition has more than {SAMPLE:,} records")
     rng = np.random.default_rng(own)
-    half = np.zeros(few.n, bool)
-    half[rng.permutation(few.n)[: few.n // 2]] = True
+    whose = next((each for each in (few.household, few.unit) if each is not None), np.arange(few.n))
+    groups = int(whose.max()) + 1
+    chosen = np.zeros(groups, bool)
+    chosen[rng.permutation(groups)[: groups // 2]] = True
+    half = chosen[whose]
     inside, outside = few.take(np.flatnonzero(half)), few.take(np.flatnonzero(~half))
     try:
         of_half = same_way(anonymization, inside, own)
