@@ -22,7 +22,7 @@ from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.publish.screen import PublishScreen
 from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.dashboards.session.user_limits import local_limits
-from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.session.workspace import Workspace, plural
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.table import Table
 
@@ -99,22 +99,24 @@ def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
 def captions(workspace: Workspace) -> list[str]:
     """A few words on each screen, for the bar."""
     space = workspace
-    data = "no table yet" if space.frame is None else f"{len(space.frame):,} records"
+    data = "no table yet" if space.frame is None else plural(len(space.frame), "record")
     steps = len(space.draft.get(("table", "prepare"), []))
-    prepare = f"{steps} step{'' if steps == 1 else 's'}" if steps else "nothing to do before"
+    prepare = plural(steps, "step") if steps else "nothing to do before"
     if space.frame is None:
         protect = "methods and k"
     else:
         ks = ", ".join(str(k) for k in space.ks[:3]) + (", ..." if len(space.ks) > 3 else "")
         several = (
-            f"{len(space.algorithms)} methods" if len(space.algorithms) != 1 else str(space.algorithms[0])
+            plural(len(space.algorithms), "method")
+            if len(space.algorithms) != 1
+            else str(space.algorithms[0])
         )
         protect = f"{several}, k = {ks}"
     runs = len(space.runs)
-    compare = f"{runs} run{'' if runs == 1 else 's'}" + (", running" if space.running else "")
+    compare = plural(runs, "run") + (", running" if space.running else "")
     chosen = next((run.name for run in space.runs if run.id == space.chosen), "no run chosen")
     columns = 0 if space.table is None else len(space.table.qi_columns)
-    risk = f"{columns} column{'' if columns == 1 else 's'} known" if columns else "before anything is done"
+    risk = f"{plural(columns, 'column')} known" if columns else "before anything is done"
     return [data, prepare, risk, protect, compare, chosen, chosen]
 
 

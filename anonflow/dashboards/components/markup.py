@@ -55,7 +55,7 @@ def risk(many: int, n: int, words: str, sentence: str) -> str:
     if not n:
         return f'<div class="risk"><div class="told">{escape(sentence)}</div></div>'
     return (
-        f'<div class="risk" role="status"><div><span class="big">{many:,}</span> records at risk ({words})</div>'
+        f'<div class="risk" role="status"><div><span class="big">{many:,}</span> record{"" if many == 1 else "s"} at risk ({words})</div>'
         f'<div class="told">{escape(sentence)}</div>'
         f'<div class="track" aria-hidden="true"><div class="fill" style="width:{100 * many / n:.2f}%"></div></div></div>'
     )

@@ -24,7 +24,7 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.verification import Finding
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.jobs import FinishedRun
-from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
+from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.errors import DataError, FlowError
 
@@ -187,8 +187,7 @@ class Project:
     def table_file(self) -> str | None:
         """The file that the flow takes its table from; None for a built-in table."""
         source = self.document["table"]["source"]
-        name = source.get("csv", source.get("parquet"))
-        return None if name is None else str(name)
+        return file_of(source)
 
     def over(self, source: Mapping[str, Any], folder: Path) -> Project:
         """The project over a table that is open, checked by the engine's loader.
@@ -267,7 +266,7 @@ def save_project(
         If a file that the flow names cannot be read.
     """
     source = document["table"]["source"]
-    table = source.get("csv", source.get("parquet"))
+    table = file_of(source)
     named = {
         str(holder[key]) for place, holder, key in paths_in(dict(document)) if not place.startswith("publish")
     }
