@@ -8,9 +8,9 @@ import numpy as np
 from markupsafe import escape
 
 from anonflow.drawing.fragments import Fragment
-from anonflow.drawing.plots import BLUE, svg
+from anonflow.drawing.plots import BLUE, ORANGE, svg
 
-__all__ = ["heat_map"]
+__all__ = ["difference_map", "heat_map"]
 
 _CELL = 46
 _LABEL = 150
@@ -31,6 +31,41 @@ def heat_map(labels: Sequence[str], before: np.ndarray, after: np.ndarray, title
     Fragment
         An SVG with the numbers in its cells, two decimals.
     """
+    before, after = np.asarray(before), np.asarray(after)
+    cells = []
+    for a, b in np.ndindex(before.shape):
+        if a != b:
+            value = float(before[a, b] if a > b else after[a, b])
+            side = "in the originals" if a > b else "in the release"
+            cells.append((a, b, BLUE, min(1.0, value), f"{value:.2f}", side))
+    return _grid(labels, cells, title)
+
+
+def difference_map(labels: Sequence[str], difference: np.ndarray, title: str) -> Fragment:
+    """A symmetric matrix of differences, below the diagonal: blue is more than before, orange is less.
+
+    Parameters
+    ----------
+    labels : sequence of str, length c
+    difference : numpy.ndarray, shape (c, c), float64
+        Between -1 and 1; the largest is the darkest.
+    title : str
+    """
+    difference = np.asarray(difference)
+    most = float(np.abs(difference).max(initial=0.0)) or 1.0
+    cells = []
+    for a, b in np.ndindex(difference.shape):
+        if a > b:
+            value = round(float(difference[a, b]), 2) + 0.0  # no -0.00
+            side = "stronger in the release" if value > 0 else "weaker in the release"
+            cells.append((a, b, BLUE if value > 0 else ORANGE, abs(value) / most, f"{value:+.2f}", side))
+    return _grid(labels, cells, title)
+
+
+def _grid(
+    labels: Sequence[str], cells: Sequence[tuple[int, int, str, float, str, str]], title: str
+) -> Fragment:
+    """Row, column, colour, how dark between 0 and 1, number, and what it is: of each cell that is drawn."""
     c = len(labels)
     names = [str(label) if len(str(label)) <= 18 else f"{str(label)[:17]}…" for label in labels]
     inside = []
@@ -39,19 +74,13 @@ def heat_map(labels: Sequence[str], before: np.ndarray, after: np.ndarray, title
         inside.append(
             f'<text x="{_LABEL - 8}" y="{y + _CELL / 2 + 4:.0f}" text-anchor="end">{escape(names[a])}</text>'
             f'<text transform="translate({_LABEL + a * _CELL + _CELL / 2 + 4:.0f},{_LABEL - 68}) rotate(-60)">{escape(names[a])}</text>'
+            f'<rect x="{_LABEL + a * _CELL}" y="{y}" width="{_CELL - 2}" height="{_CELL - 2}" fill="currentColor" fill-opacity=".08"/>'
         )
-        for b in range(c):
-            x = _LABEL + b * _CELL
-            if a == b:
-                inside.append(
-                    f'<rect x="{x}" y="{y}" width="{_CELL - 2}" height="{_CELL - 2}" fill="currentColor" fill-opacity=".08"/>'
-                )
-                continue
-            value = float(before[a, b] if a > b else after[a, b])
-            side = "in the originals" if a > b else "in the release"
-            inside.append(
-                f'<rect x="{x}" y="{y}" width="{_CELL - 2}" height="{_CELL - 2}" fill="{BLUE}" fill-opacity="{0.06 + 0.74 * min(1.0, value):.2f}">'
-                f"<title>{escape(labels[a])} and {escape(labels[b])}, {side}: {value:.2f}</title></rect>"
-                f'<text x="{x + _CELL / 2 - 1:.0f}" y="{y + _CELL / 2 + 4:.0f}" text-anchor="middle" font-size="12">{value:.2f}</text>'
-            )
+    for a, b, colour, dark, number, side in cells:
+        x, y = _LABEL + b * _CELL, _LABEL - 60 + a * _CELL
+        inside.append(
+            f'<rect x="{x}" y="{y}" width="{_CELL - 2}" height="{_CELL - 2}" fill="{colour}" fill-opacity="{0.06 + 0.74 * dark:.2f}">'
+            f"<title>{escape(labels[a])} and {escape(labels[b])}, {side}: {number}</title></rect>"
+            f'<text x="{x + _CELL / 2 - 1:.0f}" y="{y + _CELL / 2 + 4:.0f}" text-anchor="middle" font-size="12">{number}</text>'
+        )
     return svg(_LABEL + c * _CELL + 90, _LABEL - 60 + c * _CELL + 4, title, inside)

@@ -1,4 +1,4 @@
-"""The screen Risk in a real browser: from a table to who stands alone, with a sampling fraction, and back by its address."""
+"""Risk and utility in a real browser: who stands alone, the user's own question, and the reviewer's report filled in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import outside, ready, shot
-from tests.browser.test_compare_explore_publish import flow, step
+from tests.browser.test_compare_explore_publish import flow, press, run_all, step
 
 pytestmark = pytest.mark.browser
 
@@ -43,5 +43,41 @@ def test_a_reviewer_sees_who_stands_alone_before_anything_is_done(
     page.reload()
     ready(page)
     page.get_by_text("Unique to who knows").first.wait_for()
+    assert page.errors == []
+    assert outside(page.asked) == []
+
+
+def test_a_question_of_ones_own_and_the_report_with_its_fields(page: Any, serve: Any, tmp_path: Path) -> None:
+    served = serve(flow(tmp_path, n=120, size=60, methods="mondrian"))
+    page.goto(served.url)
+    ready(page)
+    step(page, "Compare")
+    run_all(page, "Done: 2 runs")
+    page.get_by_label("Measure", exact=True).select_option(label="question")
+    page.get_by_label("Condition: column").wait_for()
+    for end, age in (("from", "30"), ("to", "39")):
+        page.get_by_label(end, exact=True).first.fill(age)
+        page.keyboard.press("Enter")
+    press(page, ".af-measure", lambda: page.get_by_text("Measured: 2 of 2").first.wait_for(timeout=60_000))
+    page.get_by_text("question: where Age 30 to 39").first.wait_for()
+    page.get_by_text("truth").first.wait_for()
+    step(page, "Publish")
+    press(page, ".af-draw", lambda: page.get_by_text("Every check passed").first.wait_for(timeout=60_000))
+    page.get_by_label("Why the data are released").fill("research on wages")
+    page.keyboard.press("Tab")
+    page.wait_for_timeout(800)
+    ready(page)
+    with page.expect_download() as waiting:
+        page.locator(".af-review-html a, .af-review-html button").first.click()
+    target = tmp_path / "review.html"
+    waiting.value.save_as(target)
+    assert "research on wages</td>" in target.read_text(encoding="utf-8")
+    press(page, ".af-print", lambda: page.locator(".af-review-pdf").first.wait_for(timeout=60_000))
+    with page.expect_download() as waiting:
+        page.locator(".af-review-pdf a, .af-review-pdf button").first.click()
+    printed = tmp_path / "review.pdf"
+    waiting.value.save_as(printed)
+    assert printed.read_bytes().startswith(b"%PDF")
+    shot(page, "review-light", full_page=True)
     assert page.errors == []
     assert outside(page.asked) == []

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import MEASURES, RISKS, CompareModel
+from anonflow.dashboards.compare.utility_card import UtilityCard
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.direction import arrow, better
 from anonflow.dashboards.components.figure_files import figures_of_runs, zipped
@@ -257,6 +258,7 @@ class CompareScreen(pn.viewable.Viewer):
         self.risk_said = html("")
         self.frontier = figure_pane(css_classes=["af-frontier"])
         self.nothing = empty(NO_RUN)
+        self.utility = UtilityCard(self.workspace)
         self.results = pn.Column(
             card(
                 "Runs",
@@ -281,6 +283,7 @@ class CompareScreen(pn.viewable.Viewer):
                 self.svg,
                 lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
             ),
+            self.utility,
             sizing_mode="stretch_width",
             margin=0,
         )  # fmt: skip

@@ -26,6 +26,7 @@ from anonflow.dashboards.components.html import (
     verdict_of,
 )
 from anonflow.dashboards.components.release_card import card_lines
+from anonflow.dashboards.explore.association_card import AssociationCard
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import heat, intervals
@@ -85,6 +86,7 @@ class ExploreScreen(pn.viewable.Viewer):
             self._of_run("Before and after: one column", pn.Row(self.column), self.distance, self.overlay,
                  lead="Blue bars: the originals. Orange line with diamonds: what is published, each range spread "
                       "evenly over its width, each set over its members."),
+            AssociationCard(workspace),
             self._of_run("Before and after: records", pn.Row(self.search, self.only_changed), self.found, self.records),
             self._of_run("Who a record is hidden among", pn.Row(self.record, self.worst), self.graph),
             self._of_run("Class sizes and matches", self.sizes),

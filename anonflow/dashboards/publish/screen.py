@@ -13,6 +13,7 @@ from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
 from anonflow.dashboards.components.release_card import card_lines
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
+from anonflow.dashboards.publish.review_form import ReviewForm
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.workspace import Workspace
 
@@ -253,6 +254,7 @@ class PublishScreen(pn.viewable.Viewer):
                 stylesheets=[sheet()],
                 sizing_mode="stretch_width",
             ),
+            ReviewForm(self.model),
             card("What it does not protect from", self.limits),
             sizing_mode="stretch_width",
             margin=0,

@@ -27,6 +27,7 @@ KEPT = 3600.0
 _LOCK = "lock"
 _DRAFT = "draft.yaml"
 _RUNS = "runs.json"
+_REVIEW = "review.json"
 _FILES = "files"
 _NEW = "new-"
 
@@ -62,11 +63,23 @@ class SessionFolder:
         """Put the session's runs beside its flow: their measures and notes, as text."""
         self._write(_RUNS, runs)
 
+    def keep_review(self, review: str) -> None:
+        """Put what people filled in into the reviewer's report beside its flow."""
+        self._write(_REVIEW, review)
+
     @property
     def runs(self) -> str | None:
         """What :meth:`keep_runs` wrote last; None where there is nothing."""
+        return self._read(_RUNS)
+
+    @property
+    def review(self) -> str | None:
+        """What :meth:`keep_review` wrote last; None where there is nothing."""
+        return self._read(_REVIEW)
+
+    def _read(self, name: str) -> str | None:
         with suppress(OSError, UnicodeError):
-            return (self.path / _RUNS).read_text(encoding="utf-8")
+            return (self.path / name).read_text(encoding="utf-8")
         return None
 
     def _write(self, name: str, text: str) -> None:

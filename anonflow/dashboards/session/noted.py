@@ -26,6 +26,10 @@ class Noted:
     drawn : dict
         Of each table, the ids and names of its runs that were drawn: known as long as the session, also of runs that
         are gone.
+    utility : dict
+        What analyses lose: a request's title -> the numbers; the owner's.
+    associations : dict
+        How strongly columns go together, before and after; the owner's.
     earlier : dict
         What was said of people who are in an earlier release.
     """
@@ -35,9 +39,13 @@ class Noted:
     publications: dict[int, Publication] = field(default_factory=dict)
     drawn: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     earlier: dict[int, str] = field(default_factory=dict)
+    utility: dict[int, dict[str, dict[str, float]]] = field(default_factory=dict)
+    associations: dict[int, Any] = field(default_factory=dict)
 
     def keep(self, ids: Collection[int]) -> None:
         """Forget what is known of other runs than these; what was drawn is remembered."""
-        for known in (self.attacks, self.risks, self.publications, self.earlier):
+        for known in (
+            self.attacks, self.risks, self.publications, self.earlier, self.utility, self.associations
+        ):  # fmt: skip
             for id in [id for id in known if id not in ids]:
                 del known[id]

@@ -28,7 +28,16 @@ from anonflow.dashboards.session.paths import check_confined, file_of, paths_in,
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.errors import DataError, FlowError
 
-__all__ = ["ENDING", "Project", "flow_document", "read_project", "read_runs", "runs_text", "save_project"]
+__all__ = [
+    "ENDING",
+    "Project",
+    "flow_document",
+    "read_project",
+    "read_review",
+    "read_runs",
+    "runs_text",
+    "save_project",
+]
 
 ENDING = ".anonflow.zip"
 
@@ -143,6 +152,8 @@ _PROJECT: dict[str, Check] = {
     "runs": _list(lambda value: isinstance(value, dict), MOST_RUNS),
 }
 """What ``project.json`` is."""
+_MAY_BE: dict[str, Check] = {"review": _mapping(_TEXT)}
+"""What it may hold besides: the fields of the reviewer's report that people filled in."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +172,8 @@ class Project:
         Of the table that it was made with; -1 where nobody knows.
     columns : tuple of str
         Of that table.
+    review : dict
+        What people filled in into the reviewer's report.
     """
 
     document: dict[str, Any] = field(repr=False)
@@ -168,6 +181,7 @@ class Project:
     runs: tuple[FinishedRun, ...]
     records: int = -1
     columns: tuple[str, ...] = field(default=(), repr=False)
+    review: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def table_file(self) -> str | None:
@@ -221,6 +235,7 @@ def save_project(
     records: int,
     columns: Sequence[str],
     with_table: bool = False,
+    review: Mapping[str, str] | None = None,
 ) -> bytes:
     """A project as one file.
 
@@ -237,6 +252,8 @@ def save_project(
     with_table : bool
         Whether the table goes along, where it is a file, and the seeds of the runs with it: then the file is as secret
         as they are.
+    review : mapping, optional
+        What people filled in into the reviewer's report.
 
     Returns
     -------
@@ -263,6 +280,7 @@ def save_project(
             "columns": [str(name) for name in columns],
             "table": table if with_table else None,
             "runs": [_run_entry(run, with_table) for run in runs],
+            **({"review": dict(review)} if review else {}),
         },
         allow_nan=False,
         ensure_ascii=False,
@@ -366,7 +384,7 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
         raise DataError(
             "this is no anonflow project: project.json or flow.yaml is missing; save it again on the screen Data"
         )
-    found = _check(_json(parts["project.json"]), _PROJECT, "project.json")
+    found = _check(_json(parts["project.json"]), _PROJECT, "project.json", _MAY_BE)
     try:
         text = parts["flow.yaml"].decode("utf-8")
     except UnicodeDecodeError:
@@ -376,7 +394,10 @@ def read_project(path: Path, folder: Path, most: int | None = None) -> Project:
         name.removeprefix("files/"): content for name, content in parts.items() if name.startswith("files/")
     }
     kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
-    return Project(kept, files, _runs(found["runs"], folder), found["records"], tuple(found["columns"]))
+    runs = _runs(found["runs"], folder)
+    return Project(
+        kept, files, runs, found["records"], tuple(found["columns"]), dict(found.get("review", {}))
+    )
 
 
 def flow_document(text: str, folder: Path) -> dict[str, Any]:
@@ -397,6 +418,17 @@ def flow_document(text: str, folder: Path) -> dict[str, Any]:
     ):
         raise FlowError("this is no flow: a flow is a mapping with flow, version, table and steps")
     return dict(document)
+
+
+def read_review(text: str) -> dict[str, str]:
+    """What people filled in, as it was kept.
+
+    Raises
+    ------
+    DataError
+        If it is none.
+    """
+    return dict(_check({"review": _json(text.encode())}, _MAY_BE, "the report's fields")["review"])
 
 
 def read_runs(text: str, folder: Path) -> tuple[FinishedRun, ...]:
@@ -463,7 +495,9 @@ def _json(content: bytes) -> Any:
         ) from None
 
 
-def _check(entry: Any, shape: Mapping[str, Check], where: str) -> dict[str, Any]:
+def _check(
+    entry: Any, shape: Mapping[str, Check], where: str, may_be: Mapping[str, Check] | None = None
+) -> dict[str, Any]:
     """Refuse what does not have the keys of a shape, or something else there.
 
     Raises
@@ -473,12 +507,13 @@ def _check(entry: Any, shape: Mapping[str, Check], where: str) -> dict[str, Any]
     """
     if not isinstance(entry, dict):
         raise DataError(f"{where}: is no mapping; save the project again on the screen Data")
-    for name in shape:
+    known = {**shape, **{name: check for name, check in (may_be or {}).items() if name in entry}}
+    for name, check in known.items():
         if name not in entry:
             raise DataError(f"{where}: {name} is missing; save the project again on the screen Data")
-        if not shape[name](entry[name]):
+        if not check(entry[name]):
             raise DataError(f"{where}: {name} is no part of a project; save it again on the screen Data")
-    if len(entry) > len(shape):
+    if len(entry) > len(known):
         raise DataError(f"{where}: holds a key that no project has; open it with the version that saved it")
     return entry
 

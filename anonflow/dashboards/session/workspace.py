@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -30,6 +31,7 @@ from anonflow.dashboards.session.project import (
     Project,
     flow_document,
     read_project,
+    read_review,
     read_runs,
     runs_text,
     save_project,
@@ -48,6 +50,7 @@ from anonflow.dashboards.session.table_sources import (
 )
 from anonflow.dashboards.session.user_limits import Limits
 from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow, single_document
+from anonflow.engine.report.reviewer import FIELDS
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release import Earlier
@@ -61,6 +64,9 @@ if TYPE_CHECKING:
     from anonflow.table.schema import Column
 
 __all__ = ["FinishedRun", "Workspace"]
+
+LONGEST_FIELD = 4_000
+"""Characters of a field of the reviewer's report, at most."""
 
 PARTITION = 250
 """Records in a partition of a first draft, where the table has more."""
@@ -115,6 +121,7 @@ class Workspace(param.Parameterized):
     ks = param.List(default=[], doc="The ks that are run.")
     runs = param.List(default=[], doc="Finished runs, oldest first.")
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
+    review = param.Dict(default={}, doc="What people filled in into the reviewer's report, by field.")
     running = param.Boolean(default=False)
     progress = param.Dict(default={}, doc="Run name -> share done, while running.")
     doing = param.Dict(default={}, doc="Run name -> what it is at, in a few words, while running.")
@@ -338,9 +345,13 @@ class Workspace(param.Parameterized):
         """
         if self._place.draft is None:
             return
-        kept = self._place.runs  # opening the flow begins without runs
+        kept, review = self._place.runs, self._place.review  # opening the flow begins without them
         self.open_flow(self._place.draft)
         said = "runs are to be run again."
+        if review is not None:
+            with suppress(AnonflowError):
+                self.review = read_review(review)
+                self._keep_review()
         if kept is not None:
             with suppress(AnonflowError):
                 runs = read_runs(kept, self._own_folder())
@@ -380,7 +391,13 @@ class Workspace(param.Parameterized):
             raise DataError("no table is open; open one first")
         names = [str(name) for name in self.frame.columns]
         return save_project(
-            self.draft.document, self._own_folder(), self.runs, len(self.frame), names, with_table
+            self.draft.document,
+            self._own_folder(),
+            self.runs,
+            len(self.frame),
+            names,
+            with_table,
+            self.review,
         )
 
     def open_project(self, path: Path) -> None:
@@ -484,6 +501,8 @@ class Workspace(param.Parameterized):
         project = project.over(source, self._own_folder())
         self._take(frame, source, project.document)
         self._take_runs(project.runs)
+        self.review = dict(project.review)
+        self._keep_review()
         said = f"{len(frame):,} records are open, and {plural(len(project.runs), 'run')} of the project."
         if project.records not in (-1, len(frame)):
             said += f" It was made with a table of {project.records:,}: its measures are of that one."
@@ -494,6 +513,27 @@ class Workspace(param.Parameterized):
         self._ids += len(runs)
         self.runs = [replace(run, id=id) for id, run in enumerate(runs, first)]
         self._keep_runs()
+
+    def fill_in(self, field: str, text: str) -> None:
+        """Fill in a field of the reviewer's report; an empty text takes it away.
+
+        Raises
+        ------
+        ParameterError
+            If there is no such field, or the text is too long.
+        """
+        if field not in FIELDS:
+            raise ParameterError("the reviewer's report has no such field")
+        if len(text) > LONGEST_FIELD:
+            raise ParameterError(
+                f"a field of the report holds at most {LONGEST_FIELD:,} characters; write less, or refer to a document"
+            )
+        others = {key: value for key, value in self.review.items() if key != field}
+        self.review = {**others, **({field: text} if text.strip() else {})}
+        self._keep_review()
+
+    def _keep_review(self) -> None:
+        self._place.keep_review(json.dumps(self.review, ensure_ascii=False))
 
     def _keep_runs(self) -> None:
         self._place.keep_runs(runs_text(self.runs))
@@ -626,8 +666,9 @@ class Workspace(param.Parameterized):
         self.noted = Noted(drawn=self.noted.drawn)
         # one change for whoever looks: a frame without its columns would be shown as one that cannot be used
         with param.parameterized.batch_call_watchers(self):
-            self.param.update(frame=frame, source=source, runs=[], chosen=None, status=status)
+            self.param.update(frame=frame, source=source, runs=[], chosen=None, review={}, status=status)
             self._keep_runs()
+            self._keep_review()
             self.draft.restart(document, folder=folder)
             self._refresh()
 

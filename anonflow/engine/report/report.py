@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,10 +25,8 @@ from anonflow.engine.execution.result import RunReport, RunResult
 from anonflow.engine.flows.flow import Flow
 from anonflow.engine.report.attacks import publishable
 from anonflow.table import Domain, Schema
-from anonflow.utility.analyses.association import matrices
-from anonflow.utility.analyses.comparison import TABLES, comparison_of
+from anonflow.utility.analyses.association import associations_of
 from anonflow.utility.frontier import frontier
-from anonflow.utility.subject import part_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -397,9 +394,8 @@ def _association(result: RunResult) -> Markup:
     made = result.anonymization
     if made is None or "association" not in result.measures:
         return Markup("")
-    part = replace(part_of(made.table, made), table=made.table, subject=made)
-    names, before, after = matrices(comparison_of(part, TABLES, 0))
-    return heat_map(names, before, after, "Association of columns before and after")
+    found = associations_of(made.table, made)
+    return heat_map(found.columns, found.before, found.after, "Association of columns before and after")
 
 
 def _patterns(result: RunResult) -> dict[str, Any] | None:

@@ -6,7 +6,10 @@ adversaries and attacks, utility, threshold, actual risk, method, documentation.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
 
 from anonflow import __version__, risk
 from anonflow.criteria.registry import promise_of
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from anonflow.engine.flows.flow import Flow
     from anonflow.table import Schema
 
-__all__ = ["SECTIONS", "SIGNERS", "review"]
+__all__ = ["FIELDS", "SECTIONS", "SIGNERS", "filled_in", "review"]
 
 SECTIONS = (
     "Purpose and scope",
@@ -48,6 +51,26 @@ SECTIONS = (
 """The sections, in their order."""
 
 SIGNERS = ("Data owner", "Author of this report", "Privacy officer", "Reviewer")
+
+FIELDS = {
+    "purpose": (1, "Why the data are released"),
+    "recipients": (1, "Who receives them: anybody, or named recipients"),
+    "source": (1, "Where the data come from, and when"),
+    "earlier": (1, "Earlier releases about the same people"),
+    "analyses": (8, "Which analyses the data are still good for"),
+    "residual": (9, "Why the residual risk is accepted"),
+    "intruders": (10, "Intruders, and when"),
+    "claims": (10, "Claims; right; right and confident; by chance"),
+    "changes": (10, "What was changed because of it"),
+    **{
+        f"{signer.lower().replace(' ', '-')}-{what}": (12, f"{signer}: {what}")
+        for signer in SIGNERS
+        for what in ("name", "date")
+    },
+    "threshold": (12, "Another threshold, and why"),
+    "remarks": (12, "Remarks"),
+}
+"""What people fill in, in the page's order: its section, and what is asked. Signatures are by hand."""
 
 _TREATMENT = {
     "quasi-identifier": "generalized by the method",
@@ -126,7 +149,25 @@ def review(
         settings=_settings(result),
         limits=limits_of(result.guarantee),
         signers=SIGNERS,
+        fields=FIELDS,
     )  # fmt: skip
+
+
+def filled_in(page: str, texts: Mapping[str, str]) -> str:
+    """The page of :func:`review` with what people filled in.
+
+    Parameters
+    ----------
+    page : str
+    texts : mapping
+        Key of `FIELDS` -> plain text, which is escaped; others, and empty ones, are passed over.
+    """
+    for key in FIELDS:
+        text = str(texts.get(key, "")).strip()
+        if text:
+            lines = Markup("<br>").join(escape(line) for line in text.splitlines())
+            page = page.replace(f'data-field="{key}">&nbsp;<', f'data-field="{key}">{lines}<', 1)
+    return page
 
 
 def _dictionary(schema: Schema, table: Described) -> list[tuple[str, str, str, str, str]]:

@@ -2,12 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from anonflow.analysis.conditions import numbers_of
-from anonflow.utility.analyses.comparison import Comparison
+from anonflow.utility.analyses.comparison import TABLES, Comparison, comparison_of
+from anonflow.utility.subject import part_of
 
-__all__ = ["association", "matrices"]
+if TYPE_CHECKING:
+    from anonflow.table import Table
+
+__all__ = ["Associations", "association", "associations_of", "matrices"]
+
+
+@dataclass(frozen=True, eq=False)
+class Associations:
+    """How strongly all pairs of columns go together; see :func:`matrices`.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    before, after : numpy.ndarray, shape (c, c), float64
+        Between 0 and 1.
+    """
+
+    columns: tuple[str, ...]
+    before: np.ndarray
+    after: np.ndarray
+
+
+def associations_of(table: Table, subject: Any) -> Associations:
+    """The associations of a table and of what was made of it.
+
+    Parameters
+    ----------
+    table : Table
+    subject : Anonymization or Release
+
+    Raises
+    ------
+    DataError
+        If the two do not go together.
+    """
+    part = replace(part_of(table, subject), table=table, subject=subject)
+    names, before, after = matrices(comparison_of(part, TABLES, 0))
+    return Associations(tuple(names), before, after)
 
 
 def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]:

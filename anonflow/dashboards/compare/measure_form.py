@@ -1,0 +1,146 @@
+"""The settings of a measure as a form: what its declaration says, with columns to choose and conditions to fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import panel as pn
+
+from anonflow.dashboards.components.option_field import option_field
+from anonflow.option import NEEDED, Option
+from anonflow.utility import MEASURES
+
+if TYPE_CHECKING:
+    from anonflow.table import Table
+
+__all__ = ["ConditionForm", "MeasureForm"]
+
+LISTED = 200
+"""Values of a column that are listed to choose from; of a column with more they are typed."""
+
+COLUMNS = ("by", "target")
+"""Options that name a column."""
+
+CONDITIONS = ("where", "among")
+"""Options that are conditions."""
+
+
+class ConditionForm:
+    """A condition on one column: values of it, or a range of numbers.
+
+    Parameters
+    ----------
+    label : str
+    table : Table
+    optional : bool
+        Whether there may be none.
+    """
+
+    def __init__(self, label: str, table: Table, optional: bool = False) -> None:
+        self._table = table
+        names = [str(name) for name in table.frame.columns]
+        options: dict[str, str] = {"everybody": ""} if optional else {}
+        self.column = pn.widgets.Select(
+            label=f"{label}: column", options=options | {name: name for name in names}, width=190
+        )
+        self.low = pn.widgets.FloatInput(label="from", value=None, width=110, step=1.0)
+        self.high = pn.widgets.FloatInput(label="to", value=None, width=110, step=1.0)
+        self.values = pn.widgets.MultiSelect(label="is one of", options=[], width=220, size=4)
+        self.typed = pn.widgets.TextInput(label="is one of", placeholder="value, value", width=220)
+        self.column.param.watch(self._ask, "value")
+        self._ask()
+
+    @property
+    def fields(self) -> list[Any]:
+        """Its widgets."""
+        return [self.column, self.low, self.high, self.values, self.typed]
+
+    def condition(self) -> dict[str, Any] | None:
+        """As a flow has it; None where nothing was filled in."""
+        name = self.column.value
+        if not name:
+            return None
+        if self.low.visible:
+            ends = {key: _plain(field.value) for key, field in (("from", self.low), ("to", self.high))}
+            known = {key: value for key, value in ends.items() if value is not None}
+            return {name: known} if known else None
+        values = self.values.value if self.values.visible else _parts(self.typed.value)
+        return {name: list(values)} if values else None
+
+    def _ask(self, *events: Any) -> None:
+        import pandas as pd
+
+        name = self.column.value
+        cells = self._table.frame[name] if name else None
+        numeric = cells is not None and pd.api.types.is_numeric_dtype(cells) and cells.dtype != bool
+        known = [] if cells is None or numeric else sorted(map(str, cells.dropna().unique()))
+        self.low.visible = self.high.visible = numeric
+        self.values.visible = 0 < len(known) <= LISTED
+        self.typed.visible = len(known) > LISTED
+        if self.values.visible:
+            self.values.options, self.values.value = known, []
+
+
+class MeasureForm:
+    """A form of all settings of a measure.
+
+    Parameters
+    ----------
+    name : str
+    table : Table
+        Whose columns can be named.
+    """
+
+    def __init__(self, name: str, table: Table) -> None:
+        self._options = {key: option for key, option in MEASURES[name].options.items() if option.in_form}
+        self._conditions = {
+            key: ConditionForm(option.label, table, optional=key != MEASURES[name].needs)
+            for key, option in self._options.items()
+            if key in CONDITIONS
+        }
+        names = [str(each) for each in table.frame.columns]
+        self.fields = {
+            key: _field(key, option, names)
+            for key, option in self._options.items()
+            if key not in CONDITIONS and option.kind is not None
+        }
+
+    @property
+    def rows(self) -> list[Any]:
+        """What is laid out: the conditions, a row each, and then the fields."""
+        rows = [pn.FlexBox(*form.fields, gap="4px") for form in self._conditions.values()]
+        return [*rows, pn.FlexBox(*self.fields.values(), gap="4px")] if self.fields else rows
+
+    def condition(self, key: str) -> ConditionForm:
+        """The form of a condition."""
+        return self._conditions[key]
+
+    def settings(self) -> Mapping[str, Any]:
+        """What was filled in; what is as declared is left out."""
+        filled: dict[str, Any] = {key: form.condition() for key, form in self._conditions.items()}
+        filled |= {key: _plain(field.value) for key, field in self.fields.items()}
+        return {
+            key: value
+            for key, value in filled.items()
+            if value not in (None, "") and value != self._options[key].default
+        }
+
+
+def _field(key: str, option: Option, names: list[str]) -> Any:
+    if key in COLUMNS:
+        return pn.widgets.Select(
+            label=option.label, options={"–": None} | {name: name for name in names}, value=None, width=190
+        )
+    if key == "formula":
+        return pn.widgets.TextInput(label=option.label, placeholder="income ~ age + education", width=380)
+    return option_field(option, None if option.default is NEEDED else option.default, width=150)
+
+
+def _plain(value: Any) -> Any:
+    """A whole number as one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,158 @@
+"""What analyses lose, on the screen Compare: every declared measure, for every run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import param
+from markupsafe import Markup
+
+from anonflow.dashboards.compare.measure_form import MeasureForm
+from anonflow.dashboards.compare.utility_model import EVERYTHING, UtilityModel, about, direction
+from anonflow.dashboards.components import figures
+from anonflow.dashboards.components.html import badge, card, facts, figure_pane, html
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.utility import MEASURES
+
+__all__ = ["UtilityCard"]
+
+
+class UtilityCard(pn.viewable.Viewer):
+    """A measure, its settings, and what each run has of it.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.model = UtilityModel(workspace)
+        self.form: MeasureForm | None = None
+        self.measure = pn.widgets.Select(
+            label="Measure", options=[EVERYTHING, *self.model.offered()], value=EVERYTHING, width=330
+        )
+        self.about = html("")
+        self.settings = pn.Column(sizing_mode="stretch_width", margin=0)
+        self.start = pn.widgets.Button(
+            label="Measure every run", color="primary", width=190, css_classes=["af-measure"]
+        )
+        self.stop = pn.widgets.Button(label="Stop", width=100)
+        self.clear = pn.widgets.Button(label="Clear", width=100)
+        self.status = html("")
+        self.problem = html("", "af-bad", visible=False)
+        self.table = html("", "af-utility")
+        self.title = pn.widgets.Select(label="Against k", options=[], width=330)
+        self.figure = figure_pane(css_classes=["af-utility-figure"])
+        self._card = card(
+            "What analyses lose",
+            html(badge(False, "Owner's view")),
+            self.measure,
+            self.about,
+            self.settings,
+            pn.Row(self.start, self.stop, self.clear),
+            self.status,
+            self.problem,
+            self.table,
+            self.title,
+            self.figure,
+            lead="Computed from the originals and from plausible tables of what each run would publish; a suppressed row counts as "
+            "lost. These numbers tell about the originals: they are not for publication.",
+        )
+        self.measure.param.watch(self._name_changed, "value")
+        self.start.on_click(self._start)
+        self.stop.on_click(lambda _: self.model.stop())
+        self.clear.on_click(lambda _: self.model.clear())
+        self.title.param.watch(self._show_figure, "value")
+        self.model.param.watch(self._show, ["numbers", "measuring", "status", "problem"])
+        workspace.param.watch(self._table_changed, "table")
+        workspace.param.watch(self._show, ["runs", "chosen", "dark"])
+        self._name_changed()
+        self._show()
+
+    def _table_changed(self, *events: Any) -> None:
+        self._name_changed()
+
+    def _name_changed(self, *events: Any) -> None:
+        """The settings of the measure, over the columns of the table that is open."""
+        name, table = self.measure.value, self.workspace.table
+        self.form = None if name == EVERYTHING or table is None else MeasureForm(name, table)
+        self.settings.objects = [] if self.form is None else self.form.rows
+        told = ", ".join(self.model.without_settings()) if name == EVERYTHING else about(name)
+        self.about.object = str(Markup("<p class='soft'>{}</p>").format(told))
+
+    def _start(self, _: Any) -> None:
+        name = self.measure.value
+        self.model.measure_runs(name, {} if self.form is None else self.form.settings())
+
+    def _show(self, *events: Any) -> None:
+        model = self.model
+        titles = list(model.numbers)
+        self.start.disabled = model.measuring or not model.results
+        self.stop.visible = model.measuring
+        self.clear.visible = bool(titles) and not model.measuring
+        self.status.object = str(Markup("<p class='soft' role='status'>{}</p>").format(model.status))
+        self.problem.visible = bool(model.problem)
+        self.problem.object = str(Markup("<p>{}</p>").format(model.problem))
+        self.table.object = str(self._rows(titles)) if titles else ""
+        if self.title.options != titles:
+            self.title.options = titles
+            self.title.value = titles[-1] if titles else None
+        self.title.visible = self.figure.visible = bool(titles)
+        self._show_figure()
+
+    def _rows(self, titles: list[str]) -> Markup:
+        model = self.model
+        header: list[Any] = ["run"]
+        for title in titles:
+            better = direction(MEASURES[title.partition(":")[0]])
+            header.append(Markup("{}<br><small>{}</small>").format(title, better))
+        rows = []
+        for run in model.results:
+            numbers = [model.numbers[title].get(run.id) for title in titles]
+            if any(found is not None for found in numbers):
+                cells = [
+                    _cell(title, found, run.id in model.best(title))
+                    for title, found in zip(titles, numbers, strict=True)
+                ]
+                rows.append([f"{run.name} (#{run.id})", *cells])
+        return facts(header, rows, range(1, 1 + len(titles)))
+
+    def _show_figure(self, *events: Any) -> None:
+        title = self.title.value
+        if title not in self.model.numbers:
+            return
+        name = title.partition(":")[0]
+        self.figure.object = figures.against_k(
+            self.model.points(title),
+            f"{name}, {direction(MEASURES[name])}".rstrip(", "),
+            figures.look(self.workspace.dark),
+            chosen=self.workspace.chosen,
+            tap=self.workspace.choose,
+            number="0.000",
+        )
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._card
+
+
+def _cell(title: str, found: dict[str, float] | None, best: bool) -> Markup:
+    """A run's number, and below it what the measure gives beside it."""
+    if found is None:
+        return Markup("–")
+    name = title.partition(":")[0]
+    own = Markup("<b>● {}</b>" if best else "{}").format(_number(found.get(name)))
+    beside = [
+        f"{key.removeprefix(f'{name}-')} {_number(value)}" for key, value in found.items() if key != name
+    ]
+    lines = Markup("").join(Markup("<br><small class='soft'>{}</small>").format(each) for each in beside)
+    return own + lines
+
+
+def _number(value: float | None) -> str:
+    if value is None or value != value:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3f}"

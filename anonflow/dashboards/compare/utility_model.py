@@ -1,0 +1,224 @@
+"""What analyses lose in each run, without the screen: any measure that is declared, with its settings."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import param
+
+from anonflow.dashboards.components.figures import Point
+from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.utility import MEASURES, Measure, measure, measures_of_analyses, numbers_of_measure
+
+__all__ = ["EVERYTHING", "UtilityModel", "about", "direction", "request_title"]
+
+EVERYTHING = "all analyses that need no settings"
+"""Stands for several measures."""
+
+
+def direction(measured: Measure) -> str:
+    """Which of two numbers is better, in words; empty where neither is."""
+    return f"{measured.better} is better" if measured.better else ""
+
+
+def about(name: str) -> str:
+    """What a measure is, which direction is better, and what it costs: as it declares it."""
+    declared = MEASURES[name]
+    parts = [declared.sentence]
+    if declared.better:
+        parts.append(f"{direction(declared).capitalize()}.")
+    parts.append(f"Cost: {declared.cost}.")
+    if declared.extra:
+        parts.append(f"Needs {declared.extra}.")
+    return " ".join(parts)
+
+
+def request_title(name: str, settings: Mapping[str, Any]) -> str:
+    """A measure and its settings in a line: ``question: where Age 30 to 39``."""
+    told = [f"{key} {_words(value)}" for key, value in settings.items()]
+    return f"{name}: {'; '.join(told)}" if told else name
+
+
+def _words(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    told = []
+    for column, wanted in value.items():
+        if isinstance(wanted, Mapping):
+            low, high = wanted.get("from"), wanted.get("to")
+            ends = (
+                [f"from {low}"]
+                if high is None
+                else [f"up to {high}"]
+                if low is None
+                else [f"{low} to {high}"]
+            )
+            told.append(f"{column} {ends[0]}")
+        else:
+            told.append(f"{column} = {_words(wanted)}")
+    return " and ".join(told)
+
+
+class UtilityModel(param.Parameterized):
+    """Measures of all runs of a workspace that have their records.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    ``numbers`` is replaced, never changed in place: title of a request -> id of a run -> name -> number. It lies with
+    what the workspace notes of its runs, so that it outlives a page, and is the owner's: what analyses lose tells about the
+    originals.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    numbers = param.Dict(default={}, doc="Title -> id of a run -> name -> number.")
+    measuring = param.Boolean(default=False)
+    status = param.String(default="")
+    problem = param.String(default="", doc="Why something was not measured.")
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.background = Background(workspace)
+        self._waiting: deque[tuple[FinishedRun, str, dict[str, Any]]] = deque()
+        self._all = 0
+        workspace.param.watch(self._runs_changed, "runs")
+        self._runs_changed()
+
+    @property
+    def results(self) -> list[FinishedRun]:
+        """Runs that have their records, oldest first: a project's have only their numbers."""
+        return [run for run in self.workspace.runs if run.result.anonymization is not None]
+
+    def offered(self) -> list[str]:
+        """The names of all measures that judge, those of analyses first."""
+        analyses = measures_of_analyses()
+        return [*analyses, *(name for name, one in MEASURES.items() if one.better and name not in analyses)]
+
+    def without_settings(self) -> list[str]:
+        """The measures of analyses that need nothing to be said."""
+        table = self.workspace.table
+        sensitive = table is not None and bool(table.sensitive)
+        return [
+            name
+            for name in measures_of_analyses()
+            if not MEASURES[name].needs and (name != "classification" or sensitive)
+        ]
+
+    def measure_runs(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Measure every run that was not measured like this, aside, one after the other.
+
+        Parameters
+        ----------
+        name : str
+            A measure, or `EVERYTHING`.
+        settings : mapping
+            Its options; those that are as declared may be left out.
+        """
+        if self.measuring:
+            return
+        wanted = (
+            [(each, {}) for each in self.without_settings()]
+            if name == EVERYTHING
+            else [(name, dict(settings))]
+        )
+        # run by run: all measures of a run look at the same plausible tables
+        self._waiting = deque(
+            (run, each, own)
+            for run in self.results
+            for each, own in wanted
+            if run.id not in self.numbers.get(request_title(each, own), {})
+        )
+        self._all = len(self._waiting)
+        self.problem = ""
+        self._next()
+
+    def stop(self) -> None:
+        """What is being measured is not waited for, and nothing after it is."""
+        self._waiting.clear()
+        self.background.forget()
+        self.param.update(measuring=False, status="Stopped: what was measured is kept.")
+
+    def clear(self) -> None:
+        """Forget everything that was measured here."""
+        self.workspace.noted.utility = {}
+        self.param.update(numbers={}, status="", problem="")
+
+    def points(self, title: str) -> list[Point]:
+        """Every run by its k and a number."""
+        name = title.partition(":")[0]
+        numbers = self.numbers.get(title, {})
+        return [
+            Point(
+                run.id,
+                run.name,
+                run.result.algorithm,
+                float(run.result.k),
+                numbers[run.id].get(name, math.nan),
+            )
+            for run in self.results
+            if run.id in numbers
+        ]
+
+    def best(self, title: str) -> frozenset[int]:
+        """The runs of the best number, as the measure declares what is better; none where all are equal."""
+        name = title.partition(":")[0]
+        better = MEASURES[name].better
+        values = {
+            id: found[name] for id, found in self.numbers.get(title, {}).items() if found[name] == found[name]
+        }
+        if not better or len(set(values.values())) < 2:
+            return frozenset()
+        top = (min if better == "lower" else max)(values.values())
+        return frozenset(id for id, value in values.items() if value == top)
+
+    # --------------------------------------------------------------------------------------- inside
+
+    def _next(self) -> None:
+        if not self._waiting:
+            status = "" if not self._all else f"Measured: {self._all} of {self._all}."
+            self.param.update(measuring=False, status=status)
+            return
+        run, name, settings = self._waiting.popleft()
+        anonymization = run.result.anonymization
+        place = self._all - len(self._waiting)
+        self.param.update(measuring=True, status=f"Measuring {name} of {run.name}: {place} of {self._all}.")
+
+        def work() -> dict[str, float]:
+            assert anonymization is not None
+            found = measure(anonymization.table, anonymization, {name: settings}, k=anonymization.k)
+            return {key: float(value) for key, value in numbers_of_measure(name, found).items()}
+
+        def done(found: dict[str, float]) -> None:
+            title = request_title(name, settings)
+            noted = self.workspace.noted.utility
+            noted.setdefault(run.id, {})[title] = found
+            self._show_noted()
+            self._next()
+
+        def failed(problem: str) -> None:
+            # the other runs would fail alike
+            self._waiting = deque(each for each in self._waiting if each[1] != name)
+            self.problem = f"{self.problem} {name}: {problem}.".strip()
+            self._next()
+
+        self.background.start(work, done, failed)
+
+    def _show_noted(self) -> None:
+        numbers: dict[str, dict[int, dict[str, float]]] = {}
+        for id, of_run in self.workspace.noted.utility.items():
+            for title, found in of_run.items():
+                numbers.setdefault(title, {})[id] = found
+        self.numbers = numbers
+
+    def _runs_changed(self, *events: Any) -> None:
+        self.workspace.noted.keep({run.id for run in self.workspace.runs})
+        if not self.results and self.measuring:
+            self.stop()
+        self._show_noted()

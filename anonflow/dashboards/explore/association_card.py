@@ -1,0 +1,130 @@
+"""How strongly columns go together before and after a run, on the screen Explore."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import panel as pn
+import param
+from markupsafe import Markup
+
+from anonflow.dashboards.components.html import card, html
+from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.drawing.heat_map import difference_map, heat_map
+from anonflow.utility.analyses.association import Associations, associations_of
+
+__all__ = ["AssociationCard"]
+
+
+class AssociationCard(pn.viewable.Viewer):
+    """The associations of all pairs of published columns, of the chosen run.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    computing = param.Boolean(default=False)
+    problem = param.String(default="", doc="Why there is no picture.")
+
+    def __init__(self, workspace: Workspace, **given: Any) -> None:
+        super().__init__(workspace=workspace, **given)
+        self.background = Background(workspace)
+        self.start = pn.widgets.Button(
+            label="Compare the associations", color="primary", width=220, css_classes=["af-associate"]
+        )
+        self.start.on_click(lambda _: self.compute())
+        self.which = html("")
+        self.picture = html("", "af-association")
+        self._card = card(
+            "How columns go together, before and after",
+            self.which,
+            self.start,
+            self.picture,
+            lead="Between 0 and 1: the correlation of two numbers, Cramer's V of two categories, the correlation ratio of a number "
+            "and a category. After: the mean over plausible tables of what would be published, times the share of rows that are "
+            "not suppressed.",
+        )
+        workspace.param.watch(self._show, ["chosen", "runs"])
+        self.param.watch(self._show, ["computing", "problem"])
+        self._show()
+
+    @property
+    def run(self) -> FinishedRun | None:
+        """The chosen run, None where there is none with a result."""
+        return self.workspace.chosen_run
+
+    @property
+    def associations(self) -> Associations | None:
+        """Those of the chosen run, once they were computed."""
+        run = self.run
+        return None if run is None else self.workspace.noted.associations.get(run.id)
+
+    def compute(self) -> None:
+        """Compute those of the chosen run, aside."""
+        run = self.run
+        if run is None or run.result.anonymization is None or self.computing:
+            return
+        anonymization = run.result.anonymization
+        self.param.update(computing=True, problem="")
+
+        def done(found: Associations) -> None:
+            if any(each.id == run.id for each in self.workspace.runs):
+                self.workspace.noted.associations[run.id] = found
+            self.computing = False
+
+        def failed(problem: str) -> None:
+            self.param.update(computing=False, problem=problem)
+
+        self.background.start(lambda: associations_of(anonymization.table, anonymization), done, failed)
+
+    def _show(self, *events: Any) -> None:
+        run, found = self.run, self.associations
+        self.start.disabled = self.computing or run is None
+        self.start.visible = found is None
+        self.start.label = "Comparing…" if self.computing else "Compare the associations"
+        if run is not None:
+            self.which.object = str(
+                Markup('<p class="soft" role="status">Run: {} (#{})</p>').format(run.name, run.id)
+            )
+        if self.problem:
+            self.picture.object = str(Markup("<p>This cannot be compared: {}</p>").format(self.problem))
+        else:
+            self.picture.object = "" if found is None else str(associations_markup(found))
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._card
+
+
+def associations_markup(found: Associations) -> Markup:
+    """The two pictures, and the pairs that changed most in words."""
+    change = np.asarray(found.after) - np.asarray(found.before)
+    below = np.tril_indices(len(found.columns), -1)
+    order = np.argsort(-np.abs(change[below]), kind="stable")[:5]
+    worst = Markup("").join(
+        Markup("<li>{} and {}: {} before, {} after</li>").format(
+            found.columns[below[0][at]],
+            found.columns[below[1][at]],
+            f"{found.before[below][at]:.2f}",
+            f"{found.after[below][at]:.2f}",
+        )
+        for at in order.tolist()
+    )
+    scroll = Markup("<div class='scroll' tabindex='0' role='group' aria-label='{}'>{}</div>")
+    return Markup(
+        "<div class='abreast'><div><h4>Before and after</h4><p class='soft'>Below the diagonal: in the originals. Above it: in the release.</p>{}</div>"
+        "<div><h4>The difference</h4><p class='soft'>Blue: stronger than before. Orange: weaker.</p>{}</div></div>"
+        "<h4>What changed most</h4><ul class='limits'>{}</ul>"
+    ).format(
+        scroll.format(
+            "Before and after",
+            heat_map(found.columns, found.before, found.after, "Association of columns before and after"),
+        ),
+        scroll.format(
+            "The difference", difference_map(found.columns, change, "Change of the association of columns")
+        ),
+        worst,
+    )

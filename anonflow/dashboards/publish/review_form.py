@@ -1,0 +1,176 @@
+"""The reviewer's report with what people fill in, on the screen Publish."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import panel as pn
+import param
+from markupsafe import Markup
+
+from anonflow.dashboards.components.html import badge, card, html
+from anonflow.dashboards.publish.model import PublishModel
+from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.workspace import LONGEST_FIELD
+from anonflow.engine.report.pdf import browser, printed
+from anonflow.engine.report.reviewer import FIELDS, SECTIONS, filled_in
+from anonflow.errors import AnonflowError
+
+__all__ = ["ReviewForm"]
+
+NO_BROWSER = (
+    "There is no browser on the server that could print a PDF: open the HTML page, and print it from yours."
+)
+
+
+class ReviewForm(pn.viewable.Viewer):
+    """The fields of the report, and the report with them as HTML and as PDF.
+
+    Parameters
+    ----------
+    model : PublishModel
+
+    Notes
+    -----
+    What is filled in belongs to the workspace: it is in the project's file, and it is there again after the page is loaded
+    anew. The page is public once it is handed out, and so is what was written into it.
+    """
+
+    pdf = param.Bytes(
+        default=b"", doc="The printed page; empty until it was asked for, and when a field has changed."
+    )
+    printing = param.Boolean(default=False)
+    problem = param.String(default="", doc="Why there is no PDF.")
+
+    def __init__(self, model: PublishModel, **given: Any) -> None:
+        super().__init__(**given)
+        self.model = model
+        self.workspace = model.workspace
+        self.background = Background(self.workspace)
+        self._filling = False
+        self.fields = {key: self._field(key, label) for key, (_, label) in FIELDS.items()}
+        self.page_file = pn.widgets.FileDownload(
+            callback=lambda: io.BytesIO(self.page().encode()),
+            label="The report, HTML",
+            color="primary",
+            width=200,
+            css_classes=["af-review-html"],
+        )
+        self.pdf_file = pn.widgets.FileDownload(
+            callback=lambda: io.BytesIO(self.pdf),
+            label="The report, PDF",
+            color="primary",
+            width=200,
+            css_classes=["af-review-pdf"],
+        )
+        self.print = pn.widgets.Button(label="Make the PDF", width=160, css_classes=["af-print"])
+        self.print.on_click(lambda _: self.print_page())
+        self.status = html("")
+        sections: dict[int, list[Any]] = {}
+        for key, (section, _) in FIELDS.items():
+            sections.setdefault(section, []).append(self.fields[key])
+        self._card = card(
+            "The reviewer's report, filled in",
+            html(badge(True, "Public: may leave the house, with what you write here")),
+            *(
+                part
+                for section, fields in sections.items()
+                for part in (
+                    html(Markup("<h4>{}. {}</h4>").format(section, SECTIONS[section - 1])),
+                    pn.FlexBox(*fields, gap="0 12px", sizing_mode="stretch_width"),
+                )
+            ),
+            pn.FlexBox(self.page_file, self.print, self.pdf_file, gap="8px", sizing_mode="stretch_width"),
+            self.status,
+            lead="Its measured part is drawn with the release. What you fill in is kept with the project. Signatures are by hand.",
+        )
+        self.workspace.param.watch(self._review_changed, "review")
+        self.model.param.watch(self._page_changed, "publication")
+        self.param.watch(self._show, ["pdf", "printing", "problem"])
+        self._review_changed()
+
+    def page(self) -> str:
+        """The report with its fields; empty before the draw, or after a failed check."""
+        return filled_in(self.model.content("review").decode(), self.workspace.review)
+
+    def print_page(self) -> None:
+        """Print the page, aside; ``pdf`` has it then."""
+        page = self.page()
+        if self.printing or not page:
+            return
+        self.param.update(printing=True, problem="")
+
+        def done(content: bytes) -> None:
+            # not what was printed before a field changed
+            self.param.update(pdf=content if page == self.page() else b"", printing=False)
+
+        def failed(problem: str) -> None:
+            self.param.update(printing=False, problem=problem)
+
+        self.background.start(lambda: printed(page), done, failed)
+
+    # --------------------------------------------------------------------------------------- inside
+
+    def _field(self, key: str, label: str) -> Any:
+        if key.endswith(("-name", "-date")):
+            field = pn.widgets.TextInput(label=label, width=260, max_length=200)
+        else:
+            field = pn.widgets.TextAreaInput(
+                label=label, width=520, rows=2, auto_grow=True, max_rows=12, max_length=LONGEST_FIELD
+            )
+
+        def changed(event: Any) -> None:
+            if self._filling:
+                return
+            try:
+                self.workspace.fill_in(key, event.new or "")
+            except AnonflowError as error:
+                self.problem = error.message
+
+        field.param.watch(changed, "value")
+        return field
+
+    def _review_changed(self, *events: Any) -> None:
+        self._filling = True
+        try:
+            for key, field in self.fields.items():
+                field.value = self.workspace.review.get(key, "")
+        finally:
+            self._filling = False
+        self._page_changed()
+
+    def _page_changed(self, *events: Any) -> None:
+        self.param.update(pdf=b"", problem="")
+        self._show()
+
+    def _show(self, *events: Any) -> None:
+        ready = self.model.publication is not None and self.model.publication.ok
+        name = self.model.file_name("review").removesuffix(".html")
+        self.page_file.filename, self.pdf_file.filename = f"{name}.html", f"{name}.pdf"
+        self.page_file.disabled = not ready
+        self.print.disabled = not ready or self.printing or not _can_print()
+        self.print.visible = not self.pdf
+        self.pdf_file.visible = bool(self.pdf)
+        if self.problem:
+            text = Markup("<p class='af-bad'>{}</p>").format(self.problem)
+        elif self.printing:
+            text = Markup("<p class='soft' role='status'>Printing…</p>")
+        elif not ready:
+            text = Markup("<p class='soft'>Draw the release first: then the report can be taken.</p>")
+        elif not _can_print():
+            text = Markup("<p class='soft'>{}</p>").format(NO_BROWSER)
+        else:
+            text = Markup("")
+        self.status.object = str(text)
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._card
+
+
+def _can_print() -> bool:
+    try:
+        browser()
+    except AnonflowError:
+        return False
+    return True
