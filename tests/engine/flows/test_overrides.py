@@ -66,7 +66,7 @@ def test_what_cannot_be_set_is_said_in_a_sentence(setting: str, said: str) -> No
 
 
 def test_a_key_is_set_once() -> None:
-    with pytest.raises(ParameterError, match="said twice"):
+    with pytest.raises(ParameterError, match="is given twice"):
         overridden(strict_yaml.loads("flow: test\n"), ["flow=a", "flow=b"], {})
 
 
