@@ -118,17 +118,18 @@ def verify(
         raise DataError("the release has no rows: there is nothing to check")
     if asked is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
+    declared = table if isinstance(table, Schema) else table.schema
+    described = None if about is None else description(about, declared, given.frame)
     if isinstance(table, Schema):
-        return _of_rows(collect_alone(_rows_of(given), table, k), asked, k)
+        return _of_rows(collect_alone(_rows_of(given), table, k), asked, k, described)
     deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
     if given.rows != table.n and not deletions:
         names = [each.name for each in asked] if asked else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, given, names, certificate), table.n, k)
     evidence = collect(table, given, k, certificate, overall, another_tool)
     if deletions:
-        return _of_rows(evidence, asked, k)
+        return _of_rows(evidence, asked, k, described)
     changed = _changed(table, given, certificate)
-    told = None if about is None else description(about, table.schema, given.frame)
     if asked is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
@@ -137,8 +138,8 @@ def verify(
         ]
     if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
         findings += CRITERIA["units"].findings(evidence, {})
-    if told is not None:
-        findings.append(told)
+    if described is not None:
+        findings.append(described)
     if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():
@@ -163,7 +164,9 @@ def _rows_of(given: Subject) -> pd.DataFrame:
     return given.frame
 
 
-def _of_rows(evidence: Evidence, asked: list[CriterionRequest] | None, k: int | None) -> Verification:
+def _of_rows(
+    evidence: Evidence, asked: list[CriterionRequest] | None, k: int | None, described: Finding | None
+) -> Verification:
     """The answers where the original, or a row of every original, is not there."""
     if asked is None:
         asked = [CriterionRequest("k-anonymity")]
@@ -180,6 +183,8 @@ def _of_rows(evidence: Evidence, asked: list[CriterionRequest] | None, k: int | 
         unseen = _UNSEEN_ALONE if evidence.alone else _UNSEEN_DELETED
         for finding in criterion.findings(evidence, each.parameters):
             findings.append(replace(finding, detail=f"{finding.detail}; {unseen}"))
+    if described is not None:
+        findings.append(described)
     remarks = list(evidence.remarks)
     shown = int((evidence.suppressed & ~evidence.blank).sum())
     if shown:
