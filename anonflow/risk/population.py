@@ -46,6 +46,8 @@ class PopulationRisk:
         Why no model was tried; "" where they were.
     risks : numpy.ndarray, shape (n,), float64
         The individual risk of each record (Benedetti and Franconi 1998): the owner's.
+    fraction : float or None
+        n / N of a simple random sample; None where weights are unequal.
     """
 
     records: int
@@ -54,6 +56,7 @@ class PopulationRisk:
     estimates: tuple[Estimate, ...]
     refused: str
     risks: np.ndarray
+    fraction: float | None = None
 
     @property
     def expected(self) -> float:
@@ -155,7 +158,7 @@ def population_risk(
         why = "the weights are unequal, and the models assume a simple random sample"
         return PopulationRisk(n, total, None, (), why, risks)
     chosen, estimates = dankar(sizes, fraction)
-    return PopulationRisk(n, total, chosen, tuple(estimates), "", risks)
+    return PopulationRisk(n, total, chosen, tuple(estimates), "", risks, fraction)
 
 
 def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray | None]:
