@@ -92,6 +92,8 @@ class ReleaseContext:
         Whether what is checked is a release; else it is what the method made.
     together : tuple of str
         Other columns that may be unique together, those with the most values first.
+    units : str or None
+        The file that says whose each position is, where people have several rows.
     """
 
     schema: Schema
@@ -110,6 +112,7 @@ class ReleaseContext:
     overall: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     drawn: bool = True
     together: tuple[str, ...] = ()
+    units: str | None = None
 
     @property
     def dealt(self) -> str:
@@ -201,6 +204,8 @@ class BatchDrawn:
         Column whose diversity is asked for -> how often suppressed records have each text.
     together : sequence of Sketch
         Of the first of the columns that may be unique together, of the first two, and so on.
+    hidden_units : numpy.ndarray, int64
+        Whose the suppressed records are, where people have several rows.
     """
 
     findings: tuple[Tally, ...]
@@ -208,6 +213,7 @@ class BatchDrawn:
     memory: int
     hidden: dict[str, dict[str, int]] = field(default_factory=dict)
     together: Sequence[Sketch] = ()
+    hidden_units: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def deal_rows(context: ReleaseContext) -> None:
@@ -401,11 +407,15 @@ class _DrawnBatch:
         together = (
             Sketch.of_rows([self._cells(name) for name in context.together]) if context.together else ()
         )
-        return BatchDrawn(tallied(findings), labels, peak_memory(), self._hidden_values(), together)
+        return BatchDrawn(
+            tallied(findings), labels, peak_memory(), self._hidden_values(), together, self._hidden_units()
+        )
 
     def checked(self) -> BatchDrawn:
         """What the verifier finds without a draw."""
-        return BatchDrawn(tallied(self._verified(None)), 0, peak_memory(), self._hidden_values())
+        return BatchDrawn(
+            tallied(self._verified(None)), 0, peak_memory(), self._hidden_values(), (), self._hidden_units()
+        )
 
     def of_partitions(self, partitions: np.ndarray) -> np.ndarray:
         """The rows of some partitions that are not suppressed."""
@@ -446,6 +456,17 @@ class _DrawnBatch:
             results[name] = dict(zip(texts, counts, strict=True))
         return results
 
+    def _units(self, at: np.ndarray) -> np.ndarray | None:
+        """Whose some of the rows are; None where a row is taken to be a person."""
+        if self.context.units is None:
+            return None
+        return np.array(np.load(self.context.units, mmap_mode="r")[self.positions[at]])
+
+    def _hidden_units(self) -> np.ndarray:
+        """Whose the batch's suppressed records are."""
+        units = self._units(self.hidden)
+        return np.zeros(0, np.int64) if units is None else units
+
     def _hidden_rows(self) -> np.ndarray:
         """Where the other columns of the batch's suppressed records are published: all of these rows look alike."""
         with np.load(self.context.hidden) as content:
@@ -472,7 +493,8 @@ class _DrawnBatch:
     def _check(self, at: np.ndarray, shown: pd.DataFrame | None) -> tuple[Finding, ...]:
         context, rows = self.context, self.whole.take(at)
         others = {name: self._cells(name).iloc[at].array for name in context.columns if name in context.kinds}
-        table = Table.coded(self.records.take(at), context.schema, context.columns, others)
+        units = self._units(at)
+        table = Table.coded(self.records.take(at), context.schema, context.columns, others, units)
         criteria, certificate = list(context.criteria), None
         if shown is None:
             subject: Release | VerifiedRows = VerifiedRows.of(context, rows, self.options)
