@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from anonflow.table.row_marks import coded_texts
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["Unit", "at_least_one", "intersections"]
+__all__ = ["Unit", "at_least_one", "chances_of_lists", "intersections", "people_named"]
 
 
 @dataclass(frozen=True)
@@ -49,31 +49,85 @@ class Unit:
         chance = np.zeros(context.n)
         people = context.people
         chance[people] = 1.0 / np.maximum(candidates[people], 1)
-        risk = at_least_one(chance, unit)
-        rows = np.bincount(unit)
-        worst = int(risk.argmax())
-        sentence = (
-            f"Who looks for a person by all of the person's rows names one of them rightly for {percent(float(risk.mean()))} of "
-            f"{len(risk):,} people, and for {percent(float(risk.max()))} of the surest, who has {rows[worst]:,} rows."
-        )
-        household = context.table.household
-        if household is not None:
-            home = np.zeros(len(risk), np.int64)
-            home[unit] = household
-            of_homes = at_least_one(risk, home)
-            sentence += (
-                f" Of {len(of_homes):,} households somebody is named for {percent(float(of_homes.mean()))} on average, "
-                f"{percent(float(of_homes.max()))} at most."
-            )
+        success = people_named(chance, unit, context.table.household, context.k)
+        sentence = success.sentence
         for name, left in intersections(context).items():
             known = int((left == 1).sum())
             sentence += (
                 f" {name} is the same on all rows of a person: {left.mean():.1f} values are left on average of those that the rows "
                 f"allow, and for {known:,} of {len(left):,} people with several rows only one."
             )
-        return Success(
-            len(risk), float(risk.mean()), float(risk.max()), int((risk > 1 / context.k + 1e-9).sum()), 1 / context.k, sentence
-        )  # fmt: skip
+        return replace(success, sentence=sentence)
+
+
+def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | None, k: int) -> Success:
+    """How often one of a person's rows is named rightly, and somebody of a household.
+
+    Parameters
+    ----------
+    chance : numpy.ndarray, shape (n,), float64
+        With which each row's person is named by that row.
+    unit : numpy.ndarray, shape (n,), int64
+        Whose each row is.
+    household : numpy.ndarray, shape (n,), int64, or None
+    k : int
+
+    Returns
+    -------
+    Success
+        O(n).
+    """
+    risk = at_least_one(chance, unit)
+    rows = np.bincount(unit)
+    worst = int(risk.argmax())
+    sentence = (
+        f"Who looks for a person by all of the person's rows names one of them rightly for {percent(float(risk.mean()))} of "
+        f"{len(risk):,} people, and for {percent(float(risk.max()))} of the surest, who has {rows[worst]:,} rows."
+    )
+    if household is not None:
+        home = np.zeros(len(risk), np.int64)
+        home[unit] = household
+        of_homes = at_least_one(risk, home)
+        sentence += (
+            f" Of {len(of_homes):,} households somebody is named for {percent(float(of_homes.mean()))} on average, "
+            f"{percent(float(of_homes.max()))} at most."
+        )
+    return Success(
+        len(risk), float(risk.mean()), float(risk.max()), int((risk > 1 / k + 1e-9).sum()), 1 / k, sentence
+    )
+
+
+def chances_of_lists(
+    matches: np.ndarray | None, classes: np.ndarray | None, suppressed: np.ndarray, hidden: int, k: int
+) -> np.ndarray | None:
+    """With which probability a row that lists a record is that record's; None where a method lists nobody.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, w), integer, or None
+        What each row lists, -1 where it lists fewer; of whole partitions.
+    classes : numpy.ndarray, shape (n,), int64, or None
+    suppressed : numpy.ndarray, shape (n,), bool
+    hidden : int
+        Suppressed records of the whole table; of fewer than k nothing is published.
+    k : int
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), float64
+        O(n w).
+    """
+    if matches is not None:
+        listed = matches[~suppressed]
+        many = np.bincount(listed[listed >= 0], minlength=len(suppressed))
+    elif classes is not None:
+        labels = np.unique(classes, return_inverse=True)[1]
+        many = np.bincount(labels)[labels]
+    else:
+        return None
+    chance: np.ndarray = 1.0 / np.maximum(many, 1)
+    chance[suppressed] = 1.0 / hidden if hidden >= k else 0.0
+    return chance
 
 
 def at_least_one(chance: np.ndarray, whose: np.ndarray) -> np.ndarray:

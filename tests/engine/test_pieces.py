@@ -250,6 +250,13 @@ def test_people_with_several_rows(tmp_path: Path, algorithm: str, form: str) -> 
     )  # fmt: skip
     report = compared(*flows)
     assert [each.criterion for each in report.results[0].findings].count("units") == 1
+    if algorithm != "k-concealment":
+        whole = engine.run(flows[0], seed=SEED)
+        named = [each.attacks.set_index("attacker").loc["unit"] for each in (whole, report)]
+        for number in ("targets", "success", "worst", "at_risk"):
+            assert named[0][number] == pytest.approx(named[1][number]), number
+        assert named[1]["sentence"] in named[0]["sentence"]
+        assert "households somebody is named" in named[1]["sentence"]
     proof = Certificate.load(flows[1].parent / "owner" / "test" / "certificate.npz")
     source = pd.read_parquet(tmp_path / "t.parquet") if form == "parquet" else pd.read_csv(tmp_path / "t.csv")
     who = source["name"].to_numpy()
@@ -257,6 +264,32 @@ def test_people_with_several_rows(tmp_path: Path, algorithm: str, form: str) -> 
         own = who[proof.list_originals[proof.list_offsets[t] : proof.list_offsets[t + 1]]]
         if 3 <= len(own) < 30:
             assert np.unique(own, return_counts=True)[1].max() * 3 <= len(own)
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
+def test_of_large_tables_people_are_counted_by_all_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str
+) -> None:
+    """Attack: have your rows spread over partitions, of which the report looks at a sample; it still finds you."""
+    steps = "  - draw: {}\n  - attack: [unit]\n"
+    flow, _ = written(
+        tmp_path, frame=visits(300), columns=WITH_UNITS, anonymize=f"{{algorithm: {algorithm}, k: 3}}", steps=steps,
+        publish=PARQUET,
+    )  # fmt: skip
+    whole = engine.run(flow, seed=SEED).attacks.iloc[0]
+    monkeypatch.setattr("anonflow.engine.publish.MOST", 100)
+    monkeypatch.setattr("anonflow.engine.report.attacks.SAMPLE", 60)
+    large = engine.run(flow, seed=SEED).attacks.iloc[0]
+    for number in ("targets", "success", "worst", "at_risk"):
+        assert large[number] == pytest.approx(whole[number]), number
+
+
+def test_people_are_not_counted_where_nobody_is_listed(tmp_path: Path) -> None:
+    steps = "  - draw: {}\n  - attack: [unit]\n"
+    settings = {"columns": WITH_UNITS, "steps": steps, "anonymize": "{algorithm: k-concealment, k: 3}"}
+    _, flow = written(tmp_path, frame=visits(300), publish=PARQUET, **settings)
+    with pytest.raises(ParameterError, match="it needs the role unit and a method whose rows list people"):
+        engine.run(flow, seed=SEED)
 
 
 @pytest.mark.parametrize("order", ["lexicographic", "random", "input"])

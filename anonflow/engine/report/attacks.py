@@ -123,6 +123,7 @@ def attacked_part(
     sizes: Sequence[tuple[int, int]],
     k: int,
     seed: int,
+    people: risk.Success | None = None,
 ) -> pd.DataFrame | None:
     """Try a release of many people against its attackers, by a sample of them.
 
@@ -137,6 +138,8 @@ def attacked_part(
         Of rows that list people, and how many people are listed by so many: the linker is exact.
     k : int
     seed : int
+    people : Success, optional
+        Of the attacker who looks for people by all their rows, which are not all in a sample: exact, too.
 
     Returns
     -------
@@ -154,7 +157,8 @@ def attacked_part(
     own = derived_seed(seed, "attackers")
     rows = []
     asked = bool(flow.spec.steps.attack)
-    linker = _linker(sizes, k)
+    exact = {risk.Linker.name: _linker(sizes, k), risk.Unit.name: _of_people(people)}
+    exact = {name: row for name, row in exact.items() if row is not None}
     if part is not None:
         context = replace(
             risk.AttackContext.of(part.table, part.release, k, seed=own),
@@ -165,8 +169,16 @@ def attacked_part(
             risk.attackers_of(_chosen(flow, fingerprint)) if asked else risk.usual(context, publishable=True)
         )
         for one in chosen:
-            if one.name == risk.Linker.name and linker is not None:
-                rows.append(linker)
+            if one.name in exact:
+                rows.append(exact.pop(one.name))
+                continue
+            if one.name == risk.Unit.name:
+                # the other rows of a person are outside the sample: it would say too little
+                if asked:
+                    raise ParameterError(
+                        f"unit: of more than {MOST:,} rows, or of a table in pieces, it needs the role unit and a method whose "
+                        "rows list people; take another method, or leave the attacker out"
+                    )
                 continue
             try:
                 row = row_of(one, replace(one.attack(context), counted=True))
@@ -176,9 +188,16 @@ def attacked_part(
                 continue
             row["sentence"] = f"Of a sample of {context.n:,} people: {row['sentence']}"
             rows.append(row)
-    elif linker is not None:
-        rows.append(linker)
+    if part is None or not asked:
+        rows += exact.values()
     return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
+
+
+def _of_people(success: risk.Success | None) -> dict[str, Any] | None:
+    """The attacker who looks for people, of everybody: there is nothing to estimate."""
+    if success is None:
+        return None
+    return {**row_of(risk.Unit(), success), "low": success.rate, "high": success.rate}
 
 
 def _linker(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any] | None:

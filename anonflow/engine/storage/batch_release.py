@@ -29,6 +29,7 @@ from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.draw import bucket_count
 from anonflow.release.draw import deal as deal_positions
 from anonflow.release.rows import GeneralizedRows, permute_suppressed
+from anonflow.risk.people import chances_of_lists
 from anonflow.system import open_descriptor, peak_memory
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.linkage import Candidates
@@ -52,6 +53,7 @@ __all__ = [
     "draw_batch",
     "draw_hidden",
     "hidden_positions",
+    "named_batch",
     "pairs_of_batch",
     "stored_batches",
 ]
@@ -93,7 +95,7 @@ class ReleaseContext:
     together : tuple of str
         Other columns that may be unique together, those with the most values first.
     units : str or None
-        The file that says whose each position is, where people have several rows.
+        The file that says whose each position is, and of which household, where people have several rows.
     """
 
     schema: Schema
@@ -349,6 +351,20 @@ def covering_batch(
     return covering(Records(context.domains, codes), drawn.whole.generalization.take(np.flatnonzero(counted)))
 
 
+def named_batch(context: ReleaseContext, stored: StoredBatch) -> tuple[np.ndarray, np.ndarray | None]:
+    """Positions of a batch's rows, and with which probability each one's person is named by a row that lists it.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    drawn = _DrawnBatch(context, stored)
+    whole = drawn.whole
+    chance = chances_of_lists(whole.matches, whole.classes, whole.suppressed, context.suppressed, context.k)
+    return drawn.positions, chance
+
+
 def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, files: Sequence[str]) -> int:
     """How many originals of the whole table a batch's generalized records cover in all; O(m n q / 64) for m of n.
 
@@ -460,7 +476,7 @@ class _DrawnBatch:
         """Whose some of the rows are; None where a row is taken to be a person."""
         if self.context.units is None:
             return None
-        return np.array(np.load(self.context.units, mmap_mode="r")[self.positions[at]])
+        return np.array(np.load(self.context.units, mmap_mode="r")[0, self.positions[at]])
 
     def _hidden_units(self) -> np.ndarray:
         """Whose the batch's suppressed records are."""

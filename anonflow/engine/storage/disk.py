@@ -176,7 +176,7 @@ class OnDisk:
         self.outline = Outline(whole.kept, dropped, columns, unnamed, schema, domains, filtered)
         if schema.unit_column is not None:
             self._units = self._read_units()
-            self._unit_file = put(self._units.unit, self._spill.file("units.npy"))
+            self._unit_file = self._units.write(self._spill.file("units.npy"))
         return self.outline
 
     def _read_units(self) -> Units:

@@ -39,6 +39,7 @@ from anonflow.engine.storage.batch_release import (
     deal_rows,
     draw_batch,
     draw_hidden,
+    named_batch,
     stored_batches,
 )
 from anonflow.engine.storage.scan import Found, Sketch, published_kind, sketched
@@ -48,6 +49,8 @@ from anonflow.release import RandomWords, Release
 from anonflow.release.columns import linked_in_sample, unique_together
 from anonflow.release.draw import bucket_count
 from anonflow.release.randomness import seed_of_table
+from anonflow.risk.attacker import Success
+from anonflow.risk.people import people_named
 from anonflow.table import Records, Table
 from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
@@ -150,9 +153,29 @@ def _attacked(
             elsewhere += count
         part = AttackedPart(table, release, elsewhere)
     sizes = listed_sizes(result.sizes, totals.kind, result.suppressed, result.k)
+    people = _people(session, executor, run_plan, context, place)
     return attacked_part(
-        session.flow, session.fingerprint, part, totals.guarantee, sizes, result.k, session.seed
+        session.flow, session.fingerprint, part, totals.guarantee, sizes, result.k, session.seed, people
     )
+
+
+def _people(
+    session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
+) -> Success | None:
+    """The attacker who looks for people by all their rows; None without units, or where the method lists nobody."""
+    if context.units is None:
+        return None
+    calls = (
+        Call(named_batch, (stored,), "attack", stored.batch.number)
+        for stored in stored_batches(session, run_plan, context.n, place)
+    )
+    chance = np.zeros(context.n)
+    for _, (positions, own) in executor.answers(calls, context):
+        if own is None:
+            return None
+        chance[positions] = own
+    owners = np.load(context.units)
+    return people_named(chance, owners[0], owners[1] if len(owners) > 1 else None, context.k)
 
 
 def _sample_calls(

@@ -76,6 +76,17 @@ class Units:
         """Rows of the unit that has most of them."""
         return int(np.bincount(self.unit).max())
 
+    def write(self, path: str) -> str:
+        """Write the label of each position, and below it the household's, for tasks that look at some of them.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        sides = [self.unit] if self.household is None else [self.unit, self.household]
+        return put(np.stack(sides), path)
+
     def layers(self, order: Ordered, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The layer of each position, and how many rows each class's layers have, class after class.
 
@@ -100,7 +111,7 @@ class Units:
 
 
 def put(labels: np.ndarray, path: str) -> str:
-    """Write a label for each position, readable by the owner only, for tasks that look at some of them.
+    """Write what each position has, readable by the owner only, for tasks that look at some of them.
 
     Raises
     ------
