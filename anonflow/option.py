@@ -141,9 +141,9 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
         In the order of the parameters; read once.
     """
     parameters = [
-        one
-        for one in inspect.signature(function).parameters.values()
-        if one.kind is one.KEYWORD_ONLY or not keyword_only
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY or not keyword_only
     ]
     if not parameters:
         return MappingProxyType({})
@@ -151,8 +151,8 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
     names = getattr(function, "__globals__", None) or vars(sys.modules[function.__module__])
     sentences = paragraphs(function.__doc__)
     options = {}
-    for one in parameters:
-        hint = _hint(one.annotation, names)
+    for parameter in parameters:
+        hint = _hint(parameter.annotation, names)
         option = Option()
         if get_origin(hint) is Annotated:
             hint, *extras = get_args(hint)
@@ -161,17 +161,17 @@ def options_of(function: Callable[..., Any], keyword_only: bool = True) -> Mappi
         optional = NoneType in kinds
         (kind,) = kinds - {NoneType} if len(kinds - {NoneType}) == 1 else (None,)
         choices = get_args(kind) if get_origin(kind) is Literal else ()
-        if hint is None and one.default not in (NEEDED, None):
-            kind = type(one.default)
-        options[one.name] = replace(
+        if hint is None and parameter.default not in (NEEDED, None):
+            kind = type(parameter.default)
+        options[parameter.name] = replace(
             option,
-            name=one.name,
-            label=option.label or one.name.replace("_", " ").capitalize(),
-            sentence=option.sentence or sentences.get(one.name, ""),
+            name=parameter.name,
+            label=option.label or parameter.name.replace("_", " ").capitalize(),
+            sentence=option.sentence or sentences.get(parameter.name, ""),
             kind=str if choices else kind if kind in (bool, int, float, str) else None,
             choices=choices,
             optional=optional,
-            default=one.default,
+            default=parameter.default,
         )
     return MappingProxyType(options)
 
@@ -205,7 +205,7 @@ def paragraphs(docstring: str | None) -> dict[str, str]:
         Empty where there is none, as under ``python -OO``.
     """
     lines = inspect.cleandoc(docstring or "").splitlines() or [""]
-    told: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     names: list[str] = []
     inside = over = False
     for line, under in zip(lines, [*lines[1:], ""], strict=True):
@@ -213,12 +213,12 @@ def paragraphs(docstring: str | None) -> dict[str, str]:
             inside = line == "Parameters"
         elif inside and line and not line.startswith((" ", "-")):
             names, over = re.split(r"\s*,\s*", line.split(" : ")[0].strip()), False
-            told |= {name: [] for name in names}
+            texts |= {name: [] for name in names}
         elif inside:
-            over = over or (not line.strip() and bool(names and told[names[0]]))
+            over = over or (not line.strip() and bool(names and texts[names[0]]))
             for name in [] if over else names:
-                told[name].append(line.strip())
-    return {name: _plain(" ".join(parts)) for name, parts in told.items()}
+                texts[name].append(line.strip())
+    return {name: _plain(" ".join(parts)) for name, parts in texts.items()}
 
 
 def _plain(text: str) -> str:

@@ -293,7 +293,7 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
     Raises
     ------
     ParameterError
-        If `boundaries` is no truth value, or the method is nothing without them.
+        If `boundaries` is not a bool, or the method needs boundaries.
     """
     if not isinstance(boundaries, bool):
         raise ParameterError("boundaries is True or False")

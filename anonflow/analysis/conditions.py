@@ -127,7 +127,7 @@ def rows_that_meet(frame: pd.DataFrame, where: Any) -> np.ndarray:
     Raises
     ------
     ParameterError
-        As there, or if what the callable gives is no truth value for each row.
+        As :func:`conditions`, or if the callable does not return a bool for each row.
     """
     if callable(where):
         met = np.asarray(where(frame))

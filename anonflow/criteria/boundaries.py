@@ -55,8 +55,8 @@ def boundary(evidence: Evidence) -> Finding:
     elif bounded:
         failing[_unmatched(evidence)] = True
         how = "a perfect matching along edges within the boundaries"
-    found = ", ".join(f"{name} {count}" for name, count in counts.items())
-    detail = how + (f"; cells beyond: {found}" if found else "")
+    counted = ", ".join(f"{name} {count}" for name, count in counts.items())
+    detail = how + (f"; cells beyond: {counted}" if counted else "")
     return Finding.of("boundary", failing, "published", detail)
 
 
@@ -108,8 +108,8 @@ def _unmatched(evidence: Evidence) -> np.ndarray:
         fit = ~_beyond(evidence, left, right, evidence.suppressed).any(axis=0) & ~bad[right]
         if evidence.rest is not None:
             fit &= (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
-        one = np.ones(evidence.n, np.int64)
-        flow = largest_flow(one, one, left[fit], right[fit], np.ones(int(fit.sum()), np.int64))
+        ones = np.ones(evidence.n, np.int64)
+        flow = largest_flow(ones, ones, left[fit], right[fit], np.ones(int(fit.sum()), np.int64))
         return np.flatnonzero(flow.unmet)
     graph = evidence.graph
     original, row = graph.originals.first[graph.end], graph.published.first[graph.box]
@@ -167,7 +167,7 @@ def read_patterns(patterns: Any, domains: tuple[Domain, ...]) -> np.ndarray | No
 
 
 def _meets(
-    stars: np.ndarray, said: Mapping[Any, Any], domains: Sequence[Domain], either: np.ndarray
+    stars: np.ndarray, predicates: Mapping[Any, Any], domains: Sequence[Domain], either: np.ndarray
 ) -> np.ndarray:
     """Whether rows of suppression marks (n, q) meet predicates; QIs of one value count for nothing."""
 
@@ -181,10 +181,14 @@ def _meets(
         ]
 
     def groups(value: Any) -> list[list[str]]:
-        return [list(value)] if all(isinstance(one, str) for one in value) else [list(one) for one in value]
+        return (
+            [list(value)]
+            if all(isinstance(group, str) for group in value)
+            else [list(group) for group in value]
+        )
 
     good = np.ones(len(stars), bool)
-    for key, value in said.items():
+    for key, value in predicates.items():
         match str(key).replace("_", "-"):
             case "at-most":
                 good &= stars.sum(axis=1) <= value
@@ -201,7 +205,7 @@ def _meets(
                 continue
             case other:
                 raise ParameterError(f"patterns have no predicate {other!r}")
-    if said.get("fallback") == "all":
+    if predicates.get("fallback") == "all":
         good |= stars[:, ~either].all(axis=1)
     return good
 
@@ -240,11 +244,14 @@ def pattern(
     predicates: list[Mapping[Any, Any]] = []
     if isinstance(given, Mapping):
         predicates, given = [given], []
-    elif isinstance(given, Sequence) and any(isinstance(one, Mapping) for one in given):
-        predicates = [one for one in given if isinstance(one, Mapping)]
-        given = [one for one in given if not isinstance(one, Mapping)]
+    elif isinstance(given, Sequence) and any(isinstance(entry, Mapping) for entry in given):
+        predicates = [entry for entry in given if isinstance(entry, Mapping)]
+        given = [entry for entry in given if not isinstance(entry, Mapping)]
     allowed = read_patterns(given, domains)
-    named = {fallback, *(str(said["fallback"]) for said in predicates if "fallback" in said)} - {None}
+    named = {
+        fallback,
+        *(str(predicate["fallback"]) for predicate in predicates if "fallback" in predicate),
+    } - {None}
     if named - {"none", "all", "strict"}:
         raise ParameterError("fallback is 'strict', 'all' or 'none'")
     if "all" in named and allowed is not None:
@@ -269,9 +276,9 @@ def pattern(
         stars = (whole & ~either[:, None]).T
         both = np.unique(np.concatenate([allowed & ~either, stars]), axis=0, return_inverse=True)[1].ravel()
         other = ~np.isin(both[len(allowed) :], both[: len(allowed)])
-        for said in predicates:
+        for predicate in predicates:
             try:
-                other &= ~_meets(stars, said, domains, either)
+                other &= ~_meets(stars, predicate, domains, either)
             except TypeError:
                 raise ParameterError(
                     "patterns have a predicate of another form; write {at-most: 2}, {never: [column]}, "

@@ -95,21 +95,23 @@ def key_sets(
     if (
         not isinstance(sets, list | tuple)
         or not sets
-        or not all(isinstance(one, list | tuple) and one for one in sets)
+        or not all(isinstance(columns, list | tuple) and columns for columns in sets)
     ):
         raise ParameterError(
             "criterion 'key-sets': sets is a list of lists of columns, such as [[age, sex], [zip]]"
         )
     findings = []
-    for one in sets:
-        lacking = [name for name in one if name not in frame.columns]
+    for columns in sets:
+        lacking = [name for name in columns if name not in frame.columns]
         if lacking:
             raise ParameterError(f"criterion 'key-sets': {str(lacking[0])[:40]!r} is no published column")
-        labels = equal_columns([coded_texts(frame[name], {}, False) for name in one], len(frame))
+        labels = equal_columns([coded_texts(frame[name], {}, False) for name in columns], len(frame))
         sizes = np.bincount(labels)[labels]
         failing = (sizes < k) & ~evidence.exempt
-        words = f"{', '.join(one)}: the smallest class has {int(sizes.min(initial=len(frame)))} rows"
-        findings.append(Finding.of("key-sets", failing, "published", words, {"k": k, "sets": ", ".join(one)}))
+        words = f"{', '.join(columns)}: the smallest class has {int(sizes.min(initial=len(frame)))} rows"
+        findings.append(
+            Finding.of("key-sets", failing, "published", words, {"k": k, "sets": ", ".join(columns)})
+        )
     return findings
 
 

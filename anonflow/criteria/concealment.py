@@ -87,12 +87,12 @@ def two_sided(evidence: Evidence) -> Finding:
     ParameterError, DataError
         As :func:`concealment`.
     """
-    one, other = covered_by_k(evidence), covers_k(evidence)
-    worst = other if one.holds else one
-    detail = f"(1,k): {one.detail}; (k,1): {other.detail}"
+    original_side, row_side = covered_by_k(evidence), covers_k(evidence)
+    worst = row_side if original_side.holds else original_side
+    detail = f"(1,k): {original_side.detail}; (k,1): {row_side.detail}"
     return Finding(
         "(k,k)",
-        one.holds and other.holds,
+        original_side.holds and row_side.holds,
         worst.failed,
         worst.side,
         worst.positions,

@@ -132,7 +132,7 @@ def _with_equal_rest(
     wanted = graph.end[edge].astype(np.int64) * labels + p_of[right]
     left = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     hit = key[left] == wanted
-    found = [(left[hit], right[hit], edge[hit])]
+    hits = [(left[hit], right[hit], edge[hit])]
 
     # b * U + u of every edge ascends, too
     edge_key = graph.box.astype(np.int64) * graph.originals.size + graph.end
@@ -146,8 +146,8 @@ def _with_equal_rest(
         wanted = b_of[right] * graph.originals.size + u_of[left]
         edge = np.minimum(np.searchsorted(edge_key, wanted), len(edge_key) - 1)
         hit = edge_key[edge] == wanted
-        found.append((left[hit], right[hit], edge[hit]))
-    lefts, rights, edges = (np.concatenate(part) for part in zip(*found, strict=True))
+        hits.append((left[hit], right[hit], edge[hit]))
+    lefts, rights, edges = (np.concatenate(part) for part in zip(*hits, strict=True))
     return lefts, rights, edges
 
 
@@ -165,14 +165,14 @@ def _covers_listed(evidence: Evidence, listing: Listing) -> tuple[np.ndarray, st
     if evidence.rest is not None:
         fit = (evidence.rest[0][left] == evidence.rest[1][right]) | evidence.exempt[right]
         left, right = left[fit], right[fit]
-    one = np.ones(evidence.n, np.int64)
+    ones = np.ones(evidence.n, np.int64)
     if evidence.rest is None and (listing.degrees == listing.degrees[0]).all():
         balanced = np.bincount(left, minlength=evidence.n) == listing.degrees[0]
         if balanced.all():  # a regular bipartite graph has a perfect matching
             return np.empty(0, np.int64), claim
     if matched_all(left, right, evidence.n):
         return np.empty(0, np.int64), claim
-    flow = largest_flow(one, one, left, right, np.ones(len(left), np.int64))
+    flow = largest_flow(ones, ones, left, right, np.ones(len(left), np.int64))
     return np.flatnonzero(flow.unmet), claim
 
 

@@ -73,5 +73,5 @@ class Criterion:
         ParameterError, DataError
             As the check does.
         """
-        found = self.check(evidence, **parameters)
-        return [found] if isinstance(found, Finding) else list(found)
+        findings = self.check(evidence, **parameters)
+        return [findings] if isinstance(findings, Finding) else list(findings)

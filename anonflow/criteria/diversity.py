@@ -131,14 +131,14 @@ def diversity(evidence: Evidence, name: str, parameters: Mapping[str, Any]) -> l
         failing = np.zeros(len(shown.members), bool)
         member = shown.members >= 0
         failing[member] = ~good[shown.members[member]]
-        asked = {**parameters, "column": str(each)}
+        settings = {**parameters, "column": str(each)}
         where = "classes" if shown.side == "published" else "matches"
         detail = f"column {each!r}, values on the rows of {where}: {detail}"
         if not failing.any():
             detail += _worth(shown, evidence)
         if failing.any() and where == "classes" and not parameters.get("per") and evidence.guarantee is None:
             detail += "; of a freeform release ask for per=matches"
-        findings.append(Finding.of(name, failing, shown.side, detail, asked))
+        findings.append(Finding.of(name, failing, shown.side, detail, settings))
     return findings
 
 

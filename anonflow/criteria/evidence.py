@@ -348,8 +348,8 @@ def collect(
         suppressed = subject.suppressed
         if suppressed is None:
             suppressed = np.zeros(subject.rows, bool)
-        made = subject.generalization
-        return Evidence(table, table.records, made, True, None, suppressed, **common)
+        generalization = subject.generalization
+        return Evidence(table, table.records, generalization, True, None, suppressed, **common)
     frame = subject.frame
     assert frame is not None
     _check_columns(table, frame)

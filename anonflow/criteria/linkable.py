@@ -135,7 +135,7 @@ def candidates(evidence: Evidence) -> Candidates:
         If there are too many pairs to list.
     """
     if evidence.listing is not None:
-        found = _claimed(evidence.listing, evidence.n)
+        pairs = _claimed(evidence.listing, evidence.n)
     else:
         graph = evidence.graph
         matches = match_edges(evidence)
@@ -153,9 +153,9 @@ def candidates(evidence: Evidence) -> Candidates:
         originals = members[np.repeat(first[end], size) + within]
         sizes = np.bincount(box, size, boxes.size).astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        found = Candidates(boxes.label, offsets, originals)
+        pairs = Candidates(boxes.label, offsets, originals)
     # the other columns of exempt rows are "*": there is nothing to link with
-    return found.without(evidence.exempt)
+    return pairs.without(evidence.exempt)
 
 
 def _claimed(listing: Listing, n: int) -> Candidates:

@@ -87,7 +87,7 @@ def chance(count: int, drawn: list[int]) -> float:
     ``exp((T - m - T log(T / m)) / d)`` for a sum of independent events with mean m, here that of the random ones. Along an
     assignment events come together: d is how many times their variance exceeds that of independent ones, at least 1.
     """
-    p = (1 + sum(one >= count for one in drawn)) / (1 + len(drawn))
+    p = (1 + sum(statistic >= count for statistic in drawn)) / (1 + len(drawn))
     mean = max(float(np.mean(drawn)), 1 / len(drawn))
     if p > 1 / (1 + len(drawn)) or count <= mean:
         return p

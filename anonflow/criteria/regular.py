@@ -76,11 +76,11 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
     """
     k = evidence.need_k("k-regular")
     claim = "certificate" if evidence.certified else "matches"
-    asked = {"k": k}
+    parameters = {"k": k}
     bad = listing.strangers(evidence.n)
     if bad.any():
         detail = f"the {claim} list originals that do not exist, or one twice"
-        return Finding.of("k-regular", bad, "published", detail, asked)
+        return Finding.of("k-regular", bad, "published", detail, parameters)
     bad = listing.uncovered(evidence.records, evidence.published)
     uncovered = int(bad.sum())
     degree = listing.degrees
@@ -96,7 +96,7 @@ def regular_by_listing(evidence: Evidence, listing: Listing) -> Finding:
         parts.append(f"{uncovered} rows do not cover an original that they list")
     if bad.sum() > uncovered:
         parts.append(f"{int(bad.sum()) - uncovered} rows are not in k = {k} assignments")
-    return Finding.of("k-regular", bad, "published", "; ".join(parts), asked)
+    return Finding.of("k-regular", bad, "published", "; ".join(parts), parameters)
 
 
 def _irregular(evidence: Evidence, listing: Listing, k: int) -> np.ndarray:

@@ -51,14 +51,14 @@ def read_criteria(criteria: Any, guarantee: str | None) -> list[CriterionRequest
     items = [criteria] if isinstance(criteria, str | Mapping | CriterionRequest) else criteria
     if not isinstance(items, Iterable):
         raise ParameterError("criteria are a name or a list of names, such as ['covers', 'k-regular']")
-    asked: list[CriterionRequest] = []
+    requests: list[CriterionRequest] = []
     for item in items:
-        for one in _read_item(item, guarantee):
-            if one not in asked:
-                asked.append(one)
-    if not asked:
+        for request in _read_item(item, guarantee):
+            if request not in requests:
+                requests.append(request)
+    if not requests:
         raise ParameterError("no criterion is named; leave criteria out for the strongest that holds")
-    return asked
+    return requests
 
 
 def _read_item(item: Any, guarantee: str | None) -> list[CriterionRequest]:
@@ -106,7 +106,7 @@ def _value(text: str) -> Any:
 
 def _canonical(name: str) -> str:
     plain = re.sub(r"\s+", "", name) if name.startswith("(") else name
-    return next((one.name for one in CRITERIA.values() if plain in one.also), plain)
+    return next((criterion.name for criterion in CRITERIA.values() if plain in criterion.also), plain)
 
 
 def _checked(name: str, parameters: dict[str, Any]) -> CriterionRequest:

@@ -215,17 +215,17 @@ class Verification:
 
         head = f"Verification of {self.records:,} records" + (f", k = {self.k}" if self.k else "")
         if self:
-            good = [(one.criterion, "✓ holds", one.detail) for one in self]
+            good = [(finding.criterion, "✓ holds", finding.detail) for finding in self]
             return view(f"{head}: all hold", grid(["criterion", "verdict", "how"], good))
         rows = [
             (
-                one.criterion,
-                "✓ holds" if one.holds else "not checked" if one.holds is None else "✗ fails",
-                str(one.failed or ""),
-                _where(one),
-                one.detail,
+                finding.criterion,
+                "✓ holds" if finding.holds else "not checked" if finding.holds is None else "✗ fails",
+                str(finding.failed or ""),
+                _where(finding),
+                finding.detail,
             )
-            for one in self
+            for finding in self
         ]
         header = ["criterion", "verdict", "records that fail", "where", "how"]
         return view(f"{head}: NOT all hold", grid(header, rows, numbers=[2]))

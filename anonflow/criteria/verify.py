@@ -113,28 +113,30 @@ def verify(
     guarantee = (
         given.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
     )
-    asked = None if criteria is None else read_criteria(criteria, guarantee)
+    requests = None if criteria is None else read_criteria(criteria, guarantee)
     if given.rows == 0 and isinstance(table, Schema):
         raise DataError("the release has no rows: there is nothing to check")
-    if asked is None and k is None:
+    if requests is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
     declared = table if isinstance(table, Schema) else table.schema
     described = None if about is None else description(about, declared, given.frame)
     if isinstance(table, Schema):
-        return _of_rows(collect_alone(_rows_of(given), table, k), asked, k, described)
+        return _of_rows(collect_alone(_rows_of(given), table, k), requests, k, described)
     deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
     if given.rows != table.n and not deletions:
-        names = [each.name for each in asked] if asked else ["covers", *_STRONGEST_FIRST]
+        names = [each.name for each in requests] if requests else ["covers", *_STRONGEST_FIRST]
         return Verification(_wrong_length(table, given, names, certificate), table.n, k)
     evidence = collect(table, given, k, certificate, overall, another_tool)
     if deletions:
-        return _of_rows(evidence, asked, k, described)
+        return _of_rows(evidence, requests, k, described)
     changed = _changed(table, given, certificate)
-    if asked is None:
+    if requests is None:
         findings = [covers(evidence), *_strongest(evidence)]
     else:
         findings = [
-            finding for each in asked for finding in CRITERIA[each.name].findings(evidence, each.parameters)
+            finding
+            for each in requests
+            for finding in CRITERIA[each.name].findings(evidence, each.parameters)
         ]
     if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
         findings += CRITERIA["units"].findings(evidence, {})
@@ -165,15 +167,15 @@ def _rows_of(given: Subject) -> pd.DataFrame:
 
 
 def _of_rows(
-    evidence: Evidence, asked: list[CriterionRequest] | None, k: int | None, described: Finding | None
+    evidence: Evidence, requests: list[CriterionRequest] | None, k: int | None, described: Finding | None
 ) -> Verification:
     """The answers where the original, or a row of every original, is not there."""
-    if asked is None:
-        asked = [CriterionRequest("k-anonymity")]
+    if requests is None:
+        requests = [CriterionRequest("k-anonymity")]
         if not evidence.alone:
-            asked.insert(0, CriterionRequest("covers"))
+            requests.insert(0, CriterionRequest("covers"))
     findings: list[Finding] = []
-    for each in asked:
+    for each in requests:
         criterion = CRITERIA[each.name]
         if criterion.needs == "everybody" or (evidence.alone and criterion.needs == "originals"):
             lacking = "the original table" if evidence.alone else "a row of every record"

@@ -59,7 +59,7 @@ def _told(error: Exception) -> None:
 
 
 def scheduler() -> Callable[[Callable[[], None]], None]:
-    """What has changes made on this session's event loop, whatever thread they come from."""
+    """Return a function that schedules changes on the session's event loop; any thread may call it."""
     document = pn.state.curdoc
     if document is None or document.session_context is None:
         return lambda change: change()

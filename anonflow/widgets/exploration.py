@@ -228,15 +228,15 @@ class Exploration:
             return self._coding
         if not self._methods:
             return ("no method is chosen; choose at least one",)
-        found = []
+        problems = []
         for name in self._methods:
             try:
                 reason = why_not(self._flow(name).runs[0], self.table.records)
             except AnonflowError as error:
                 reason = "; ".join(error.problems)
             if reason is not None:
-                found.append(f"{name}: {reason}")
-        return tuple(found)
+                problems.append(f"{name}: {reason}")
+        return tuple(problems)
 
     def _flow(self, method: str) -> engine.Flow:
         """A flow of one run over the table in memory."""
@@ -309,9 +309,9 @@ class Exploration:
                     self.finished = (*self.finished, Finished(len(self.finished) + 1, result))
                     self._tell()
         finally:
-            new = [one for one in self.finished[before:] if one.result.anonymization is not None]
+            new = [run for run in self.finished[before:] if run.result.anonymization is not None]
             if new:
-                self._chosen = min(new, key=lambda one: one.result.measures["gcp"]).number
+                self._chosen = min(new, key=lambda run: run.result.measures["gcp"]).number
             done = f"{len(self.finished) - before} of {len(flows)} runs are done"
             self.status = f"Cancelled; {done}." if self._stop.is_set() else f"{done}."
             self.progress = {}
@@ -356,18 +356,18 @@ class Exploration:
         from anonflow.engine.execution.result import COLUMNS
 
         rows = []
-        for one in self.finished:
-            made = one.result.anonymization
-            size = None if made is None else made.parameters["partition_size"]
-            rows.append({**one.result.row(), "partition": "whole table" if size is None else str(size)})
+        for run in self.finished:
+            anonymization = run.result.anonymization
+            size = None if anonymization is None else anonymization.parameters["partition_size"]
+            rows.append({**run.result.row(), "partition": "whole table" if size is None else str(size)})
         frame = pd.DataFrame(rows, columns=[*COLUMNS, "partition"])
-        frame.index = pd.Index([one.number for one in self.finished], name="run", dtype="int64")
+        frame.index = pd.Index([run.number for run in self.finished], name="run", dtype="int64")
         return frame
 
     @property
     def shown(self) -> Finished | None:
         """The run that was chosen: of the last comparison the one that loses least, unless another was chosen."""
-        return next((one for one in self.finished if one.number == self._chosen), None)
+        return next((run for run in self.finished if run.number == self._chosen), None)
 
     @property
     def chosen(self) -> Anonymization | None:
@@ -383,8 +383,8 @@ class Exploration:
         ParameterError
             If there is no such run, or it has no result.
         """
-        found = next((one for one in self.finished if one.number == number), None)
-        if found is None or found.result.anonymization is None:
+        chosen = next((run for run in self.finished if run.number == number), None)
+        if chosen is None or chosen.result.anonymization is None:
             raise ParameterError("there is no such run with a result; explorer.runs has their numbers")
         self._chosen = number
         self._tell()

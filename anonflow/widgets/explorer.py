@@ -333,8 +333,8 @@ class Explorer:
             return
         self._drawn = now
         self.results.value = _runs_table(model.finished, shown)
-        ready = [one for one in model.finished if one.result.anonymization is not None]
-        options: list[tuple[str, int | None]] = [(one.name, one.number) for one in ready]
+        ready = [run for run in model.finished if run.result.anonymization is not None]
+        options: list[tuple[str, int | None]] = [(run.name, run.number) for run in ready]
         options = options or [("none yet", None)]
         if list(self.pick.options) != options:
             self.pick.options = options
@@ -346,8 +346,8 @@ class Explorer:
 
     def _repr_mimebundle_(self, **given: Any) -> Any:
         """The widgets where there are any, else what was found so far."""
-        made = self.panel._repr_mimebundle_(**given)
-        bundle, more = made if isinstance(made, tuple) else (made, {})
+        shown = self.panel._repr_mimebundle_(**given)
+        bundle, more = shown if isinstance(shown, tuple) else (shown, {})
         bundle = {**bundle, "text/plain": repr(self), "text/html": self._still()}
         return bundle, more
 
@@ -382,43 +382,45 @@ def _title(text: str, more: str = "") -> Any:
 def _runs_table(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if not finished:
         return _said("Results appear here, a row for each run.")
-    hidden = any(one.result.suppressed for one in finished)
+    hidden = any(run.result.suppressed for run in finished)
     rows = []
-    for one in finished:
-        result, made = one.result, one.result.anonymization
-        size = None if made is None else made.parameters["partition_size"]
+    for run in finished:
+        result, anonymization = run.result, run.result.anonymization
+        size = None if anonymization is None else anonymization.parameters["partition_size"]
         row = [
-            one.number,
+            run.number,
             result.algorithm,
             result.k,
             "whole" if size is None else f"{size:,}",
-            "–" if made is None else f"{result.measures['gcp']:.4f}",
-            "–" if made is None else f"{result.measures['usefulness']:.3f}",
+            "–" if anonymization is None else f"{result.measures['gcp']:.4f}",
+            "–" if anonymization is None else f"{result.measures['usefulness']:.3f}",
             *([f"{result.suppressed:,}"] if hidden else []),
             f"{result.seconds:.2f}",
             result.checks,
         ]
-        rows.append([Markup("<b>{}</b>").format(cell) for cell in row] if one is shown else row)
+        rows.append([Markup("<b>{}</b>").format(cell) for cell in row] if run is shown else row)
     more = ["suppressed"] if hidden else []
     header = ["run", "method", "k", "partition", "GCP", "usefulness", *more, "seconds", "checks"]
     table = grid(
         header, rows, numbers=[at for at, name in enumerate(header) if name not in ("method", "checks")]
     )
-    problems = [note(f"{one.name}: {one.result.problem}") for one in finished if one.result.problem]
+    problems = [note(f"{run.name}: {run.result.problem}") for run in finished if run.result.problem]
     return view("", table, *problems)
 
 
 def _said(*sentences: str) -> str:
     """Sentences with lines as far apart as those of a text, which those of widgets are not."""
-    made = Markup("").join(Markup('<div class="anonflow-said">{}</div>').format(one) for one in sentences)
-    return Markup('<div style="line-height:1.4;padding:.3em 0">{}</div>').format(made)
+    lines = Markup("").join(
+        Markup('<div class="anonflow-said">{}</div>').format(sentence) for sentence in sentences
+    )
+    return Markup('<div style="line-height:1.4;padding:.3em 0">{}</div>').format(lines)
 
 
 def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     series: dict[str, list[tuple[float, float]]] = {}
-    for one in finished:
-        if one.result.problem is None:
-            series.setdefault(one.result.algorithm, []).append((one.result.k, one.result.measures["gcp"]))
+    for run in finished:
+        if run.result.problem is None:
+            series.setdefault(run.result.algorithm, []).append((run.result.k, run.result.measures["gcp"]))
     if not series:
         return _said("Run something first.")
     return plots.lines(
@@ -431,15 +433,21 @@ def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:
         return _said("Run something first.")
     columns = shown.result.columns
     return _said(f"Run {shown.name}: 0 % is the value itself, 100 % is published as *.") + plots.bars(
-        [one.column for one in columns], [one.loss for one in columns], "Information loss by column"
+        [column_loss.column for column_loss in columns],
+        [column_loss.loss for column_loss in columns],
+        "Information loss by column",
     )
 
 
 def _by_size(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     if shown is None:
         return _said("Run something first.")
-    sizes, made = shown.result.sizes, shown.result.anonymization
-    unit = "matches" if made is not None and made.matches is not None else "records in the class"
+    sizes, anonymization = shown.result.sizes, shown.result.anonymization
+    unit = (
+        "matches"
+        if anonymization is not None and anonymization.matches is not None
+        else "records in the class"
+    )
     if not sizes:
         return _said(f"Run {shown.name}: this method has neither matches nor classes.")
     if len(sizes) == 1:

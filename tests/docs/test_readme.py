@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anonflow
 from tests import ROOT
+from tests.docs.before_and_after import PICTURE, drawing
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -39,3 +40,11 @@ def test_the_table_names_every_method() -> None:
 def test_links_lead_somewhere() -> None:
     for link in re.findall(r"\]\((?!https?:)([^)#]+)", README):
         assert (ROOT / link).exists(), link
+
+
+def test_the_picture_shows_what_a_run_gives() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == drawing()
+
+
+def test_it_is_short() -> None:
+    assert len(README.splitlines()) <= 200

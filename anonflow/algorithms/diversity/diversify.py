@@ -111,7 +111,7 @@ def diversify(
     Raises
     ------
     ParameterError
-        If something is none that can be used.
+        If an argument is outside its domain, or names no criterion or column.
     InfeasibleError
         If the whole table has less diversity (with the largest feasible value), everything would be suppressed,
         records would go beyond ``max-width`` or ``max-set``, partitions are too small for the blind way, or the

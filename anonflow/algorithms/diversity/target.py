@@ -641,13 +641,13 @@ def check_diversity(table: Table, criterion: str, column: str | None = None, **p
     return target
 
 
-def sensitive_values(table: Table, asked: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
+def sensitive_values(table: Table, requests: Sequence[Mapping[str, Any]]) -> SensitiveValues | None:
     """What classes of a table are to keep, None where nothing is asked for.
 
     Parameters
     ----------
     table : Table
-    asked : sequence of mapping
+    requests : sequence of mapping
         As ``parameters["diversified"]`` has them.
 
     Raises
@@ -655,16 +655,16 @@ def sensitive_values(table: Table, asked: Sequence[Mapping[str, Any]]) -> Sensit
     ParameterError, InfeasibleError
         As :func:`check_diversity`.
     """
-    return SensitiveValues(*targets_of(table, asked)) if asked else None
+    return SensitiveValues(*targets_of(table, requests)) if requests else None
 
 
-def targets_of(table: Table, asked: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
+def targets_of(table: Table, requests: Sequence[Mapping[str, Any]]) -> tuple[Targets, np.ndarray]:
     """Criteria with the whole table's shares, and everybody's values, numbered one column after the other.
 
     Parameters
     ----------
     table : Table
-    asked : sequence of mapping
+    requests : sequence of mapping
         At least one.
 
     Returns
@@ -679,7 +679,7 @@ def targets_of(table: Table, asked: Sequence[Mapping[str, Any]]) -> tuple[Target
     """
     targets, columns = [], []
     used = 0
-    for each in asked:
+    for each in requests:
         parameters = {name: value for name, value in each.items() if name not in ("criterion", "column")}
         targets.append(check_diversity(table, each["criterion"], each["column"], **parameters))
         codes, values, _ = sensitive_codes(table, each["column"])

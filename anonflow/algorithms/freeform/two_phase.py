@@ -42,7 +42,7 @@ SMALL = 64
 """Records of a table that gets both improvements over all edges, and restarts."""
 
 FEW = 3
-"""Assignments over candidate edges that a start of its own choice makes at most: each is dear."""
+"""Assignments over candidate edges that a start of its own choice makes at most: each takes long."""
 
 FARTHER = 0.95
 """It makes them where the nearest records among all cost at most this share of those in a dense stretch."""

@@ -94,8 +94,8 @@ class HierarchyChoice(DraftForm):
     @property
     def entry(self) -> dict[str, Any]:
         """What the draft says of the column."""
-        found = self.workspace.draft.get(("table", "columns", self.column or ""), {})
-        return found if isinstance(found, dict) else {}
+        entry = self.workspace.draft.get(("table", "columns", self.column or ""), {})
+        return entry if isinstance(entry, dict) else {}
 
     @property
     def ways(self) -> dict[str, str]:
@@ -104,16 +104,16 @@ class HierarchyChoice(DraftForm):
             values = [value for value in self.values()[0] if value]
         except AnonflowError:
             values = []
-        found = {"groups": "groups", "CSV file": "file"}
+        ways = {"groups": "groups", "CSV file": "file"}
         if values and len({len(value) for value in values}) == 1 and not any("*" in v for v in values):
-            found["positions"] = "positions"
+            ways["positions"] = "positions"
         if values and all(is_number(value) for value in values):
-            found = {"intervals": "intervals", **found}
+            ways = {"intervals": "intervals", **ways}
         if self._given() is not None:
-            found["comes with the table"] = "given"
+            ways["comes with the table"] = "given"
         if self.entry.get("kind") == "hierarchy":
-            found = {"as it is": "used", **found}
-        return found
+            ways = {"as it is": "used", **ways}
+        return ways
 
     def _given(self) -> Any:
         """The hierarchy that a built-in table has for the column, if it has one."""
@@ -134,12 +134,12 @@ class HierarchyChoice(DraftForm):
             If it has too many levels for a flow file.
         """
         if self.way == "intervals":
-            said: dict[str, Any] = {"step": plain_number(self.step), "levels": self.levels}
+            spec: dict[str, Any] = {"step": plain_number(self.step), "levels": self.levels}
             if self.fanout != 2:
-                said["fanout"] = self.fanout
+                spec["fanout"] = self.fanout
             if self.origin:
-                said["origin"] = plain_number(self.origin)
-            return {"intervals": said}
+                spec["origin"] = plain_number(self.origin)
+            return {"intervals": spec}
         if self.way == "positions":
             return {"positions": {"hide": self.hide}}
         if self.way == "groups":
@@ -189,12 +189,12 @@ class HierarchyChoice(DraftForm):
             step, levels = steps_over(min(numbers), max(numbers))
             self.param.update(step=step, levels=levels, fanout=2, origin=0.0)
         given = self.entry.get("hierarchy")
-        said = given.get("intervals") if isinstance(given, dict) else None
-        if isinstance(said, dict):
+        intervals = given.get("intervals") if isinstance(given, dict) else None
+        if isinstance(intervals, dict):
             for name in ("step", "levels", "fanout", "origin"):
-                if name in said:
+                if name in intervals:
                     try:
-                        setattr(self, name, said[name])
+                        setattr(self, name, intervals[name])
                     except ValueError:
                         continue
 
@@ -302,11 +302,11 @@ class HierarchyChoice(DraftForm):
         """Make a node a limit that nothing is generalized beyond, or no longer; the root takes all limits away."""
         if self.tree is None or label not in self.tree:
             return
-        before = [one for one in self.boundary if one in self.tree] if self.used else []
+        before = [other for other in self.boundary if other in self.tree] if self.used else []
         if label == self.tree.labels[0]:
             after = []
         elif label in before:
-            after = [one for one in before if one != label]
+            after = [other for other in before if other != label]
         else:
             after = [*before, label]
         # in the order of the tree, whatever the order of the clicks
@@ -315,7 +315,7 @@ class HierarchyChoice(DraftForm):
     def pick(self, label: str) -> None:
         """Mark a label for a group, or no longer."""
         if label in self.picked:
-            self.picked = [one for one in self.picked if one != label]
+            self.picked = [picked for picked in self.picked if picked != label]
         else:
             self.picked = [*self.picked, label]
 

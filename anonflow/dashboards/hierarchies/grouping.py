@@ -46,7 +46,7 @@ class Grouping:
         for node in range(tree.n_nodes):
             below = tree.children(node).tolist()
             if below:
-                children[tree.labels[node]] = [tree.labels[one] for one in below]
+                children[tree.labels[node]] = [tree.labels[child] for child in below]
         return cls(children)
 
     def parent(self, label: str) -> str | None:
@@ -85,11 +85,11 @@ class Grouping:
         if len(chosen) == len(below):
             raise HierarchyError("this would put a group around everything there is: leave some out")
         kept = [label for label in below if label not in chosen]
-        first = sum(label not in chosen for label in below[: min(below.index(one) for one in chosen)])
-        made = {key: list(value) for key, value in self.children.items()}
-        made[up] = [*kept[:first], name, *kept[first:]]
-        made[name] = [label for label in below if label in chosen]
-        grown = Grouping(made)
+        first = sum(label not in chosen for label in below[: min(below.index(member) for member in chosen)])
+        children = {key: list(value) for key, value in self.children.items()}
+        children[up] = [*kept[:first], name, *kept[first:]]
+        children[name] = [label for label in below if label in chosen]
+        grown = Grouping(children)
         if grown._depth() > DEEPEST:
             raise HierarchyError(f"a tree has at most {DEEPEST} levels")
         return grown
@@ -105,10 +105,10 @@ class Grouping:
         up = self.parent(name)
         if name not in self.children or up is None:
             raise HierarchyError("choose a group to dissolve")
-        made = {key: list(value) for key, value in self.children.items() if key != name}
-        at = made[up].index(name)
-        made[up][at : at + 1] = self.children[name]
-        return Grouping(made)
+        children = {key: list(value) for key, value in self.children.items() if key != name}
+        at = children[up].index(name)
+        children[up][at : at + 1] = self.children[name]
+        return Grouping(children)
 
     def rename(self, name: str, new: str) -> Grouping:
         """Call a group something else.
@@ -124,9 +124,9 @@ class Grouping:
             raise HierarchyError("choose a group to rename: values are called what the table calls them")
         if not new or new == ROOT or new in self.children or self.parent(new) is not None:
             raise HierarchyError("a group needs a name of its own, which nothing else has")
-        made = {new if key == name else key: list(value) for key, value in self.children.items()}
-        made[up][made[up].index(name)] = new
-        return Grouping(made)
+        children = {new if key == name else key: list(value) for key, value in self.children.items()}
+        children[up][children[up].index(name)] = new
+        return Grouping(children)
 
     def spec(self) -> dict[str, Any]:
         """The tree as a schema has it: ``{nested: {...}}``.
@@ -152,5 +152,5 @@ class Grouping:
         depth, level = 0, [self.root]
         while level:
             depth += 1
-            level = [one for label in level for one in self.children.get(label, ())]
+            level = [child for label in level for child in self.children.get(label, ())]
         return depth

@@ -214,16 +214,16 @@ class TreeDrawing:
         ends = [(child, self.at[child]) for child in self.shown[node]]
         if node in self.more:
             ends.append((-1, self.more[node]))
-        found = []
+        edges = []
         for child, row in ends:
             u, v = self._xy(self.levels[node] + 1, row)
             bend = (u - x) / 2
             beyond = " beyond" if self.status(node) == "beyond" or child < 0 else ""
-            found.append(
+            edges.append(
                 f'<path class="edge{beyond}" d="M{x:.1f} {y:.1f}C{x + bend:.1f} {y:.1f} '
                 f'{u - bend:.1f} {v:.1f} {u:.1f} {v:.1f}"/>'
             )
-        return "".join(found)
+        return "".join(edges)
 
     def _width(self, node: int) -> float:
         return self._size[2][self.levels[node]]
@@ -235,16 +235,16 @@ class TreeDrawing:
         kinds = ["node", self.status(node)]
         kinds += ["leaf"] if not len(self.tree.children(node)) else []
         kinds += ["picked"] if self.tree.labels[node] in self.picked else []
-        told = escape(self.told(node), quote=True)
+        description = escape(self.told(node), quote=True)
         pressed = "true" if {"limit", "picked"} & set(kinds) else "false"
         says = ""
         if self.clicked:
             says = (
                 f' data-key="node:{node}" tabindex="-1" role="button" aria-pressed="{pressed}" '
-                f'aria-label="{told}"'
+                f'aria-label="{description}"'
             )
         drawn = (
-            f'<g class="{" ".join(kinds)}"{says}><title>{told}</title>'
+            f'<g class="{" ".join(kinds)}"{says}><title>{description}</title>'
             f'<rect x="{x:.1f}" y="{y - high / 2 + 2:.1f}" width="{self._width(node):.1f}" '
             f'height="{high - 4}" rx="{high / 2 - 2:.1f}"/>'
             f'<text x="{x + 10:.1f}" y="{y:.1f}">{escape(text)}</text></g>'

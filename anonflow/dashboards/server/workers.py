@@ -97,12 +97,12 @@ class SharedCluster:
             self._client.restart_workers(stuck, timeout=30, raise_for_error=False)
 
     def _quietly(self, work: Callable[[], None]) -> None:
-        """What fails here is tried again by whoever needs it; a closed server needs nothing any more."""
+        """Do `work`; log the type of its error only: the next job tries again, and a closed server needs nothing."""
         try:
             work()
         except Exception as error:
             if self._client.status == "running":
-                LOG.warning("%s in the care of the workers", type(error).__name__)
+                LOG.warning("%s while the workers were looked after", type(error).__name__)
 
     def close(self) -> None:
         """End the workers."""

@@ -367,8 +367,8 @@ def _others(flow: Flow) -> list[Path]:
         if isinstance(given, str):
             files.append(Path(flow.schema.folder) / given)
     files += [Path(flow.schema.folder) / file for file in flow.schema.preparation.files]
-    for asked in flow.spec.steps.attack:
+    for attacker in flow.spec.steps.attack:
         for name in WITH_REGISTER:
-            if isinstance(asked, Mapping) and isinstance(asked.get(name), Mapping):
-                files.append(flow.folder / asked[name]["population"])
+            if isinstance(attacker, Mapping) and isinstance(attacker.get(name), Mapping):
+                files.append(flow.folder / attacker[name]["population"])
     return list(dict.fromkeys(files))

@@ -195,7 +195,7 @@ class Flow:
             steps=StepsSpec(
                 anonymize=runs[0].anonymize,
                 verify=tuple(verify),
-                measure=tuple(one if isinstance(one, str) else dict(one) for one in measure),
+                measure=tuple(entry if isinstance(entry, str) else dict(entry) for entry in measure),
             ),
         )
         return cls(name, Path(), None, spec, table.schema, tuple(runs), None, table)
@@ -245,9 +245,9 @@ class Flow:
     @property
     def criteria(self) -> tuple[Any, ...]:
         """What is verified; nothing is published unverified, so never empty."""
-        asked: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
+        criteria: tuple[Any, ...] = self.spec.steps.verify or ("covers", "guarantee")
         more = self.spec.steps.diversify
-        return asked if more is None else (*asked, more.asked)
+        return criteria if more is None else (*criteria, more.asked)
 
     def _repr_html_(self) -> str:
         from anonflow.drawing import grid, view

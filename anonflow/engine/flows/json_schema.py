@@ -33,14 +33,14 @@ def flow_schema() -> dict[str, Any]:
     dict
         Plain data. Of steps it says what each may be, not their order.
     """
-    made = spec.FlowSpec.model_json_schema()
-    parts = made["$defs"]
+    schema = spec.FlowSpec.model_json_schema()
+    parts = schema["$defs"]
     for part in parts.values():
         part.pop("title", None)
         for entry in part["properties"].values():
             if "description" in entry:  # lines of the source are no lines here
                 entry["description"] = " ".join(entry["description"].split())
-    made["properties"]["steps"] = _steps(parts.pop("StepsSpec")["properties"])
+    schema["properties"]["steps"] = _steps(parts.pop("StepsSpec")["properties"])
     parts["TableSpec"]["properties"]["columns"] = _columns()
     _put(parts["TableSpec"], "prepare", type="array", items=_preparation())
     _put(parts["PartitionSpec"], "size", anyOf=[{"type": "integer", "minimum": 2}, {"const": "auto"}, _NULL])
@@ -66,18 +66,18 @@ def flow_schema() -> dict[str, Any]:
     }
     swept = [f"anonymize.{name}" for name in anonymize["properties"] if name != "options"]
     swept += [f"partition.{name}" for name in parts["PartitionSpec"]["properties"]]
-    made["properties"]["matrix"]["propertyNames"] = {"enum": swept}
+    schema["properties"]["matrix"]["propertyNames"] = {"enum": swept}
     # what can be swept is given by the matrix instead
     anonymize.pop("required", None)
-    return {**made, "$schema": DIALECT, "title": "anonflow flow", "description": "A flow of anonflow."}
+    return {**schema, "$schema": DIALECT, "title": "anonflow flow", "description": "A flow of anonflow."}
 
 
 _NULL = {"type": "null"}
 
 
-def _put(part: dict[str, Any], key: str, **said: Any) -> None:
+def _put(part: dict[str, Any], key: str, **keywords: Any) -> None:
     """Say of a key what pydantic cannot; what it means stays."""
-    part["properties"][key] = {"description": part["properties"][key]["description"], **said}
+    part["properties"][key] = {"description": part["properties"][key]["description"], **keywords}
 
 
 def _value(option: Option) -> dict[str, Any]:
@@ -86,13 +86,13 @@ def _value(option: Option) -> dict[str, Any]:
         return {"anyOf": [{"enum": list(option.words)}, {}]} if option.words else {}
     bounds = {"minimum": option.least, "maximum": option.most, "exclusiveMaximum": option.below}
     number: dict[str, Any] = {word: bound for word, bound in bounds.items() if bound is not None}
-    one = {
+    value = {
         bool: {"type": "boolean"},
         int: {"type": "integer", **number},
         float: {"type": "number", **number},
         str: {"enum": list(option.choices)} if option.choices else {"type": "string"},
     }[option.kind]
-    return {"anyOf": [one, _NULL]} if option.optional else one
+    return {"anyOf": [value, _NULL]} if option.optional else value
 
 
 def _of_method(method: Algorithm) -> dict[str, Any]:
@@ -121,9 +121,9 @@ def _options() -> dict[str, dict[str, Any]]:
         for option in options.values():
             if _value(option) not in values:
                 values.append(_value(option))
-        told = dict.fromkeys(option.sentence or option.label for option in options.values())
+        sentences = dict.fromkeys(option.sentence or option.label for option in options.values())
         entries[name] = {
-            "description": f"{' '.join(told)} (an option of {', '.join(options)})",
+            "description": f"{' '.join(sentences)} (an option of {', '.join(options)})",
             **(values[0] if len(values) == 1 else {"anyOf": values}),
         }
     return entries
@@ -257,12 +257,12 @@ def words_of(schema: Any) -> Iterator[str]:
     """Every word that a JSON Schema itself says a file may hold: its keys and the values to choose from."""
     if isinstance(schema, Mapping):
         yield from schema.get("properties", ())
-        for one in (*schema.get("enum", ()), schema.get("const"), schema.get("default")):
-            if isinstance(one, str):
-                yield one
+        for entry in (*schema.get("enum", ()), schema.get("const"), schema.get("default")):
+            if isinstance(entry, str):
+                yield entry
         for key, value in schema.items():
             if key not in ("enum", "const", "default", "description"):
                 yield from words_of(value)
     elif isinstance(schema, list):
-        for one in schema:
-            yield from words_of(one)
+        for entry in schema:
+            yield from words_of(entry)

@@ -125,7 +125,7 @@ class _Checker:
         diversify = steps.diversify(schema)
         matrix = Matrix(sections)
         runs = matrix.runs(steps, partition)
-        steps.check_verify(list(dict.fromkeys(one.anonymize.method.name for one in runs)))
+        steps.check_verify(list(dict.fromkeys(planned.anonymize.method.name for planned in runs)))
         steps.check_measure()
         published = self._published(publish, runs, matrix.values)
         drawn = published is not None and ("draw" in steps.settings or publish.table is not None)

@@ -86,11 +86,11 @@ class Matrix:
             self.problems.add(home, "'anonymize' needs settings such as {algorithm: greedy, k: 10}")
             return ()
         runs: list[Run] = []
-        said: set[tuple[KeyPath, str]] = set()
+        reported: set[tuple[KeyPath, str]] = set()
 
         def note(path: KeyPath, text: str) -> None:
-            if (path, text) not in said:
-                said.add((path, text))
+            if (path, text) not in reported:
+                reported.add((path, text))
                 self.problems.add(path, text, value=True)
 
         for number, values in enumerate(itertools.product(*matrix.values())):
@@ -116,7 +116,7 @@ class Matrix:
             spec, slices = self._combination(settings, cut, home, places, note)
             if spec is not None and slices is not None:
                 runs.append(Run(number, _run_name(spec, chosen), spec, slices, chosen))
-        return () if said else tuple(runs)
+        return () if reported else tuple(runs)
 
     def _own_options(
         self,
@@ -131,7 +131,7 @@ class Matrix:
             return
         given = settings.pop("options")
         at = places.pop("options", (*home, "options"))
-        if not isinstance(given, Mapping) or not all(isinstance(one, Mapping) for one in given.values()):
+        if not isinstance(given, Mapping) or not all(isinstance(own, Mapping) for own in given.values()):
             note(at, "'options' is a mapping such as {hungarian: {reciprocal: true}}")
             return
         for name, options in given.items():
@@ -169,18 +169,21 @@ class Matrix:
                  for key, value in settings.items()}
             )  # fmt: skip
         except ValidationError as error:
-            for one in error.errors(include_url=False, include_input=False):
-                if one["type"] != "missing":
-                    key = str(one["loc"][0])
-                    note(places.get(key, home), f"'{key}' {reworded(one['type'], one.get('ctx') or {})}")
+            for error_entry in error.errors(include_url=False, include_input=False):
+                if error_entry["type"] != "missing":
+                    key = str(error_entry["loc"][0])
+                    note(
+                        places.get(key, home),
+                        f"'{key}' {reworded(error_entry['type'], error_entry.get('ctx') or {})}",
+                    )
         try:
             slices = PartitionSpec.model_validate(cut)
         except ValidationError as error:
-            for one in error.errors(include_url=False, include_input=False):
-                key = str(one["loc"][0])
+            for error_entry in error.errors(include_url=False, include_input=False):
+                key = str(error_entry["loc"][0])
                 note(
                     places.get("partition." + key, ("partition", key)),
-                    f"'{key}' {reworded(one['type'], one.get('ctx') or {})}",
+                    f"'{key}' {reworded(error_entry['type'], error_entry.get('ctx') or {})}",
                 )
         for key, text in _method_problems(settings, spec):
             written = key if key in places else key.replace("_", "-")

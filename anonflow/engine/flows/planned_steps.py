@@ -33,8 +33,8 @@ def outline(flow: Any) -> list[tuple[str, str]]:
     name = source.dataset or (f"a query to {file}" if source.sql else file) or "a table in memory"
     where = {None: "", False: ", in memory", True: ", in pieces"}
     pieces = source.pieces
-    told = where[pieces] if pieces is None or isinstance(pieces, bool) else f", in pieces of {pieces:,} rows"
-    rows = [("load", f"{name}{told}")]
+    place = where[pieces] if pieces is None or isinstance(pieces, bool) else f", in pieces of {pieces:,} rows"
+    rows = [("load", f"{name}{place}")]
     if flow.schema.preparation:
         rows.append(("prepare", "; ".join(step.words for step in flow.schema.preparation.steps)))
     if any(run.partition.size == AUTO or run.budget is not None for run in flow.runs):
@@ -44,8 +44,8 @@ def outline(flow: Any) -> list[tuple[str, str]]:
     named = [run.name for run in flow.runs]
     more = f" and {len(named) - _MOST:,} more" if len(named) > _MOST else ""
     rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
-    asked = ", ".join(_named(one) for one in steps.verify or ("covers", "guarantee"))
-    rows.append(("verify", f"each partition: {asked}"))
+    criteria = ", ".join(_named(entry) for entry in steps.verify or ("covers", "guarantee"))
+    rows.append(("verify", f"each partition: {criteria}"))
     rows.append(
         ("measure", f"each partition: {', '.join(dict.fromkeys(('gcp', *steps.measures, 'usefulness')))}")
     )
@@ -56,7 +56,7 @@ def outline(flow: Any) -> list[tuple[str, str]]:
         rows.append(("draw", f"an assignment of {picked.name}, and a shuffle"))
         rows.append(("verify", "the release, before anything is written"))
         if steps.attack:
-            rows.append(("attack", ", ".join(_named(one) for one in steps.attack)))
+            rows.append(("attack", ", ".join(_named(entry) for entry in steps.attack)))
     written = [shown_address(path) if is_address(path) else path for path in flow.targets if path is not None]
     if written:
         rows.append(("publish", ", ".join(written)))
@@ -70,15 +70,15 @@ def _cut(order: str, size: Any) -> str:
     return f"{order} order, {what}"
 
 
-def _named(asked: Any) -> str:
+def _named(request: Any) -> str:
     """A criterion or an attacker in a few words; of a hierarchy no labels, which are a column's values."""
-    if not isinstance(asked, Mapping):
-        return str(asked)
+    if not isinstance(request, Mapping):
+        return str(request)
     return ", ".join(
         f"{name}({', '.join(f'{key}={_shown(value)}' for key, value in given.items())})"
         if isinstance(given, Mapping)
         else f"{name}({given})"
-        for name, given in asked.items()
+        for name, given in request.items()
     )
 
 

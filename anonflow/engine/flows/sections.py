@@ -60,8 +60,8 @@ class Sections:
         try:
             return model.model_validate(data)
         except ValidationError as error:
-            for one in error.errors(include_url=False, include_input=False):
-                self._pydantic(model, path, data, one)
+            for entry in error.errors(include_url=False, include_input=False):
+                self._pydantic(model, path, data, entry)
             return None
 
     def _pydantic(self, model: type[BaseModel], path: KeyPath, data: Any, error: Mapping[str, Any]) -> None:

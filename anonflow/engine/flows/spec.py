@@ -358,12 +358,14 @@ class StepsSpec(_Spec):
     @property
     def measures(self) -> dict[str, dict[str, Any]]:
         """Name -> its options, of the measures asked for."""
-        found: dict[str, dict[str, Any]] = {}
-        for one in self.measure:
-            found |= (
-                {one: {}} if isinstance(one, str) else {name: dict(own or {}) for name, own in one.items()}
+        measures: dict[str, dict[str, Any]] = {}
+        for entry in self.measure:
+            measures |= (
+                {entry: {}}
+                if isinstance(entry, str)
+                else {name: dict(own or {}) for name, own in entry.items()}
             )
-        return found
+        return measures
 
 
 def _report(value: Any) -> Any:

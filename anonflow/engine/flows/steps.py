@@ -49,7 +49,7 @@ class Steps:
         return ("steps", self._at[name], name)
 
     def _read(self) -> None:
-        found, at = self.settings, self._at
+        read, at = self.settings, self._at
         given = self.sections.data.get("steps")
         if "steps" not in self.sections.data:
             return
@@ -66,14 +66,14 @@ class Steps:
             ((name, settings),) = step.items()
             if name not in STEPS:
                 self.problems.add((*path, name), strict_yaml.unknown(name, STEPS, "step"))
-            elif name in found:
+            elif name in read:
                 self.problems.add((*path, name), f"a second step {name!r}; a flow has one of each")
             else:
-                found[name], at[name] = settings, i
-        order = [name for name in found if name in ("anonymize", "diversify", "draw")]
-        if "anonymize" not in found:
+                read[name], at[name] = settings, i
+        order = [name for name in read if name in ("anonymize", "diversify", "draw")]
+        if "anonymize" not in read:
             self.problems.add(("steps",), "no step 'anonymize'; it comes first")
-        elif next(iter(found)) != "anonymize":
+        elif next(iter(read)) != "anonymize":
             self.problems.add(("steps", at["anonymize"]), "'anonymize' is the first step")
         elif "diversify" in order and at["diversify"] != 1:
             self.problems.add(("steps", at["diversify"]), "'diversify' comes right after 'anonymize'")
@@ -81,14 +81,14 @@ class Steps:
             self.problems.add(
                 ("steps", at["draw"]), f"'draw' comes right after '{order[order.index('draw') - 1]}'"
             )
-        if found.get("draw"):
-            self.sections.model(DrawSpec, ("steps", at["draw"], "draw"), data=found["draw"])
+        if read.get("draw"):
+            self.sections.model(DrawSpec, ("steps", at["draw"], "draw"), data=read["draw"])
         for name in ("verify", "attack", "measure"):
-            if name in found and (not isinstance(found[name], list) or not found[name]):
+            if name in read and (not isinstance(read[name], list) or not read[name]):
                 self.problems.add(
                     ("steps", at[name], name), f"{name!r} is a list of names, such as [{_EXAMPLE[name]}]"
                 )
-                found[name] = []
+                read[name] = []
 
     def check_verify(self, methods: Sequence[str]) -> None:
         """Check the criteria, for every method that is run."""
