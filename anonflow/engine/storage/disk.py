@@ -41,7 +41,7 @@ from anonflow.engine.storage.outline import Outline
 from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
-from anonflow.engine.storage.units import Units, put
+from anonflow.engine.storage.unit_layers import Units, put
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
 from anonflow.release import Earlier
