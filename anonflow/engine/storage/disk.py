@@ -397,7 +397,7 @@ class OnDisk:
             if criteria:
                 findings += check_made(
                     self._session, self._executor, run_plan, totals, self.outline, self._results(run_plan.run),
-                    self._found, criteria, self._unit_file,
+                    self._found, criteria, units=self._unit_file,
                 )  # fmt: skip
         measures = dict(result.measures)
         if "discernibility" in measures and totals.kind != "classes":

@@ -291,7 +291,7 @@ def _draw(
 
 def check_made(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Outline, place: InFiles,
-    scanned: Found, criteria: Sequence[Criterion], units: str | None = None,
+    scanned: Found, criteria: Sequence[Criterion], *, units: str | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Check criteria that look at more than a partition's quasi-identifiers, of a run that is not drawn.
 
