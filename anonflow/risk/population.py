@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from anonflow.criteria.classes import is_of_classes
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import THRESHOLD, Success, percent
@@ -197,20 +198,6 @@ def class_cells(evidence: Evidence) -> np.ndarray:
         )
     labels: np.ndarray = np.unique(evidence.classes[~evidence.blank], return_inverse=True)[1]
     return labels
-
-
-def is_of_classes(evidence: Evidence) -> bool:
-    """Whether each person is in one cell only: of an anonymization by its guarantee, of a release by who is covered.
-
-    Rows that say nothing do not count.
-    """
-    if evidence.alone:
-        return True
-    if evidence.own:
-        return evidence.guarantee is None or "k-anonymity" in evidence.guarantee
-    graph = evidence.graph
-    says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
-    return not bool((np.bincount(graph.end[says[graph.box]], minlength=1) > 1).any())
 
 
 @dataclass(frozen=True)
