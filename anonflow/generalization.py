@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from anonflow.table.notation import ColumnReader
 
-__all__ = ["Generalization", "Layout", "Records"]
+__all__ = ["Generalization", "Layout", "Records", "aggregate_of", "groups_of"]
 
 _ONE = np.uint64(1)
 
@@ -69,6 +70,9 @@ class Generalization:
         First and last code of each run; a row per QI of shape range, in schema order.
     bits : numpy.ndarray, shape (w, n), uint64, C-contiguous
         The sets, 64 codes a word, lowest code in the lowest bit; the words of one QI in consecutive rows.
+    aggregates : numpy.ndarray, shape (c, n), float64, or None
+        The mean or median that each of the c QIs with an ``aggregate`` is published as, in schema order; NaN where its run is
+        published. None where none is.
 
     Notes
     -----
@@ -82,6 +86,7 @@ class Generalization:
     lo: np.ndarray
     hi: np.ndarray
     bits: np.ndarray
+    aggregates: np.ndarray | None = None
 
     def __repr__(self) -> str:
         return f"Generalization({self.n} generalized records, {len(self.domains)} quasi-identifiers)"
@@ -200,8 +205,43 @@ class Generalization:
         IndexError
             If a position does not exist.
         """
-        parts = (np.ascontiguousarray(part[:, index]) for part in (self.lo, self.hi, self.bits))
-        return Generalization(self.domains, *parts)
+        lo, hi, bits = (np.ascontiguousarray(part[:, index]) for part in (self.lo, self.hi, self.bits))
+        own = None if self.aggregates is None else self.aggregates[:, index]
+        return Generalization(self.domains, lo, hi, bits, own)
+
+    def aggregated(
+        self, records: Records, classes: np.ndarray | None, suppressed: np.ndarray | None = None
+    ) -> Generalization:
+        """The same as they are published: with the mean or median of its class for every QI that has an ``aggregate``.
+
+        Parameters
+        ----------
+        records : Records
+            n originals, record i that of generalized record i.
+        classes : numpy.ndarray, shape (n,), integer, or None
+            The class of each; None leaves the runs.
+        suppressed : numpy.ndarray, shape (n,), bool, optional
+            Records that are published as ``*``.
+
+        Returns
+        -------
+        Generalization
+            O(n log n) for each such QI. A class in which a number is missing keeps its run.
+        """
+        wanted = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
+        if not wanted or classes is None:
+            return self
+        aggregates = np.full((len(wanted), self.n), np.nan)
+        kept = np.arange(self.n) if suppressed is None else np.flatnonzero(~suppressed)
+        groups = groups_of(classes[kept])
+        for row, a in zip(aggregates, wanted, strict=True):
+            domain, codes = self.domains[a], records.codes[:, a]
+            for group in groups:
+                at = kept[group]
+                own = codes[at]
+                if own.min() >= 0:
+                    row[at] = aggregate_of(domain, own)
+        return replace(self, aggregates=aggregates)
 
     def closure(self) -> Generalization:
         """The runs of hierarchy QIs widened to the run of the lowest node that covers them."""
@@ -210,7 +250,7 @@ class Generalization:
             tree = self.domains[a].hierarchy
             if tree is not None:
                 lo[t], hi[t] = tree.closure(lo[t], hi[t])
-        return Generalization(self.domains, lo, hi, self.bits)
+        return replace(self, lo=lo, hi=hi)
 
     def join(self, other: Generalization) -> Generalization:
         """The least generalized records that cover both, record by record.
@@ -255,7 +295,16 @@ class Generalization:
         counts = self.counts()
         for t, a in enumerate(self.layout.sets):
             cells[a] = counts[t] >= self.domains[a].size
+        for a, values in self.by_aggregate():
+            cells[a] &= np.isnan(values)
         return cells
+
+    def by_aggregate(self) -> list[tuple[int, np.ndarray]]:
+        """The QIs that are published as a mean or median, each with these: shape (n,), float64."""
+        if self.aggregates is None:
+            return []
+        wanted = [a for a, domain in enumerate(self.domains) if domain.aggregate is not None]
+        return list(zip(wanted, self.aggregates, strict=True))
 
     def suppressed_rows(self) -> np.ndarray:
         """Which generalized records cover everything, shape (n,), bool."""
@@ -271,11 +320,14 @@ class Generalization:
             lo[t, mask], hi[t, mask] = 0, self.domains[a].size - 1
         for t, a in enumerate(layout.sets):
             bits[layout.offset[t] : layout.offset[t + 1], mask] = _full(self.domains[a].size)[:, None]
-        return Generalization(self.domains, lo, hi, bits)
+        own = None if self.aggregates is None else np.where(mask, np.nan, self.aggregates)
+        return Generalization(self.domains, lo, hi, bits, own)
 
     def classes(self) -> np.ndarray:
         """Labels of equal generalized records, shape (n,), int64."""
-        return equal_columns([*self.lo, *self.hi, *self.bits], self.n)
+        # the bits of a float are equal where its text is; NaN here is always the same one
+        own = [] if self.aggregates is None else [*self.aggregates.view(np.int64)]
+        return equal_columns([*self.lo, *self.hi, *self.bits, *own], self.n)
 
     def decode(self, index: pd.Index | None = None, suppressed: np.ndarray | None = None) -> pd.DataFrame:
         """What is published: one column of text per QI column.
@@ -355,6 +407,11 @@ class Generalization:
             at, distinct = pd.factorize(self.lo[t].astype(np.int64) * domain.size + self.hi[t])
             lo, hi = distinct // domain.size, distinct % domain.size
             cells[a] = at, np.array(domain.run_texts(lo, hi), object)
+        for a, values in self.by_aggregate():
+            at, runs = cells[a]
+            code, numbers = pd.factorize(values)
+            shown = np.array([number_text(number) for number in numbers.tolist()], object)
+            cells[a] = np.where(code >= 0, len(runs) + code, at), np.concatenate([runs, shown])
         for t, a in enumerate(layout.sets):
             words = self.bits[layout.offset[t] : layout.offset[t + 1]]
             domain = self.domains[a]
@@ -411,6 +468,8 @@ class Generalization:
         lo = np.empty((len(layout.ranges), n), np.int32)
         hi = np.empty_like(lo)
         bits = np.zeros((int(layout.offset[-1]), n), np.uint64)
+        wanted = [a for a, domain in enumerate(domains) if domain.aggregate is not None]
+        aggregates = np.full((len(wanted), n), np.nan) if wanted else None
         problems: list[str] = []
         row_of = {int(a): t for t, a in enumerate(layout.ranges)}
         word_of = {int(a): int(layout.offset[t]) for t, a in enumerate(layout.sets)}
@@ -430,6 +489,11 @@ class Generalization:
                 bits[word_of[a + 1] : word_of[a + 1] + len(words)] = words[:, at]
             elif domain.kind == "codes":
                 continue  # read with its numbers
+            elif domain.aggregate is not None and aggregates is not None:
+                reader = None if readers is None else readers[a]
+                numbers, bad = _read_aggregates(texts, domain, reader, canonical)
+                aggregates[wanted.index(a)] = numbers[at]
+                lo[row_of[a]], hi[row_of[a]] = 0, domain.size - 1
             elif domain.shape == "range":
                 runs = np.zeros((2, len(texts)), np.int32)
                 cells = [_cell(text, domain, width) for text in texts]
@@ -459,7 +523,32 @@ class Generalization:
                 )
         if problems:
             raise DataError.collected("the published table cannot be read", problems)
-        return cls(domains, lo, hi, bits)
+        return cls(domains, lo, hi, bits, aggregates)._bounded()
+
+    def _bounded(self) -> Generalization:
+        """The same with the runs of means narrowed to what a class of that size and mean can have.
+
+        A member of a class of m with the mean v is at least m v - (m - 1) max, and at most m v - (m - 1) min.
+        """
+        if not any(self.domains[a].aggregate == "mean" for a, _ in self.by_aggregate()):
+            return self
+        lo, hi = self.lo.copy(), self.hi.copy()
+        labels = self.classes()
+        size = np.bincount(labels)[labels].astype(np.float64)
+        row_of = {int(a): t for t, a in enumerate(self.layout.ranges)}
+        for a, values in self.by_aggregate():
+            domain = self.domains[a]
+            if domain.aggregate != "mean":
+                continue
+            points = domain.points
+            slack = 1e-9 * (1.0 + np.abs(points[[0, -1]]).max()) * size
+            with np.errstate(over="ignore", invalid="ignore"):
+                least = size * values - (size - 1) * points[-1] - slack
+                most = size * values - (size - 1) * points[0] + slack
+            shown = np.isfinite(least) & np.isfinite(most)
+            lo[row_of[a], shown] = np.searchsorted(points, least[shown], side="left")
+            hi[row_of[a], shown] = np.searchsorted(points, most[shown], side="right") - 1
+        return replace(self, lo=lo, hi=hi)
 
 
 def _read_coded_cells(
@@ -496,6 +585,52 @@ def _read_coded_cells(
             ]
             bad[u] = [NUMBER_MEMBER, *rest] != held or not numbers.is_within(run_text)
     return runs, words, bad
+
+
+def aggregate_of(domain: Domain, codes: np.ndarray) -> float:
+    """The mean or median of the numbers of a class: the same float in whatever order its members come.
+
+    Parameters
+    ----------
+    domain : Domain
+        Numeric, with an `aggregate`.
+    codes : numpy.ndarray, shape (m,), integer
+        Of its members, m >= 1; none is missing.
+    """
+    points = domain.points
+    # halves of very large numbers: their sum must stay a float
+    shift = 64 if np.abs(points[[0, -1]]).max() > 1e280 else 0
+    values = np.ldexp(points[codes], -shift)
+    if domain.aggregate == "median":
+        ordered = np.sort(values)
+        middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+        return float(np.ldexp(middle, shift)) + 0.0  # never -0.0
+    # a mean is between its members, whatever its division rounds to
+    mean = math.ldexp(math.fsum(values.tolist()) / len(values), shift)
+    return float(min(max(mean, points[codes.min()]), points[codes.max()])) + 0.0
+
+
+def groups_of(labels: np.ndarray) -> list[np.ndarray]:
+    """The positions of each label, ascending, O(n log n)."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.diff(labels[order])) + 1
+    return np.split(order, starts) if len(order) else []
+
+
+def _read_aggregates(
+    texts: Sequence[str], domain: Domain, reader: ColumnReader | None, canonical: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Cells that are the mean or median of a class: the numbers (u,), NaN for ``*``, and which cannot be read (u,)."""
+    numbers = np.full(len(texts), np.nan)
+    bad = np.zeros(len(texts), bool)
+    for u, text in enumerate(texts):
+        if text == WHOLE or (reader is not None and reader.hides(text)):
+            continue
+        number = domain.read_aggregate(text, canonical and reader is None)
+        bad[u] = number is None
+        if number is not None:
+            numbers[u] = number
+    return numbers, bad
 
 
 def _odd_runs(domain: Domain, cells: Sequence[str | None], runs: np.ndarray) -> np.ndarray:

@@ -88,7 +88,12 @@ class Anonymization:
         pandas.DataFrame, shape (n, QI columns), text
             QI columns in schema order, with the table's index.
         """
-        return self.generalization.decode(index=self.table.index, suppressed=self.suppressed)
+        return self.published.decode(index=self.table.index, suppressed=self.suppressed)
+
+    @property
+    def published(self) -> Generalization:
+        """The generalized records as their cells are published: with means or medians where the schema asks for these."""
+        return self.generalization.aggregated(self.table.records, self.classes, self.suppressed)
 
     def loss(self, measure: str = "gcp") -> float:
         """Information loss: the mean over records of the weighted mean over QIs.
@@ -174,7 +179,9 @@ class Anonymization:
         from anonflow.release import assignments
 
         if self.matches is None:
-            raise ParameterError(f"{self.algorithm.name} makes no matches to take apart; greedy does")
+            raise ParameterError(
+                f"{self.algorithm.name} makes no matches that could be divided into assignments; greedy does"
+            )
         return assignments(self.matches)
 
     def again(self, seed: int | bytes | str | None = None) -> Anonymization:
@@ -259,7 +266,7 @@ class Anonymization:
             part = lattice_part(self)
             picture = None if part is None else lattice_view(part)
         return anonymization_view(
-            self.algorithm.name, numbers, self.table, self.generalization, self.suppressed, self, picture
+            self.algorithm.name, numbers, self.table, self.published, self.suppressed, self, picture
         )
 
 

@@ -130,7 +130,7 @@ def anonymize(
     if algorithm == AUTO and isinstance(algorithm, str):
         for _, problem in check_automatic(guarantee, partition_size, budget, options):
             raise ParameterError(problem)
-        assert guarantee is not None, "check_automatic has seen to it"
+        assert guarantee is not None, "check_automatic has checked it"
         seconds = check_budget(AUTO, budget)
         method = first_method(guarantee)
     else:
@@ -293,10 +293,15 @@ def within(records: Records, method: Algorithm, boundaries: bool) -> Records:
     Raises
     ------
     ParameterError
-        If `boundaries` is not a bool, or the method needs boundaries.
+        If `boundaries` is not a bool, the method needs boundaries, or a column is to be published as the mean of classes that
+        the method does not make.
     """
     if not isinstance(boundaries, bool):
         raise ParameterError("boundaries is True or False")
+    for domain in records.domains:
+        problem = method.aggregate_problem(domain.column) if domain.aggregate is not None else None
+        if problem is not None:
+            raise ParameterError(problem)
     if boundaries:
         return records
     if method.without_boundaries is not None:

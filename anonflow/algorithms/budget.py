@@ -360,7 +360,7 @@ def fitting_effort(
     shared by as many threads as there are workers, for a partition of n records n / 2,048 at most.
     """
     option = method.effort
-    assert option is not None, "the caller has seen to it"
+    assert option is not None, "the caller has checked it"
     if option in options:
         raise ParameterError(
             f"{method.name}: {option} and a budget exclude each other; leave one of the two out"

@@ -224,6 +224,24 @@ class Algorithm:
         changes = all(chosen.get(name) == value for name, value in self.effort_needs.items())
         return self.effort if changes else None
 
+    def aggregate_problem(self, column: str) -> str | None:
+        """What is wrong with publishing a column as the mean or median of its classes; None if the method makes classes."""
+        if self.guarantee == "k-anonymity":
+            return None
+        return (
+            f"{self.name}: column {column!r} is to be published as the mean or median of a class, and this method makes none; "
+            "take mdav, mondrian or another method of classes, or leave aggregate out of the schema"
+        )
+
+    def levels_problem(self, column: str) -> str | None:
+        """What is wrong with a categorical column without a hierarchy; None if the method does not need levels."""
+        if not self.needs_hierarchies:
+            return None
+        return (
+            f"{self.name}: no hierarchy for {column!r}; give it one under `hierarchy:`, or declare `kind: suppression`, which "
+            "publishes a value or hides it"
+        )
+
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options that the method does not have, and values that they may not be.
 

@@ -118,7 +118,7 @@ def _changes(table: Table, generalization: Generalization, suppressed: np.ndarra
         cells = []
         for name in table.qi_columns:
             old, new = str(before[name].iloc[at]), str(after[name].iloc[at])
-            cells.append(new if old == new else Markup("<i>{}</i>{}").format(_cut(old), _cut(new)))
+            cells.append(new if old == new else Markup("<i>{} →</i> {}").format(_cut(old), _cut(new)))
         rows.append([at, *cells])
     return grid(["", *table.qi_columns], rows)
 

@@ -15,7 +15,7 @@ from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
 from anonflow.table import Schema, equal_columns
 from anonflow.table.domain import WHOLE
-from anonflow.table.metadata import EXACT, ColumnMetadata
+from anonflow.table.metadata import AGGREGATED, EXACT, ColumnMetadata
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,6 +235,8 @@ def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
         return _numbers(cells, about.bounds)
     if about.notation == "positions":
         return _codes(cells)
+    if about.notation in AGGREGATED:
+        return _categories(cells, None, exact=True)
     if about.notation == EXACT:
         return _column(cells, None, {})
     return _categories(cells, about.tree, exact=False)
@@ -247,6 +249,10 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
     column = schema[name] if schema is not None and name in schema else None
     published_as_is = column is not None and column.role != "quasi-identifier"
     kind = None if column is None else column.kind
+    if (
+        column is not None and column.aggregate is not None
+    ):  # says not where people's numbers lie: it stays as it is
+        return _categories(cells.astype(str), None, exact=True)
     if pd.api.types.is_bool_dtype(cells.dtype):
         return _categories(cells, None, exact=True)
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):

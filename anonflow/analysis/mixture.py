@@ -229,8 +229,8 @@ def _drawn(
         sums = np.cumsum(weight.data[entries] * np.maximum(inner[np.repeat(own[some], width), value], LEAST))
         before = np.concatenate([[0.0], sums[ends[:-1] - 1]])
         wanted = before + chance[start : start + step] * (sums[ends - 1] - before)
-        found = np.clip(np.searchsorted(sums, wanted, side="right"), ends - width, ends - 1)
-        code[some] = value[found]
+        places = np.clip(np.searchsorted(sums, wanted, side="right"), ends - width, ends - 1)
+        code[some] = value[places]
     return code
 
 

@@ -320,7 +320,7 @@ def _terms(formula: Any, columns: Sequence[str]) -> tuple[str, tuple[tuple[str, 
         if outcome in factors:
             raise ParameterError(f"formula: {outcome!r} stands on both sides")
         if len(set(factors)) < len(factors) or tuple(factors) in terms:
-            raise ParameterError("formula: a term has a column twice, or stands twice")
+            raise ParameterError("formula: a term has a column twice, or is listed twice")
         terms.append(tuple(factors))
     return outcome, tuple(terms)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from anonflow.table.schema import UNPUBLISHED
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Evidence", "Subject", "collect", "collect_alone", "joint_codes", "subject_of"]
+__all__ = ["Evidence", "Subject", "collect", "collect_alone", "joint_codes", "spanning_lists", "subject_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,8 +361,38 @@ def collect(
         common["remarks"] = tuple(remark for reader in readers for remark in reader.remarks())
         return Evidence(table, table.records, published, False, frame, suppressed, **common)
     published = Generalization.parse(frame, table.domains, canonical=True)
+    if common["certificate"] is not None and published.aggregates is not None:
+        published = spanning_lists(published, table.records, Listing.of(common["certificate"], subject.rows))
     suppressed = np.logical_and.reduce([_stars(frame[name]) for name in table.qi_columns])
     return Evidence(table, table.records, published, False, frame, suppressed, **common)
+
+
+def spanning_lists(published: Generalization, records: Records, listing: Listing) -> Generalization:
+    """The same with the ranges behind means and medians: whoever runs the method again knows who is in a class.
+
+    Parameters
+    ----------
+    published : Generalization
+        As it was read.
+    records : Records
+        n originals.
+    listing : Listing
+        Of a release of classes: the members of each row's.
+
+    Returns
+    -------
+    Generalization
+        As it was where the listing is of other people.
+    """
+    if listing.strangers(records.n).any() or not listing.degrees.all():
+        return published
+    lo, hi = published.lo.copy(), published.hi.copy()
+    row_of = {int(a): t for t, a in enumerate(published.layout.ranges)}
+    for a, values in published.by_aggregate():
+        shown = ~np.isnan(values)
+        for ends, own, join in zip((lo, hi), records.ends(a), (np.minimum, np.maximum), strict=True):
+            ends[row_of[a], shown] = join.reduceat(own[listing.end], listing.start[:-1])[shown]
+    return replace(published, lo=lo, hi=hi)
 
 
 def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidence:
@@ -384,7 +414,7 @@ def collect_alone(frame: pd.DataFrame, schema: Schema, k: int | None) -> Evidenc
     names = [str(name) for name in frame.columns]
     columns = schema.columns
     problems = [
-        f"column {name!r}: stands {names.count(name)} times in the release"
+        f"column {name!r}: appears {names.count(name)} times in the release"
         for name in sorted({name for name in names if names.count(name) > 1})
     ]
     problems += [
@@ -436,7 +466,7 @@ def _stars(cells: pd.Series) -> np.ndarray:
 def _check_columns(table: Table, frame: pd.DataFrame) -> None:
     names = [str(name) for name in frame.columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
-    problems = [f"column {name!r}: stands {names.count(name)} times in the release" for name in repeated]
+    problems = [f"column {name!r}: appears {names.count(name)} times in the release" for name in repeated]
     strange = [name for name in names if name not in table.frame.columns]
     problems += [
         f"column {name!r}: is in the release, but the schema does not publish it" for name in strange

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from anonflow.criteria.aggregates import AGGREGATES
 from anonflow.criteria.boundaries import BOUNDARY, PATTERN
 from anonflow.criteria.classes import AVERAGE_RISK, K_ANONYMITY, KEY_SETS, SHARE_AT_RISK, UNIQUENESS
 from anonflow.criteria.concealment import COVERED_BY_K, COVERS_K, K_CONCEALMENT, TWO_SIDED
@@ -39,6 +40,7 @@ CRITERIA: dict[str, Criterion] = {
         K_CONCEALMENT,
         K_REGULAR,
         UNITS,
+        AGGREGATES,
         BOUNDARY,
         PATTERN,
         P_SENSITIVITY,

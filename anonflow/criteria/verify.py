@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.criteria.aggregates import aggregates
 from anonflow.criteria.claim import Listing
 from anonflow.criteria.covers import covers
 from anonflow.criteria.description import description
@@ -140,6 +141,13 @@ def verify(
         ]
     if table.unit is not None and k is not None and all(each.criterion != "units" for each in findings):
         findings += CRITERIA["units"].findings(evidence, {})
+    remarks: tuple[str, ...] = ()
+    if evidence.published.aggregates is not None and all(each.criterion != "aggregates" for each in findings):
+        of_means = aggregates(evidence)
+        if of_means.holds is None:
+            remarks = (of_means.detail,)
+        else:
+            findings.append(of_means)
     if described is not None:
         findings.append(described)
     if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
@@ -147,7 +155,8 @@ def verify(
     elif changed is not None and changed.any():
         findings.append(Finding.of("certificate", changed, "published", _CHANGED))
     # a release in memory is known to be drawn
-    remarks = () if getattr(subject, "truth", None) is not None else order_remarks(evidence)
+    if getattr(subject, "truth", None) is None:
+        remarks += order_remarks(evidence)
     return Verification(tuple(findings), table.n, k, evidence.remarks + remarks)
 
 

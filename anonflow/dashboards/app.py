@@ -1,4 +1,4 @@
-"""The app: six screens that follow the user's work, over one workspace."""
+"""The app: the screens that follow the user's work, over one workspace."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from anonflow.dashboards.explore.screen import ExploreScreen
 from anonflow.dashboards.prepare.screen import PrepareScreen
 from anonflow.dashboards.protect.screen import ProtectScreen
 from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.risk.screen import RiskScreen
 from anonflow.dashboards.session.user_limits import local_limits
-from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.session.workspace import Workspace, plural
 from anonflow.errors import ParameterError, unforeseen
 from anonflow.table import Table
 
@@ -32,7 +33,7 @@ __all__ = ["App", "application", "captions", "dashboard", "extension", "schedule
 
 LOG = logging.getLogger("anonflow.dashboards")
 
-SCREENS = (DataScreen, PrepareScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
+SCREENS = (DataScreen, PrepareScreen, RiskScreen, ProtectScreen, CompareScreen, ExploreScreen, PublishScreen)
 
 OVER = "This session is over: run the cell again."
 
@@ -97,24 +98,30 @@ def step_of(arguments: Mapping[str, Sequence[bytes]] | None) -> int:
 
 def captions(workspace: Workspace) -> list[str]:
     """A few words on each screen, for the bar."""
-    one = workspace
-    data = "no table yet" if one.frame is None else f"{len(one.frame):,} records"
-    steps = len(one.draft.get(("table", "prepare"), []))
-    prepare = f"{steps} step{'' if steps == 1 else 's'}" if steps else "nothing to do before"
-    if one.frame is None:
+    space = workspace
+    data = "no table yet" if space.frame is None else plural(len(space.frame), "record")
+    steps = len(space.draft.get(("table", "prepare"), []))
+    prepare = plural(steps, "step") if steps else "nothing to do before"
+    if space.frame is None:
         protect = "methods and k"
     else:
-        ks = ", ".join(str(k) for k in one.ks[:3]) + (", ..." if len(one.ks) > 3 else "")
-        several = f"{len(one.algorithms)} methods" if len(one.algorithms) != 1 else str(one.algorithms[0])
+        ks = ", ".join(str(k) for k in space.ks[:3]) + (", ..." if len(space.ks) > 3 else "")
+        several = (
+            plural(len(space.algorithms), "method")
+            if len(space.algorithms) != 1
+            else str(space.algorithms[0])
+        )
         protect = f"{several}, k = {ks}"
-    runs = len(one.runs)
-    compare = f"{runs} run{'' if runs == 1 else 's'}" + (", running" if one.running else "")
-    chosen = next((run.name for run in one.runs if run.id == one.chosen), "no run chosen")
-    return [data, prepare, protect, compare, chosen, chosen]
+    runs = len(space.runs)
+    compare = plural(runs, "run") + (", running" if space.running else "")
+    chosen = next((run.name for run in space.runs if run.id == space.chosen), "no run chosen")
+    columns = 0 if space.table is None else len(space.table.qi_columns)
+    risk = f"{plural(columns, 'column')} known" if columns else "before anything is done"
+    return [data, prepare, risk, protect, compare, chosen, chosen]
 
 
 class App(pn.viewable.Viewer):
-    """The six screens over one workspace, and the bar above them.
+    """The screens over one workspace, and the bar above them.
 
     Parameters
     ----------
@@ -141,7 +148,7 @@ class App(pn.viewable.Viewer):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        one = self.workspace
+        space = self.workspace
         self.bar = self._made_bar()
         self.back = pn.widgets.Button(css_classes=["af-back"])
         self.next = pn.widgets.Button(color="primary", css_classes=["af-next"])
@@ -162,14 +169,14 @@ class App(pn.viewable.Viewer):
             sizing_mode="stretch_width",
             margin=0,
         )
-        one.param.watch(
+        space.param.watch(
             self._refresh,
             ["frame", "runs", "chosen", "running", "status", "progress", "problems", "algorithms", "ks"],
         )
-        one.draft.param.watch(self._refresh, "document")
-        one.param.watch(self._darken, "dark")
+        space.draft.param.watch(self._refresh, "document")
+        space.param.watch(self._darken, "dark")
         if not self.page:
-            one.param.watch(lambda event: self.give_up(OVER), "closed")
+            space.param.watch(lambda event: self.give_up(OVER), "closed")
         self.param.watch(self._show, "step")
         self._refresh()
         self._show()
@@ -239,19 +246,19 @@ class App(pn.viewable.Viewer):
         )  # fmt: skip
 
     def _refresh(self, *events: Any) -> None:
-        one = self.workspace
-        shares = list(one.progress.values())
+        space = self.workspace
+        shares = list(space.progress.values())
         self.bar.param.update(
             version=self.bar.version + 1,
-            captions=captions(one),
-            can_undo=one.draft.can_undo,
-            can_redo=one.draft.can_redo,
-            status=one.status,
-            running=one.running,
+            captions=captions(space),
+            can_undo=space.draft.can_undo,
+            can_redo=space.draft.can_redo,
+            status=space.status,
+            running=space.running,
             share=sum(shares) / len(shares) if shares else 0.0,
-            troubles=len(one.problems) if one.frame is not None else 0,
-            table=one.table_name,
-            unsaved=one.frame is not None and not self.kept,
+            troubles=len(space.problems) if space.frame is not None else 0,
+            table=space.table_name,
+            unsaved=space.frame is not None and not self.kept,
         )
 
     def _show(self, *events: Any) -> None:
@@ -262,7 +269,9 @@ class App(pn.viewable.Viewer):
             with pn.config.set(design=Theme):
                 self._screens[at] = pn.panel(SCREENS[at](workspace=self.workspace))
             known = {id(watcher) for _, watcher in before}
-            self._watchers += [one for one in _watchers_of(self.workspace) if id(one[1]) not in known]
+            self._watchers += [
+                watched for watched in _watchers_of(self.workspace) if id(watched[1]) not in known
+            ]
             self._main.append(self._screens[at])
         for number, screen in enumerate(self._screens):
             if screen is not None:
@@ -276,19 +285,19 @@ class App(pn.viewable.Viewer):
 
 def _watchers_of(workspace: Workspace) -> list[tuple[param.Parameterized, Any]]:
     """Everything that watches a workspace or its draft."""
-    found: dict[int, tuple[param.Parameterized, Any]] = {}
+    watched: dict[int, tuple[param.Parameterized, Any]] = {}
     for owner in (workspace, workspace.draft):
         for of_param in owner.param.watchers.values():
             for watchers in of_param.values():
-                found |= {id(watcher): (owner, watcher) for watcher in watchers}
-    return list(found.values())
+                watched |= {id(watcher): (owner, watcher) for watcher in watchers}
+    return list(watched.values())
 
 
 def application(workspace: Workspace | None = None) -> App:
     """The app for the session that is being made; the workspace ends with it."""
-    one = workspace or Workspace(schedule=scheduler())
-    pn.state.on_session_destroyed(lambda context: one.close())
-    return App(workspace=one)
+    space = workspace or Workspace(schedule=scheduler())
+    pn.state.on_session_destroyed(lambda context: space.close())
+    return App(workspace=space)
 
 
 def dashboard(

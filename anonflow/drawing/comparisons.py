@@ -12,10 +12,18 @@ from anonflow.drawing.plots import BLUE, ORANGE, WIDTH, svg
 
 __all__ = ["heat", "intervals", "pairs"]
 
-_LABEL = 190
+_LABEL, _WIDE_LABEL = 150, 250
+
+_PAIR = 520
+"""Width of two bars a label: they stand beside other things, and text that is scaled down is not read."""
 
 
-def heat(columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[float | None]]) -> Markup:
+def heat(
+    columns: Sequence[str],
+    rows: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    darkest: float = 1.0,
+) -> Markup:
     """A table of shares between 0 and 1, each shaded by what it says and printed as a number.
 
     Parameters
@@ -23,26 +31,29 @@ def heat(columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[
     columns, rows : sequence of str
     values : sequence of sequences, a row each
         None is empty.
+    darkest : float
+        The share that is shaded most.
     """
     head = Markup("").join(
         Markup('<th scope="col">{}</th>').format(shortened(column, 24)) for column in columns
     )
     body = []
     for name, line in zip(rows, values, strict=True):
-        cells = Markup("").join(_shaded(value) for value in line)
+        cells = Markup("").join(_shaded(value, darkest) for value in line)
         body.append(Markup('<tr><th scope="row">{}</th>{}</tr>').format(shortened(name, 40), cells))
     return Markup(
-        '<div class="scroll"><table class="heat"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
+        '<div class="scroll goes-on" tabindex="0" role="region" aria-label="Shaded table, may be wider than the page">'
+        '<table class="heat"><thead><tr><td></td>{}</tr></thead><tbody>{}</tbody></table></div>'
     ).format(head, Markup("").join(body))
 
 
-def _shaded(value: float | None) -> Markup:
+def _shaded(value: float | None, darkest: float) -> Markup:
     if value is None:
         return Markup("<td>–</td>")
-    share = min(1.0, max(0.0, value))
+    share = min(1.0, max(0.0, value) / (darkest or 1.0))
     # mixed with the page: dark text stays readable on it in a light page, light text in a dark one
     return Markup('<td style="background:color-mix(in srgb, {} {}%, transparent)">{}</td>').format(
-        BLUE, f"{62 * share:.0f}", f"{100 * share:.1f} %"
+        BLUE, f"{62 * share:.0f}", f"{100 * value:.1f} %"
     )
 
 
@@ -54,22 +65,21 @@ def pairs(
     title: str,
 ) -> Markup:
     """Two horizontal bars for each label, for shares between 0 and 1; the second ones are hatched."""
-    room = WIDTH - _LABEL - 70
+    room = _PAIR - _LABEL - 66
     inside = [
         f'<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
         f'<rect width="6" height="6" fill="{ORANGE}"/><path d="M0 0V6" stroke="#fff" stroke-opacity=".55" stroke-width="2"/>'
         "</pattern></defs>"
     ]
     for at, (name, fill) in enumerate(zip(names, (BLUE, "url(#hatch)"), strict=True)):
-        x = _LABEL + at * room / 2
         inside.append(
-            f'<rect x="{x:.0f}" y="2" width="13" height="13" rx="2" fill="{fill}"/>'
-            f'<text x="{x + 19:.0f}" y="13">{escape(shortened(name, 34))}</text>'
+            f'<rect x="2" y="{2 + 18 * at}" width="13" height="13" rx="2" fill="{fill}"/>'
+            f'<text x="21" y="{13 + 18 * at}">{escape(shortened(name, 60))}</text>'
         )
     for i, (label, a, b) in enumerate(zip(labels, first, second, strict=True)):
-        y = 32 + i * 40
+        y = 46 + i * 40
         inside.append(
-            f'<text x="{_LABEL - 10}" y="{y + 19}" text-anchor="end">{escape(shortened(label, 24))}</text>'
+            f'<text x="{_LABEL - 10}" y="{y + 19}" text-anchor="end">{escape(shortened(label, 19))}</text>'
         )
         for at, (share, fill) in enumerate(((a, BLUE), (b, "url(#hatch)"))):
             top = y + at * 15
@@ -78,7 +88,7 @@ def pairs(
                 f'<rect fill="{fill}" x="{_LABEL}" y="{top}" width="{room * min(1.0, share):.1f}" height="13" rx="2"/>'
                 f'<text x="{_LABEL + room + 8}" y="{top + 11}" font-size="12">{100 * share:.1f} %</text>'
             )
-    return svg(WIDTH, 36 + 40 * len(labels), title, inside)
+    return svg(_PAIR, 50 + 40 * len(labels), title, inside)
 
 
 def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str) -> Markup:
@@ -90,12 +100,12 @@ def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str
         Name, rate, low, high, and what it is compared with: all between 0 and 1, on one axis.
     title : str
     """
-    room = WIDTH - _LABEL - 80
+    room = WIDTH - _WIDE_LABEL - 80
     most = min(1.0, 1.15 * max((max(high, base) for _, _, _, high, base in rows), default=1.0)) or 1.0
     inside = []
 
     def at(value: float) -> float:
-        return _LABEL + room * min(1.0, value / most)
+        return _WIDE_LABEL + room * min(1.0, value / most)
 
     foot = 30 + 34 * len(rows)
     for tick in range(5):
@@ -107,7 +117,7 @@ def intervals(rows: Sequence[tuple[str, float, float, float, float]], title: str
     for i, (name, rate, low, high, base) in enumerate(rows):
         y = 42 + 34 * i
         inside.append(
-            f'<text x="{_LABEL - 12}" y="{y + 5}" text-anchor="end">{escape(shortened(name, 24))}</text>'
+            f'<text x="{_WIDE_LABEL - 12}" y="{y + 5}" text-anchor="end">{escape(shortened(name, 34))}</text>'
             f'<path d="M{at(low):.1f} {y}H{at(high):.1f}M{at(low):.1f} {y - 5}v10M{at(high):.1f} {y - 5}v10" '
             f'stroke="{BLUE}" stroke-width="2" fill="none"/>'
             f'<circle cx="{at(rate):.1f}" cy="{y}" r="5.5" fill="{BLUE}"/>'

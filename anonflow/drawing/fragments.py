@@ -95,7 +95,8 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> Markup:
     ----------
     pairs : iterable of (str, value)
     """
-    spans = Markup("").join(
+    # a space between: where a page takes the styles away, the words must not run into one another
+    spans = Markup(" ").join(
         Markup("<span>{} <b>{}</b></span>").format(name, shortened(value)) for name, value in pairs
     )
     return Markup('<div class="facts">{}</div>').format(spans)

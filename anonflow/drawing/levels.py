@@ -24,8 +24,8 @@ class LatticeBox:
     ----------
     text : str
         What stands in it.
-    told : str
-        What is said of it, in words.
+    description : str
+        Of the node, in words: its tooltip.
     height : int
         Its row, from the bottom.
     loss : float
@@ -39,7 +39,7 @@ class LatticeBox:
     """
 
     text: str
-    told: str
+    description: str
     height: int
     loss: float
     anonymous: bool
@@ -96,7 +96,7 @@ def _box(node: LatticeBox, x: float, y: float, wide: float) -> str:
     )
     key = (
         f' data-key="{escape(node.key)}" role="button" tabindex="-1" style="cursor:pointer" '
-        f'aria-label="{escape(node.told)}"'
+        f'aria-label="{escape(node.description)}"'
         if node.key
         else ""
     )
@@ -106,7 +106,7 @@ def _box(node: LatticeBox, x: float, y: float, wide: float) -> str:
         else ""
     )
     return (
-        f'<g class="node"{key}><title>{escape(node.told)}</title>{mark}'
+        f'<g class="node"{key}><title>{escape(node.description)}</title>{mark}'
         f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{_HIGH}" rx="7" {fill} {strong}{border}/>'
         f'<text x="{x + wide / 2:.0f}" y="{y + 20:.0f}" text-anchor="middle">{escape(node.text)}</text></g>'
     )

@@ -90,7 +90,8 @@ def columns(counts: Sequence[tuple[int, int]], title: str, unit: str) -> Fragmen
         f'<text class="soft" fill-opacity=".7" x="{left - 8}" y="{height - bottom}" text-anchor="end">0</text>',
         f'<text class="soft" fill-opacity=".7" x="{(left + WIDTH) / 2:.0f}" y="{height - 4}" text-anchor="middle">{escape(unit)}</text>',
     ]
-    every = max(1, len(binned) // 12)
+    widest = max((len(label) for label, _ in binned), default=1) * 7.5 + 8
+    every = max(1, math.ceil(widest / step))  # labels never overlap
     for i, (label, count) in enumerate(binned):
         tall = (height - top - bottom) * count / most
         x = left + i * step

@@ -127,7 +127,9 @@ def compared(
         raise ParameterError("compare takes an anonflow.Table; make one with af.Table(frame, schema)")
     several = isinstance(k, Iterable) and not isinstance(k, str)
     ks: list[Any] = list(k) if several else [k]  # type: ignore[arg-type]
-    if not ks or any(isinstance(one, bool) or not isinstance(one, int | np.integer) or one < 2 for one in ks):
+    if not ks or any(
+        isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 2 for number in ks
+    ):
         raise ParameterError("k must be whole numbers of at least 2")
     for each in measures:
         problem = measure_problem(each)
@@ -136,7 +138,7 @@ def compared(
     flow = Flow.for_table(
         table,
         algorithms,
-        [int(one) for one in ks],
+        [int(number) for number in ks],
         partition_size=partition_size,
         budget=budget,
         guarantee=guarantee,
@@ -154,14 +156,16 @@ def compared(
     least: dict[int, float | None] = {}
     results = []
     for result in report.results:
-        made = result.anonymization
-        if made is not None:
+        anonymization = result.anonymization
+        if anonymization is not None:
             numbers = dict(result.measures)
             if bounds:
                 if result.k not in least:
                     least[result.k] = lower_bound(table.records, result.k)
-                numbers["lower-bound"] = least[result.k] if made.is_bounded else None
-            size = {"partition.size": made.parameters["partition_size"]} if budget is not None else {}
+                numbers["lower-bound"] = least[result.k] if anonymization.is_bounded else None
+            size = (
+                {"partition.size": anonymization.parameters["partition_size"]} if budget is not None else {}
+            )
             result = replace(result, measures=numbers, values=size)
         results.append(result)
     return replace(report, results=tuple(results), seconds=time.perf_counter() - begin)

@@ -60,14 +60,13 @@ class Partitions:
         self._executor = executor
         self._plan = plan
         self._table = table
-        asked = session.flow.spec.steps.measures
-        names = dict.fromkeys(("gcp", *asked, "usefulness"))
+        measures = session.flow.measures
         known = (*utility.measures_by_record(), *utility.measures_by_class())
         sample = storage.sample()
         ready = {
             k: utility.asked(
                 sample,
-                [{name: asked.get(name, {})} for name in names if name in known],
+                [{name: options} for name, options in measures.items() if name in known],
                 k,
                 n=table.n,
                 take=storage.take,
@@ -79,7 +78,7 @@ class Partitions:
             for run_plan in plan.runs
         }
         self._shared = Shared(table.domains, {number: totals.ready for number, totals in self.totals.items()})
-        self._by_class = [name for name in names if name in utility.measures_by_class()]
+        self._by_class = [name for name in measures if name in utility.measures_by_class()]
         self._results: dict[int, RunResult] = {}
         self._without: dict[int, tuple[int, str]] = {}
         self._broken: list[AnonflowError] = []

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verify import verify
@@ -136,7 +138,9 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
             hidden = int(made.suppressed.sum())
             chance = chances_of_lists(made.matches, made.classes, made.suppressed, hidden, result.k)
             if chance is not None:
-                named = people_named(chance, table.unit, table.household, result.k)
+                at = np.flatnonzero(~np.isnan(chance))
+                home = None if table.household is None else table.household[at]
+                named = people_named(chance[at], table.unit[at], home, result.k)
         return attacked_part(
             session.flow, session.fingerprint, part, result.guarantee, sizes, result.k, session.seed, named
         )

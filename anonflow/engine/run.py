@@ -140,7 +140,7 @@ class _Runner:
         session.events.emit(
             FlowStarted(
                 flow=flow.name,
-                runs=tuple(one.name for one in flow.runs),
+                runs=tuple(run.name for run in flow.runs),
                 scheduler=session.scheduler,
                 workers=session.workers or os.cpu_count() or 1,
                 plan=tuple(outline(flow)),
@@ -244,8 +244,8 @@ class _Runner:
 
     def _warm_up(self, table: Described, plan: FlowPlan) -> None:
         """Compile on a few records, so that the seconds of the methods are theirs alone."""
-        for settings, one in first_of_each_method(self.session.flow, plan, self.session.seed):
-            _, few = one.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
+        for settings, method_plan in first_of_each_method(self.session.flow, plan, self.session.seed):
+            _, few = method_plan.order.rows(0, min(4 * settings.k, table.n)).load(table.domains)
             match(settings, few, 0)
             self.session.events.check()
 
@@ -266,7 +266,7 @@ class _Runner:
             session.earlier,
         )
         for number, choice in fitted.items():
-            said = f"{session.flow.runs[number].name}: {choice.sentence()}"
-            (session.events.log if choice.fits else session.warn)(said)
+            sentence = f"{session.flow.runs[number].name}: {choice.sentence()}"
+            (session.events.log if choice.fits else session.warn)(sentence)
         if session.resume_store is not None:
             session.resume_store.choices = session.choices

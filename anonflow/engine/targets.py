@@ -45,7 +45,7 @@ def check_target(target: Path) -> None:
     FlowError
         If it cannot.
     """
-    made = missing_folders(target.parent)
+    folders = missing_folders(target.parent)
     try:
         if target.is_dir():
             raise FlowError(f"{target}: is a folder; name a file to publish to")
@@ -59,5 +59,5 @@ def check_target(target: Path) -> None:
         why = error.strerror or type(error).__name__
         raise FlowError(f"{target}: cannot be written: {why}; publish to another folder") from None
     finally:
-        for folder in made:
+        for folder in folders:
             remove_empty(folder)

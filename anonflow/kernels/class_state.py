@@ -10,9 +10,7 @@ from anonflow.kernels.jit import jit, popcount
 from anonflow.kernels.prices import bit_cost, lowest
 from anonflow.kernels.state import (
     ENTROPY,
-    LINEAR,
     NODES,
-    OPTIONAL,
     SLOPE,
     STEP,
     WHOLE,
@@ -142,26 +140,25 @@ def renew_runs(plan: Plan, origin: State, classes: Classes, c: int) -> None:
                 high = max(hi, rest.hi[t, start + s])
                 lo = min(lo, origin.lo[t, member[s]])
                 hi = max(hi, origin.hi[t, member[s]])
-            cost = 0.0
-            if low > high:
-                pass  # the empty run, of codes beside the numbers
-            elif form == LINEAR or form == OPTIONAL:  # noqa: SIM109 a tuple in a loop is built again in each turn
-                cost = high - low
-            elif form == NODES:
-                node = plan.leaf[at + np.int64(low)]
-                while plan.last[node] < high:
-                    node = plan.parent[node]
-                low = plan.first[node]
-                high = plan.last[node]
-                cost = plan.node_cost[node]
-            elif form == WHOLE:
-                cost = unit if (low <= 0.0) & (high >= plan.range_last[t]) else 0.0
-            else:
-                before = at + np.int64(low)
-                after = at + np.int64(high) + 1
-                cost = bit_cost(
-                    unit, plan.mass[after] - plan.mass[before], plan.mlog[after] - plan.mlog[before]
-                )
+            cost = 0.0  # of the empty run, of codes beside the numbers
+            if low <= high:
+                if form == NODES:
+                    node = plan.leaf[at + np.int64(low)]
+                    while plan.last[node] < high:
+                        node = plan.parent[node]
+                    low = plan.first[node]
+                    high = plan.last[node]
+                    cost = plan.node_cost[node]
+                elif form == WHOLE:
+                    cost = unit if (low <= 0.0) & (high >= plan.range_last[t]) else 0.0
+                elif form == ENTROPY:
+                    before = at + np.int64(low)
+                    after = at + np.int64(high) + 1
+                    cost = bit_cost(
+                        unit, plan.mass[after] - plan.mass[before], plan.mlog[after] - plan.mlog[before]
+                    )
+                else:  # LINEAR, OPTIONAL
+                    cost = high - low
             if s < 0:
                 joined.lo[t, c] = low
                 joined.hi[t, c] = high

@@ -156,7 +156,7 @@ def mdav_clusters(
         clusters += 1
         if last:
             break
-        if labels[opposite] >= 0:  # all records that are left are equal
+        if labels[opposite] >= 0:  # all that are left are equally far from the first centre
             opposite = left[0]
         _distances_jit(points, codes, weight, left, many, points[opposite], codes[opposite], away)
         many = _leave_jit(left, many, away, k, nearest, labels, clusters)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anonflow.kernels.jit import jit, popcount
-from anonflow.kernels.state import GRID, LINEAR, NODES, OPTIONAL, SLOPE, STEP, WHOLE, Plan
+from anonflow.kernels.state import ENTROPY, GRID, NODES, SLOPE, STEP, WHOLE, Plan
 
 __all__ = [
     "bit_cost",
@@ -70,17 +70,17 @@ def run_cost(plan: Plan, t: int, lo: float, hi: float) -> float:
     form = plan.range_form[t]
     if lo > hi:
         return 0.0
-    if form == LINEAR or form == OPTIONAL:  # noqa: SIM109 a tuple is slower here
-        return hi - lo
     if form == NODES:
         return plan.node_cost[node_of(plan, t, lo, hi)]
     if form == WHOLE:
         return plan.range_unit[t] if lo <= 0.0 and hi >= plan.range_last[t] else 0.0
-    start = plan.range_at[t] + np.int64(lo)
-    stop = plan.range_at[t] + np.int64(hi) + 1
-    return bit_cost(
-        plan.range_unit[t], plan.mass[stop] - plan.mass[start], plan.mlog[stop] - plan.mlog[start]
-    )
+    if form == ENTROPY:
+        start = plan.range_at[t] + np.int64(lo)
+        stop = plan.range_at[t] + np.int64(hi) + 1
+        return bit_cost(
+            plan.range_unit[t], plan.mass[stop] - plan.mass[start], plan.mlog[stop] - plan.mlog[start]
+        )
+    return hi - lo  # LINEAR, OPTIONAL
 
 
 run_cost_jit = jit(run_cost)

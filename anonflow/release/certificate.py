@@ -120,10 +120,10 @@ class Certificate:
             return self.list_originals
         sizes = np.diff(self.offsets)
         within = np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], sizes)
-        found: np.ndarray = self.list_originals[
+        originals: np.ndarray = self.list_originals[
             np.repeat(self.list_offsets[:-1][self.row_list], sizes) + within
         ]
-        return found
+        return originals
 
     @property
     def _own_lists(self) -> bool:
@@ -138,8 +138,8 @@ class Certificate:
             If there is no such row.
         """
         at = self.row_list[row]
-        found: np.ndarray = self.list_originals[self.list_offsets[at] : self.list_offsets[at + 1]]
-        return found
+        originals: np.ndarray = self.list_originals[self.list_offsets[at] : self.list_offsets[at + 1]]
+        return originals
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the certificate, readable by its owner only.

@@ -64,9 +64,9 @@ def told_by_columns(
         quasi-identifiers. O(n log n) for each column.
     """
     names = list(table.other_columns)
-    said = [(name, _told_by_column(name, table.frame[name])) for name in names]
-    sentences = [sentence for _, sentence in said if sentence]
-    quiet = [name for name, sentence in said if not sentence]
+    named = [(name, _told_by_column(name, table.frame[name])) for name in names]
+    sentences = [sentence for _, sentence in named if sentence]
+    quiet = [name for name, sentence in named if not sentence]
     sentences += _told_together(table.frame, quiet)
     if names:
         sentences += _told_by_linkage(table, names, np.asarray(shown), candidates, k)
@@ -92,8 +92,8 @@ def linked_in_sample(table: Table, release: Release, k: int) -> list[str]:
     proof, truth = release.certificate, release.truth
     assert truth is not None
     if proof is None:
-        made = Generalization.parse(release.frame, table.domains)
-        candidates = covering(table, made, np.arange(len(truth)))
+        generalization = Generalization.parse(release.frame, table.domains)
+        candidates = covering(table, generalization, np.arange(len(truth)))
     else:
         candidates = proof.candidates
     return _told_by_linkage(table, names, truth, candidates, k)
@@ -188,10 +188,10 @@ def unique_together(names: Sequence[str], unique: Sequence[int], n: int, about: 
         return []
     needed = next(at for at, count in enumerate(unique) if count >= _OWN_COMBINATION * n) + 1
     listed = ", ".join(map(repr, names[:needed]))
-    said = "about " if about else ""
+    about_words = "about " if about else ""
     return [
-        f"columns {listed} together are nearly unique: {said}{unique[needed - 1]} of {n} records have a combination that "
-        f"nobody else has ({said}{unique[-1]} with all other columns); whoever knows these values of a person finds the "
+        f"columns {listed} together are nearly unique: {about_words}{unique[needed - 1]} of {n} records have a combination that "
+        f"nobody else has ({about_words}{unique[-1]} with all other columns); whoever knows these values of a person finds the "
         "row: leave some out or make them coarser"
     ]
 
@@ -246,7 +246,7 @@ def covering(table: Table, generalization: Generalization, rows: np.ndarray) -> 
             code = codes[:, a]
             inside &= (words[code >> 6] >> (code & 63).astype(np.uint64)) & np.uint64(1) == 1
         lists.append(np.flatnonzero(inside))
-    sizes = [len(found) for found in lists]
+    sizes = [len(covers) for covers in lists]
     offsets = np.concatenate([[0], np.cumsum(sizes), [sum(sizes)]]).astype(np.int64)
     row_list = np.minimum(np.arange(len(rows)), len(lists))  # the last list is empty
     originals = np.concatenate(lists) if lists else np.empty(0, np.int64)

@@ -241,8 +241,8 @@ class Earlier:
             with zipfile.ZipFile(file) as archive:  # ours are stored plainly: nothing in them unpacks to more
                 if any(item.compress_type != zipfile.ZIP_STORED for item in archive.infolist()):
                     raise ValueError
-            with np.load(file, allow_pickle=False) as found:
-                marks, about = found["units"], json.loads(str(found["about"]))
+            with np.load(file, allow_pickle=False) as arrays:
+                marks, about = arrays["units"], json.loads(str(arrays["about"]))
                 if marks.dtype != np.uint64 or marks.ndim != 1:
                     raise ValueError
                 return marks, str(about["seal"])

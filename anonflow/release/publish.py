@@ -117,7 +117,10 @@ def publish(
             warnings.warn(f"{weak}", ReleaseWarning, stacklevel=3)
     suppressed = np.asarray(anonymization.suppressed, bool)
     rows = GeneralizedRows(
-        anonymization.generalization, anonymization.matches, anonymization.classes, suppressed
+        anonymization.generalization.aggregated(table.records, anonymization.classes, suppressed),
+        anonymization.matches,
+        anonymization.classes,
+        suppressed,
     )
     hidden = 0 < int(suppressed.sum()) < anonymization.k
     origin = rows.origin(words)

@@ -164,9 +164,9 @@ class Release:
             If cells of a CSV file begin like a formula, and have an apostrophe before them now.
         """
         write_release(self, path)
-        told = formula_warning(self.frame, path)
-        if told:
-            warnings.warn(told, ReleaseWarning, stacklevel=2)
+        warning = formula_warning(self.frame, path)
+        if warning:
+            warnings.warn(warning, ReleaseWarning, stacklevel=2)
 
     def to_arrow(self) -> pa.Table:
         """The published rows as an Arrow table of plain columns, as a Parquet file has them."""
@@ -198,10 +198,14 @@ class Release:
         return f"Release({len(self.frame)} rows, {len(self.frame.columns)} columns)"
 
     def _repr_html_(self) -> str:
-        made = self.certificate
-        if made is None:
+        certificate = self.certificate
+        if certificate is None:
             return release_view(self.frame, ())
-        proof = [("guarantee", made.criterion), ("k", made.k), ("method", made.algorithm)]
+        proof = [
+            ("guarantee", certificate.criterion),
+            ("k", certificate.k),
+            ("method", certificate.algorithm),
+        ]
         return release_view(self.frame, proof)
 
 

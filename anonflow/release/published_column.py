@@ -14,7 +14,7 @@ from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy, number_text
 from anonflow.release.cells import quoted_value
 from anonflow.table.domain import WHOLE, day_number, set_members
-from anonflow.table.metadata import CODED, ColumnMetadata, range_ends
+from anonflow.table.metadata import AGGREGATED, CODED, ColumnMetadata, range_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +103,10 @@ class PublishedColumn:
 
     @cached_property
     def exact(self) -> np.ndarray:
-        """Which cells are one value, shape (n,), bool; of a hierarchy that is not public, leaves cannot be told."""
+        """Which cells are one value of a person, shape (n,), bool; of a hierarchy that is not public, leaves cannot be told.
+
+        The mean or median of a class is none.
+        """
         notation, tree = self.about.notation, self.about.tree
         if notation == "exact":
             return ~self.hidden
@@ -113,6 +116,8 @@ class PublishedColumn:
                 range_ends(str(text)) is not None and not self._ends_are_equal(text) for text in self.texts
             ]
             return self._each([one and not run for one, run in zip(plain, runs, strict=True)])
+        if notation in AGGREGATED:
+            return np.zeros(len(self), bool)
         if notation == "range":
             return self._each([text != WHOLE and self._ends_are_equal(text) for text in self.texts])
         if notation == "positions":
@@ -134,7 +139,7 @@ class PublishedColumn:
     @cached_property
     def is_ordered(self) -> bool:
         """Whether its values are numbers or dates, so that they have ends, a middle and a width."""
-        return self.about.notation == "range" or self.about.type in (*_NUMBERS, *_DATES)
+        return self.about.notation in ("range", *AGGREGATED) or self.about.type in (*_NUMBERS, *_DATES)
 
     @property
     def has_dates(self) -> bool:
@@ -145,7 +150,8 @@ class PublishedColumn:
     def ends(self) -> np.ndarray:
         """The lowest and the highest value of each distinct text, shape (u, 2), float64 or datetime64[us].
 
-        Missing (NaN, NaT) of a missing value, and of ``*`` where no domain is known.
+        Missing (NaN, NaT) of a missing value, and of ``*`` where no domain is known; the mean or median of a class says as
+        little as ``*`` of where a person's number lies.
 
         Raises
         ------
@@ -167,6 +173,9 @@ class PublishedColumn:
                 pairs.append(self.about.bounds)
             elif text is None:
                 pairs.append(None)
+            elif self.about.notation in AGGREGATED:
+                wrong[u] = not _is_number(text)
+                pairs.append(self.about.bounds)
             elif not self.about.is_generalized:
                 wrong[u] = not _is_number(text)
                 pairs.append(None if wrong[u] else (text, text))
@@ -174,7 +183,7 @@ class PublishedColumn:
                 found = range_ends(text)
                 wrong[u] = found is None or found[2] != dates
                 pairs.append(None if found is None else found[:2])
-        self._refuse(wrong, "a number" if not self.about.is_generalized else "a range")
+        self._refuse(wrong, "a range" if self.about.notation == "range" else "a number")
         if dates:
             return np.array([[_moment(end) for end in pair or ("NaT", "NaT")] for pair in pairs]).reshape(
                 -1, 2
@@ -194,7 +203,13 @@ class PublishedColumn:
         if self.about.notation == CODED:
             return  # which texts are codes is not published
         about = self.about
-        if about.notation == "range" or (about.type in _NUMBERS and not about.is_generalized):
+        if about.notation in AGGREGATED:
+            self.ends  # noqa: B018
+            if about.bounds is not None:
+                pair = [self._point(end) for end in about.bounds]
+                numbers = self._class_numbers
+                self._refuse((numbers < pair[0]) | (numbers > pair[1]), "in the domain")
+        elif about.notation == "range" or (about.type in _NUMBERS and not about.is_generalized):
             ends = self.ends
             if about.bounds is not None:
                 pair = [self._point(end) for end in about.bounds]
@@ -235,7 +250,7 @@ class PublishedColumn:
 
     @property
     def middle(self) -> pd.Series:
-        """Half-way between the two ends, float64 or datetime64[us].
+        """Half-way between the two ends, float64 or datetime64[us]; the mean or median of a class, where that is published.
 
         Raises
         ------
@@ -243,7 +258,16 @@ class PublishedColumn:
             As :attr:`ends`.
         """
         low, high = self.ends.T
-        return self._series(low + (high - low) / 2)
+        middle = low + (high - low) / 2
+        if self.about.notation in AGGREGATED:
+            middle = np.where(np.isnan(self._class_numbers), middle, self._class_numbers)
+        return self._series(middle)
+
+    @cached_property
+    def _class_numbers(self) -> np.ndarray:
+        """The mean or median of each distinct text, shape (u,), float64; NaN of ``*``."""
+        texts = map(str, self.texts)
+        return np.array([float(text) if _is_number(text) else math.nan for text in texts], np.float64)
 
     @property
     def width(self) -> pd.Series:
@@ -317,7 +341,7 @@ class PublishedColumn:
         DataError
             If cells cannot be read.
         """
-        if self.about.notation == "range":
+        if self.about.notation in ("range", *AGGREGATED):
             raise ParameterError(f"column {self.name!r}: has numbers or dates; ask for low and high instead")
         tree, blank = self.about.tree, "" in self.texts
         if tree is not None and self.about.notation == "node":
@@ -391,8 +415,11 @@ class PublishedColumn:
             low, high = self.ends.T
             inside = np.zeros(len(self.texts), bool) if at is None else (low <= at) & (at <= high)
             star = np.array([self._hides(text) for text in self.texts], bool)
+            if self.about.notation in AGGREGATED:
+                star[:] = True
             if at is None:
-                open_end = star & (self.about.missing or not self.about.is_generalized)
+                hidden = np.array([self._hides(text) for text in self.texts], bool)
+                open_end = hidden & (self.about.missing or not self.about.is_generalized)
                 inside = np.array([text is None or text == "" for text in self.texts], bool)
             else:
                 open_end = star & np.isnan(low) if not self.has_dates else star & np.isnat(low)
@@ -455,6 +482,8 @@ class PublishedColumn:
         a, b = self._point(first), self._point(last)
         low, high = self.ends.T
         unknown = np.isnat(low) if self.has_dates else np.isnan(low)
+        if self.about.notation in AGGREGATED:
+            unknown = np.ones(len(low), bool)  # numbers gather around a mean, nobody says how
         if self.has_dates:
             day = self.about.type == "date"
             scale = np.timedelta64(1, "D")
@@ -501,6 +530,8 @@ class PublishedColumn:
     def nullable(self) -> pd.Series:
         """The cells that are one value, missing elsewhere: Int64, Float64, boolean, string, or datetime64[us].
 
+        Means and medians of classes are numbers here, too.
+
         Raises
         ------
         DataError
@@ -509,6 +540,9 @@ class PublishedColumn:
         import pandas as pd
 
         single = self.exact
+        if self.about.notation in AGGREGATED:
+            self.check()
+            return self._series(self._class_numbers).astype("Float64")
         if self.is_ordered:
             points = self.low.where(single)
             if self.has_dates:
@@ -559,7 +593,7 @@ class PublishedColumn:
             if not isinstance(domain, Hierarchy):
                 raise ParameterError(f"column {self.name!r}: its domain is a Hierarchy")
             return PublishedColumn(self.cells, replace(about, tree=domain))
-        if about.notation == "range":
+        if about.notation in ("range", *AGGREGATED):
             try:
                 low, high = domain
                 texts = _as_text(low), _as_text(high)

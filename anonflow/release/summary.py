@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from anonflow.table.metadata import AGGREGATED
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -19,6 +21,8 @@ __all__ = ["ColumnSummary", "ReleaseSummary", "summary_of"]
 
 _KINDS = {
     "range": "ranges",
+    "class-mean": "means of classes",
+    "class-median": "medians of classes",
     "set": "sets of values",
     "node": "nodes of a hierarchy",
     "suppression": "values or *",
@@ -200,10 +204,15 @@ def _can(pairs: list[tuple[PublishedColumn, ColumnSummary]]) -> list[str]:
     partly = [c.name for c in numbers if c.name not in bounded]
     if partly:
         sentences.append(f"the same of {_list(partly)}, of the rows that are not hidden")
+    means = [c.name for c, seen in pairs if c.about.notation == "class-mean" and seen.hidden < 1]
+    if means:
+        sentences.append(
+            f"the mean and the sum of {_list(means)} over all rows that are not hidden: exact, but for rounding"
+        )
     named = [
         c.name
         for c, seen in pairs
-        if c.about.is_generalized and c.about.notation != "range" and seen.hidden < 1
+        if c.about.is_generalized and c.about.notation not in ("range", *AGGREGATED) and seen.hidden < 1
     ]
     if named:
         sentences.append(f"how many people have a value of {_list(named)}: at least and at most so many")
@@ -230,7 +239,16 @@ def _cannot(pairs: list[tuple[PublishedColumn, ColumnSummary]], k: int | None) -
     held = [c.name for c, seen in pairs if not c.about.is_generalized and 0 < seen.hidden < 1]
     if held:
         sentences.append(f"the values of {_list(held)} in the rows that are hidden")
-    inside = [c.name for c, seen in pairs if c.about.is_generalized and (seen.generalized or 0) > 0]
+    spread = [c.name for c, seen in pairs if c.about.notation in AGGREGATED and seen.hidden < 1]
+    if spread:
+        sentences.append(
+            f"how the numbers of {_list(spread)} are spread around those of their classes: the variance of the cells is smaller"
+        )
+    inside = [
+        c.name
+        for c, seen in pairs
+        if c.about.is_generalized and (seen.generalized or 0) > 0 and c.about.notation not in AGGREGATED
+    ]
     if inside:
         sentences.append(
             f"where in its cell a value of {_list(inside)} lies: an even spread is an assumption"

@@ -92,6 +92,9 @@ COLUMNS = (
     "sentence",
 )
 
+HOUSEHOLD_COLUMNS = ("households", "household_success", "household_worst")
+"""More columns, where the schema has households."""
+
 
 def attack(
     table: Table | Schema,
@@ -136,7 +139,8 @@ def attack(
         `high` of a rate that was counted on some people or along one draw, with confidence 95% (an expectation over
         everybody is exact: both are the rate), the `baseline` it must not beat, its `worst` probability of
         finding one person, how many are `at_risk` (found more often than the baseline says), and a `sentence`
-        in plain words. Counts and rates only.
+        in plain words. Where the schema has households also how many `households` there are, and the probability that
+        somebody of one is named: `household_success` on average, `household_worst` at most. Counts and rates only.
 
     Raises
     ------
@@ -148,10 +152,9 @@ def attack(
     Notes
     -----
     Success is an expectation over the attacker's own guesses and over the draw where that can be computed, and
-    counted against the truth, which the release keeps in memory only, where it cannot.
+    counted against the truth, which the release keeps in memory only, where it cannot. Targets are people: with a column
+    of the role ``unit`` somebody with several rows is found by any of them (:class:`anonflow.risk.people.PeopleAtRisk`).
     """
-    import pandas as pd
-
     if not isinstance(table, Table | Schema):
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
     context = AttackContext.of(table, release, k, certificate, seed, another_tool)
@@ -167,25 +170,37 @@ def attack(
                 raise ParameterError(
                     f"{one.name}: needs the original table; without it there are {', '.join(OF_ROWS)}"
                 )
-    rows = [row_of(one, one.attack(context)) for one in chosen]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame_of([row_of(attacker, attacker.attack(context)) for attacker in chosen])
 
 
-def row_of(attacker: Attacker, found: Success) -> dict[str, Any]:
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows of :func:`row_of` as :func:`attack` gives them."""
+    import pandas as pd
+
+    with_households = any(name in row for row in rows for name in HOUSEHOLD_COLUMNS)
+    return pd.DataFrame(rows, columns=[*COLUMNS, *(HOUSEHOLD_COLUMNS if with_households else ())])
+
+
+def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
     """A success as a row of :func:`attack`'s frame."""
-    low, high = found.interval
-    return {
+    low, high = success.interval
+    row = {
         "attacker": attacker.name,
         "knows": attacker.knows,
-        "targets": found.targets,
-        "success": found.rate,
+        "targets": success.targets,
+        "success": success.rate,
         "low": low,
         "high": high,
-        "baseline": found.baseline,
-        "worst": found.worst,
-        "at_risk": found.at_risk,
-        "sentence": found.sentence,
+        "baseline": success.baseline,
+        "worst": success.worst,
+        "at_risk": success.at_risk,
+        "sentence": success.sentence,
     }
+    homes = success.households
+    if homes is not None:
+        row |= dict(zip(HOUSEHOLD_COLUMNS, (homes.number, homes.mean, homes.worst), strict=True))
+        row["sentence"] = f"{success.sentence} {homes.sentence()}"
+    return row
 
 
 def attackers_of(asked: Any, register: pd.DataFrame | None = None) -> list[Attacker]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.criteria import Bipartite, Listing, collect, match_edges, subject_of
+from anonflow.criteria.classes import class_sizes
 from anonflow.criteria.evidence import Evidence, collect_alone
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import RandomWords, Release, draw_assignment, publish
@@ -205,9 +206,24 @@ class AttackContext:
         return np.setdiff1d(np.arange(self.n), gone)
 
     def covering(self) -> np.ndarray:
-        """How many rows cover each original, shape (n,), int64."""
+        """How many rows cover each original, shape (n,), int64.
+
+        Of a release that shows means without the ranges behind them: as many as are in a class, for each of its people, as if
+        who is nearest to a mean were always of its class.
+        """
+        if self._of_means:
+            return class_sizes(self.evidence)
         found = self.graph.degrees()[0][self.graph.originals.label]
         return found if self.elsewhere is None else found + self.elsewhere
+
+    def likeliest(self, chance: np.ndarray) -> np.ndarray:
+        """The largest of some figures of rows, shape (rows,), among those that cover each original, shape (n,)."""
+        graph = self.graph
+        of_box, of_end = np.zeros(graph.published.size), np.zeros(graph.originals.size)
+        np.maximum.at(of_box, graph.published.label, chance)
+        np.maximum.at(of_end, graph.end, of_box[graph.box])
+        highest: np.ndarray = of_end[graph.originals.label]
+        return highest
 
     def candidates(self) -> np.ndarray:
         """Among how many rows each original is, for who knows everybody and the method, shape (n,), int64.
@@ -217,10 +233,18 @@ class AttackContext:
         DataError
             If the release does not cover the table.
         """
+        if self._of_means:
+            return class_sizes(self.evidence)
         found = self.graph.only(self.matches).degrees()[0][self.graph.originals.label]
         if self.listing is not None:
             found = np.minimum(found, np.bincount(self.listing.end, minlength=self.n))
         return found
+
+    @cached_property
+    def _of_means(self) -> bool:
+        """Whether cells are means or medians, and nobody lists who is in a class."""
+        evidence = self.evidence
+        return evidence.published.aggregates is not None and evidence.lists is None and not self.deleted
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:

@@ -9,13 +9,34 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
 
-__all__ = ["THRESHOLD", "Attacker", "Success", "percent", "wilson"]
+__all__ = ["THRESHOLD", "Attacker", "Households", "Success", "percent", "wilson"]
 
 Z = 1.96
 """Of a two-sided interval with confidence 95%."""
 
 THRESHOLD = 0.09
 """The largest probability that EMA and Health Canada take as low enough for publication: 1/11 rounded down, so that k = 11 fails."""
+
+
+@dataclass(frozen=True)
+class Households:
+    """How often an attacker wins against somebody of a household.
+
+    Attributes
+    ----------
+    number : int
+        Households with somebody who was attacked.
+    mean, worst : float
+        The probability that one of its people is named: on average, and of the household it knows best.
+    """
+
+    number: int
+    mean: float
+    worst: float
+
+    def sentence(self) -> str:
+        """The same in plain words."""
+        return f"Of {self.number:,} households somebody is named for {percent(self.mean)} on average, {percent(self.worst)} at most."
 
 
 @dataclass(frozen=True)
@@ -39,6 +60,8 @@ class Success:
     counted : bool
         Whether the rate was counted on some of the people, or along one draw, and not computed as an expectation over
         everybody: only then it has an interval.
+    households : Households or None
+        The same of households, where the schema has them.
     """
 
     targets: int
@@ -48,6 +71,7 @@ class Success:
     baseline: float
     sentence: str
     counted: bool = False
+    households: Households | None = None
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -10,6 +10,7 @@ import numpy as np
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Success, percent
+from anonflow.risk.people import PeopleAtRisk
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
@@ -101,15 +102,17 @@ class Counter:
             If the release does not cover the table.
         """
         own = Generalization.of(context.table.records)
-        made = context.evidence.published
+        rows = context.evidence.published
         covers = np.empty((context.n, context.n), bool)
         for i in range(context.n):
-            covers[:, i] = made.covers(own.take(np.full(context.n, i)))
+            covers[:, i] = rows.covers(own.take(np.full(context.n, i)))
         context.matches  # noqa: B018  (refuses what does not cover the table)
         highest = match_probabilities(covers).max(axis=0)
-        at_risk = int((highest > 1 / context.k + 1e-12).sum())
+        risk = PeopleAtRisk.of(context.table, highest)
+        at_risk = risk.above(1 / context.k)
         return Success(
-            context.n, float(highest.mean()), float(highest.max()), at_risk, 1 / context.k,
+            len(risk.chance), risk.mean, risk.worst, at_risk, 1 / context.k,
             f"Who counts every complete matching finds {at_risk:,} people with more than one chance in {context.k}, "
-            f"one of them with probability {percent(float(highest.max()))}.",
+            f"one of them with probability {percent(risk.worst)}.",
+            households=risk.households,
         )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from anonflow.risk.attacker import Success, percent
 from anonflow.risk.intersection import sensitive_column
+from anonflow.risk.people import PeopleAtRisk
 from anonflow.table.row_marks import coded_texts
 
 if TYPE_CHECKING:
@@ -66,10 +67,12 @@ class Disclosive:
         disclosive = least[person] == most[person]
         correct = disclosive & (least[person] == truth)
         alone = (graph.originals.count[person] == 1) & (context.covering() == 1)
-        many, n = int(correct.sum()), context.n
+        risk, unique = (PeopleAtRisk.of(context.table, each.astype(float)) for each in (correct, alone))
+        many, n = risk.above(0.0), len(risk.chance)
         return Success(
             n, many / n, 1.0 if many else 0.0, many, 0.0,
             f"For {many:,} of {n:,} people all rows that cover them show one {column}, and it is theirs (DiSCO "
-            f"{percent(many / n)}); {int(alone.sum()):,} are unique and covered by one row alone (repU "
-            f"{percent(float(alone.mean()))}).",
+            f"{percent(many / n)}); {unique.above(0.0):,} are unique and covered by one row alone (repU "
+            f"{percent(unique.mean)}).",
+            households=risk.households,
         )  # fmt: skip

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from anonflow.errors import ParameterError
 from anonflow.release import publish
 from anonflow.risk.attacker import Success, percent, wilson
+from anonflow.risk.people import PeopleAtRisk
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
@@ -65,24 +66,29 @@ class Insider:
         ParameterError
             If the truth is not known, or there are too many pairs.
         """
-        left = self.rows_left(context)
-        chance = 1.0 / left
+        records, left = self._left(context)
+        risk = PeopleAtRisk.of(context.table, 1.0 / left, records)
         promise = 1 / max(1, context.k - self.c)
         return Success(
-            len(left), float(chance.mean()), float(chance.max()), int((chance > promise + 1e-12).sum()), promise,
+            len(risk.chance), risk.mean, risk.worst, risk.above(promise), promise,
             f"Who knows the rows of {self.c} other {'person' if self.c == 1 else 'people'} for certain has between {left.min()} and {left.max()} rows "
-            f"left for its target and is right for {percent(float(chance.mean()))}.",
+            f"left for its target and is right for {percent(risk.mean)}.",
             counted=len(left) < context.n,
+            households=risk.households,
         )  # fmt: skip
 
     def rows_left(self, context: AttackContext) -> np.ndarray:
-        """How many rows may still be each target's, shape (targets,), int64.
+        """How many rows may still be each target's, shape (targets,), int64; with units, each of a target's rows.
 
         Raises
         ------
         ParameterError
             If the truth is not known, or there are too many pairs.
         """
+        return self._left(context)[1]
+
+    def _left(self, context: AttackContext) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of the people who are attacked, and among how many each is left."""
         truth = context.judged()
         original, row = context.pairs
         # an edge i -> t: person i may have the row that is person t's; matches are the edges inside a
@@ -91,20 +97,37 @@ class Insider:
         component = connected_components(graph, directed=False)[1]
         order = np.argsort(component, kind="stable")
         first = np.searchsorted(component[order], np.arange(component.max() + 2))
-        chosen = context.rng.permutation(context.people)[: self.targets]
+        unit = np.arange(context.n) if context.table.unit is None else context.table.unit
+        order_of_unit = np.argsort(unit, kind="stable")
+        ends = np.searchsorted(unit[order_of_unit], np.arange(unit.max(initial=-1) + 2))
+
+        def rows_of(whose: int) -> np.ndarray:
+            return order_of_unit[ends[whose] : ends[whose + 1]]
+
+        attacked = np.zeros(context.n, bool)
+        attacked[context.people] = True
+        persons = dict.fromkeys(unit[context.rng.permutation(context.people)].tolist())
+        chosen: list[int] = []
+        knows: list[np.ndarray] = []
+        for person in list(persons)[: self.targets]:
+            own = rows_of(person)
+            around = [graph.indices[graph.indptr[i] : graph.indptr[i + 1]] for i in own.tolist()]
+            others = np.array(list(dict.fromkeys(unit[np.concatenate(around)].tolist())), np.int64)
+            others = context.rng.permutation(others[others != person])[: self.c]
+            known = np.concatenate([rows_of(other) for other in others.tolist()] or [np.empty(0, np.int64)])
+            mine = own[attacked[own]].tolist()
+            chosen += mine
+            knows += [known] * len(mine)
         left = np.empty(len(chosen), np.int64)
-        for at, target in enumerate(chosen.tolist()):
-            others = graph.indices[graph.indptr[target] : graph.indptr[target + 1]]
-            others = others[others != target]
-            known = context.rng.permutation(others)[: self.c]
+        for at, (target, known) in enumerate(zip(chosen, knows, strict=True)):
             inside = order[first[component[target]] : first[component[target] + 1]]
             inside = inside[~np.isin(inside, known)]
             part = graph[inside][:, inside]
             strong = connected_components(part, connection="strong")[1]
             me = int(np.searchsorted(inside, target))
-            ends = part.indices[part.indptr[me] : part.indptr[me + 1]]
-            left[at] = np.count_nonzero((strong[ends] == strong[me]) & (ends != me)) + 1
-        return left
+            targets = part.indices[part.indptr[me] : part.indptr[me + 1]]
+            left[at] = np.count_nonzero((strong[targets] == strong[me]) & (targets != me)) + 1
+        return np.array(chosen, np.int64), left
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,26 +156,30 @@ class Replayer:
         ParameterError
             If there is no anonymization to draw from, or the truth is not known.
         """
-        made = self.anonymization if self.anonymization is not None else context.anonymization
-        if made is None or context.truth is None:
+        again_of = self.anonymization if self.anonymization is not None else context.anonymization
+        if again_of is None or context.truth is None:
             raise ParameterError("replay: give the anonymization, and the release as it was made from it")
         names = list(context.table.qi_columns)
         seen = context.frame[names].astype("str").reset_index(drop=True)
         tried = 0
         for guess in self.guesses:
             tried += 1
-            again = publish(made, guess, rehearsal=True)
+            again = publish(again_of, guess, rehearsal=True)
             if again.frame[names].astype("str").equals(seen):
-                right = np.equal(again.truth if again.truth is not None else -1, context.truth)
+                right = np.zeros(context.n)
+                right[context.truth] = np.equal(again.truth if again.truth is not None else -1, context.truth)
+                risk = PeopleAtRisk.of(context.table, right)
                 return Success(
-                    context.n, float(right.mean()), float(right.max()), int(right.sum()), 1 / context.k,
+                    len(risk.chance), risk.mean, risk.worst, risk.above(0.0), 1 / context.k,
                     f"One of {tried} guessed seeds repeats the release: everybody's row is known. "
                     "Draw again with a secret seed.",
+                    households=risk.households,
                 )  # fmt: skip
-        mean = float((1.0 / context.candidates()).mean())
+        risk = PeopleAtRisk.of(context.table, 1.0 / context.candidates())
         return Success(
-            context.n, mean, mean, 0, 1 / context.k,
-            f"None of {tried} guessed seeds repeats the release; what is left is {percent(mean)}.",
+            len(risk.chance), risk.mean, risk.mean, 0, 1 / context.k,
+            f"None of {tried} guessed seeds repeats the release; what is left is {percent(risk.mean)}.",
+            households=risk.households,
         )  # fmt: skip
 
 
@@ -199,14 +226,17 @@ class Clerk:
             hits.append(np.array(numbers) == of_row)
             hits.append(np.argsort(np.argsort(numbers)) == of_row)
         best = max(hits, key=lambda hit: int(hit.sum()))
-        rate = float(best.mean())
-        sure = wilson(rate, n, 3.3)[0] > 1 / context.k  # more than chance among k
+        sure = wilson(float(best.mean()), n, 3.3)[0] > 1 / context.k  # more than chance among k
+        right = np.zeros(n)
+        right[of_row] = best
+        risk = PeopleAtRisk.of(context.table, right)
         clues = file_clues(context.path) + frame_clues(context.frame)
-        told = f"; it carries {', '.join(clues)}" if clues else ""
+        carried = f"; it carries {', '.join(clues)}" if clues else ""
         return Success(
-            n, rate, rate, int(best.sum()) if sure else 0, 1 / context.k,
-            f"The order of the rows, by itself, gives {percent(rate)} of the people away{told}.",
+            len(risk.chance), risk.mean, risk.mean, risk.above(0.0) if sure else 0, 1 / context.k,
+            f"The order of the rows, by itself, gives {percent(risk.mean)} of the people away{carried}.",
             counted=True,
+            households=risk.households,
         )  # fmt: skip
 
     @staticmethod

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from anonflow.criteria import subject_of
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
+from anonflow.risk.earlier_cells import prepared_release
+from anonflow.risk.people import PeopleAtRisk
 from anonflow.table.row_marks import row_labels
 
 if TYPE_CHECKING:
@@ -31,7 +34,7 @@ class Intersection:
     Parameters
     ----------
     earlier : release, DataFrame, path, or list of them
-        Of the same table; or pairs ``(table, release)`` of another one, whose people are those with the same labels in the
+        Of the same table, coded as it is or before its steps: these are then taken (:func:`prepared_release`); or pairs ``(table, release)`` of another one, whose people are those with the same labels in the
         frames' indices.
     column : str, optional
         The sensitive column; the only one of the table without it.
@@ -85,12 +88,17 @@ class Intersection:
         kind[codes[0]] = of_value[0]
         truth = of_value[1]
         alone, _ = _named(counts[:1], prior, kind, truth)
-        rate, sure = _named(counts, prior, kind, truth)
+        rate, is_sure = _named(counts, prior, kind, truth)
+        risk, before, certain = (
+            PeopleAtRisk.of(context.table, chance) for chance in (rate, alone, is_sure.astype(float))
+        )
+        sure = certain.above(0.0)
         return Success(
-            context.n, float(rate.mean()), float(rate.max(initial=0.0)), int(sure.sum()), float(alone.mean()),
-            f"Who has {len(contexts)} releases of the same people names the right {column} for {percent(float(rate.mean()))} "
-            f"of them, from this release alone for {percent(float(alone.mean()))}; for {int(sure.sum()):,} people it is "
+            len(risk.chance), risk.mean, risk.worst, sure, before.mean,
+            f"Who has {len(contexts)} releases of the same people names the right {column} for {percent(risk.mean)} "
+            f"of them, from this release alone for {percent(before.mean)}; for {sure:,} people it is "
             "certain, and right.",
+            households=risk.households,
         )  # fmt: skip
 
 
@@ -120,6 +128,12 @@ def _is_pair(item: Any) -> bool:
 
 def _context_of(context: AttackContext, item: Any) -> AttackContext:
     table, release = item if _is_pair(item) else (context.table, item)
+    if not _is_pair(item) and table.preparation:
+        given = subject_of(release)
+        if given.frame is not None and given.certificate is None:
+            release = prepared_release(table, given.frame)
+        elif given.frame is not None:
+            release = replace(release, frame=prepared_release(table, given.frame))
     return type(context).of(table, release, context.k)
 
 

@@ -97,8 +97,8 @@ class LinkableColumns:
         link = links[-1]
         probability = link.highest[~np.isnan(link.highest)]
         at_risk = int((probability > threshold + 1e-9).sum())
-        single = [one for one in links if one.column != TOGETHER]
-        worst = max(single, key=lambda one: one.mean)
+        single = [answer for answer in links if answer.column != TOGETHER]
+        worst = max(single, key=lambda answer: answer.mean)
         what = "all other columns say" if link.column == TOGETHER else f"column {link.column} says"
         promised = 1 / context.k
 

@@ -10,6 +10,7 @@ import numpy as np
 from anonflow.criteria.diversity import judged, spread
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import Success, percent
+from anonflow.risk.people import PeopleAtRisk
 from anonflow.risk.register import RegisterCounts
 
 if TYPE_CHECKING:
@@ -20,12 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["Homogeneity", "Journalist", "Linker", "Marketer", "Presence", "Prosecutor"]
 
 
-def _guessing(candidates: np.ndarray, k: int) -> tuple[float, float, int]:
-    """Mean and highest probability of a uniform guess, and who is found more often than once in k."""
-    if not len(candidates):
-        return 0.0, 0.0, 0
-    chance = 1.0 / np.maximum(candidates, 1)
-    return float(chance.mean()), float(chance.max(initial=0.0)), int((candidates < k).sum())
+def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
+    """Who guesses among each person's candidates, all equally likely."""
+    return PeopleAtRisk.of(context.table, 1.0 / np.maximum(candidates, 1), context.people)
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,12 @@ class Prosecutor:
         DataError
             If the consistency graph is too large.
         """
-        mean, worst, at_risk = _guessing(context.covering()[context.people], context.k)
+        risk = _guessing(context, context.covering()[context.people])
         return Success(
-            len(context.people), worst, worst, at_risk, 1 / context.k,
-            f"Who looks for one person finds the right row with probability {percent(worst)} at most, and "
-            f"{percent(mean)} on average.",
+            len(risk.chance), risk.worst, risk.worst, risk.above(1 / context.k), 1 / context.k,
+            f"Who looks for one person finds the right row with probability {percent(risk.worst)} at most, and "
+            f"{percent(risk.mean)} on average.",
+            households=risk.households,
         )  # fmt: skip
 
 
@@ -71,10 +70,11 @@ class Marketer:
         DataError
             If the consistency graph is too large.
         """
-        mean, worst, at_risk = _guessing(context.covering()[context.people], context.k)
+        risk = _guessing(context, context.covering()[context.people])
         return Success(
-            len(context.people), mean, worst, at_risk, 1 / context.k,
-            f"Who links everybody to a row that could be theirs is right for {percent(mean)} of the people.",
+            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
+            f"Who links everybody to a row that could be theirs is right for {percent(risk.mean)} of the people.",
+            households=risk.households,
         )  # fmt: skip
 
 
@@ -99,11 +99,12 @@ class Linker:
             If the consistency graph is too large, or the release does not cover the table.
         """
         candidates = context.candidates()[context.people]
-        mean, worst, at_risk = _guessing(candidates, context.k)
+        risk = _guessing(context, candidates)
         return Success(
-            len(context.people), mean, worst, at_risk, 1 / context.k,
+            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k,
             f"Who rules out every row that no complete matching allows has at least {candidates.min(initial=context.n)} rows left "
-            f"for each person and is right for {percent(mean)} of the people.",
+            f"for each person and is right for {percent(risk.mean)} of the people.",
+            households=risk.households,
         )  # fmt: skip
 
 
@@ -136,11 +137,14 @@ class Journalist:
         people = counts.of_row
         # who is in no register cannot be found in it
         chance = np.where(people > 0, 1.0 / np.maximum(people, 1), 0.0)
-        worst = float(chance.max(initial=0.0))
+        risk = PeopleAtRisk(chance)
+        if context.schema is None and context.table.unit is not None:
+            risk = PeopleAtRisk.of(context.table, context.likeliest(chance)[context.people], context.people)
         return Success(
-            len(people), worst, worst, int((chance > 1 / context.k).sum()), 1 / context.k,
+            len(risk.chance), risk.worst, risk.worst, risk.above(1 / context.k), 1 / context.k,
             f"Who compares the rows with a register of {counts.people:,} people names the right one with "
-            f"probability {percent(worst)} at most, and {percent(float(chance.mean()))} on average.",
+            f"probability {percent(risk.worst)} at most, and {percent(risk.mean)} on average.",
+            households=risk.households,
         )  # fmt: skip
 
 
@@ -239,18 +243,24 @@ class Homogeneity:
         shown = spread(context.evidence, column)
         mixed, _ = judged(shown, "p-sensitivity", {"p": 2})
         member = shown.members[shown.members >= 0]
-        certain = int((~mixed[member]).sum())
-        people = len(shown.members)
+        is_certain = np.zeros(len(shown.members), bool)
+        is_certain[shown.members >= 0] = ~mixed[member]
+        risk = PeopleAtRisk.of(context.table, is_certain.astype(float))
+        people, certain = len(risk.chance), risk.above(0.0)
         common = float(shown.overall.max() / shown.overall.sum())
         # of whom nothing is published nothing more is known
         highest = shown.counts.max(axis=1).toarray().ravel()
         share = np.where(shown.sizes > 0, highest / np.maximum(shown.sizes, 1), common)[member]
-        mean = float((share.sum() + common * (people - len(member))) / people)
+        best = np.full(len(shown.members), common)
+        best[shown.members >= 0] = share
+        mean = float(best.mean())
         alone = "" if shown.read_off in ("lists", "classes") else ", as far as the rows alone tell"
+        of_one, rows = ("theirs", "") if context.table.unit is None else ("one of theirs", " of the rows")
         return Success(
             people, certain / people, float(share.max(initial=common)), certain, 0.0,
-            f"For {certain:,} of {people:,} people every row that may be theirs has the same {column}{alone}; the "
-            f"best guess is right for {percent(mean)}, and for {percent(common)} without the quasi-identifiers.",
+            f"For {certain:,} of {people:,} people every row that may be {of_one} has the same {column}{alone}; the "
+            f"best guess is right for {percent(mean)}{rows}, and for {percent(common)} without the quasi-identifiers.",
+            households=risk.households,
         )  # fmt: skip
 
     def _column(self, context: AttackContext) -> str:

@@ -101,12 +101,12 @@ class OwnRows:
         ParameterError
             As :func:`own_rows_test`.
         """
-        made = self.anonymization if self.anonymization is not None else context.anonymization
-        if made is None:
+        anonymization = self.anonymization if self.anonymization is not None else context.anonymization
+        if anonymization is None:
             raise ParameterError(
                 "own-rows: give what running the method again makes: risk.OwnRows(anonymization=...)"
             )
-        seen = own_rows_test(context.table, context.frame, made)
+        seen = own_rows_test(context.table, context.frame, anonymization)
         rate, usual = seen.shown / max(seen.found, 1), seen.expected / max(seen.found, 1)
         return Success(
             seen.found, rate, rate, seen.shown if seen.drawn < SUSPICIOUS else 0, usual,
@@ -161,21 +161,21 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
     rng = np.random.default_rng(n)
     at = _whole_components(anonymization, rng)
     keys = list(table.qi_columns)
-    made, shown = row_labels([anonymization.frame(), frame], keys)
-    own, told = row_labels([table.frame, frame], names)
+    generalized, shown = row_labels([anonymization.frame(), frame], keys)
+    own, known_of_rows = row_labels([table.frame, frame], names)
     # as many rows of a kind in the file as the method makes: then they are these
-    kinds = int(max(made.max(initial=-1), shown.max(initial=-1))) + 1
-    known = np.bincount(made, minlength=kinds) == np.bincount(shown, minlength=kinds)
+    kinds = int(max(generalized.max(initial=-1), shown.max(initial=-1))) + 1
+    known = np.bincount(generalized, minlength=kinds) == np.bincount(shown, minlength=kinds)
     inside = np.zeros(kinds, bool)
-    inside[made[at]] = True
+    inside[generalized[at]] = True
     outside = np.ones(n, bool)
     outside[at] = False
-    inside[made[outside]] = False  # a kind that other components have, too
+    inside[generalized[outside]] = False  # a kind that other components have, too
     known &= inside
-    values = int(max(own.max(initial=-1), told.max(initial=-1))) + 1
-    mine = at[known[made[at]]]
+    values = int(max(own.max(initial=-1), known_of_rows.max(initial=-1))) + 1
+    mine = at[known[generalized[at]]]
     theirs = np.flatnonzero(known[shown])
-    kind_value = np.unique(made[mine] * values + own[mine], return_counts=True)
+    kind_value = np.unique(generalized[mine] * values + own[mine], return_counts=True)
 
     def together(pairs: np.ndarray) -> int:
         """How many rows have their own record's values, at most, where equal rows cannot be told apart."""
@@ -184,21 +184,21 @@ def own_rows_test(table: Any, frame: Any, anonymization: Any) -> OwnRowsTest:
         same = kind_value[0][place] == kinds_there if len(kind_value[0]) else np.zeros(len(place), bool)
         return int(np.minimum(kind_value[1][place[same]], counts[same]).sum())
 
-    count = together(shown[theirs] * values + told[theirs])
+    count = together(shown[theirs] * values + known_of_rows[theirs])
     local = np.full(n, -1, np.int64)
     local[at] = np.arange(len(at))
     matches = anonymization.matches[at]
     graph = np.where(matches >= 0, local[matches], -1)
     looked_at = local[mine]
     draws = [
-        together(made[mine] * values + own[at[assignment[looked_at]]])
+        together(generalized[mine] * values + own[at[assignment[looked_at]]])
         for block in draws_of_graph(graph, DRAWS, rng.bytes(32), max(1, _BLOCK // max(graph.size, 1)))
         for assignment in block
     ]
     expected = float(np.mean(draws)) if draws else 0.0
     return OwnRowsTest(
         len(at), len(mine), count, expected, chance(count, draws) if len(mine) else 1.0,
-        _order(made, shown, known, rng),
+        _order(generalized, shown, known, rng),
     )  # fmt: skip
 
 
@@ -210,15 +210,15 @@ def _whole_components(anonymization: Any, rng: np.random.Generator) -> np.ndarra
     sizes = np.bincount(label)
     order = rng.permutation(len(sizes))
     chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), _RECORDS)) + 1]
-    found: np.ndarray = np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
-    return found
+    positions: np.ndarray = np.flatnonzero(np.isin(label, chosen) & ~anonymization.suppressed)
+    return positions
 
 
-def _order(made: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:
+def _order(generalized: np.ndarray, shown: np.ndarray, known: np.ndarray, rng: np.random.Generator) -> float:
     """The chance of so many neighbouring rows from neighbouring records, of rows that nothing else reads like."""
-    alone = known & (np.bincount(made, minlength=len(known)) == 1)
+    alone = known & (np.bincount(generalized, minlength=len(known)) == 1)
     record = np.full(len(known), -1, np.int64)
-    record[made] = np.arange(len(made))
+    record[generalized] = np.arange(len(generalized))
     places = record[shown[alone[shown]]]
     places = np.argsort(np.argsort(places))
     if len(places) < 2:

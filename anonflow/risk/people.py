@@ -8,13 +8,88 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from anonflow.errors import ParameterError
-from anonflow.risk.attacker import Success, percent
+from anonflow.risk.attacker import Households, Success, percent
 from anonflow.table.row_marks import coded_texts
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
+    from anonflow.table import Table
 
-__all__ = ["Unit", "at_least_one", "chances_of_lists", "intersections", "people_named"]
+__all__ = ["PeopleAtRisk", "Unit", "at_least_one", "chances_of_lists", "intersections", "people_named"]
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleAtRisk:
+    """The probability that an attacker is right about a person: by any of the person's rows.
+
+    Attributes
+    ----------
+    chance : numpy.ndarray, shape (people,), float64
+        Of the people who are attacked; a row is a person where the schema has no unit.
+    households : Households or None
+
+    Notes
+    -----
+    Rows of one person are named independently: 1 - product of (1 - chance), at most their sum. A household likewise: one of
+    its people is named.
+    """
+
+    chance: np.ndarray
+    households: Households | None = None
+
+    @classmethod
+    def of(cls, table: Table, chance: np.ndarray, records: np.ndarray | None = None) -> PeopleAtRisk:
+        """From the probabilities of rows.
+
+        Parameters
+        ----------
+        table : Table
+            The n originals.
+        chance : numpy.ndarray, shape (m,), float64
+        records : numpy.ndarray, shape (m,), int64, optional
+            Whose rows these are: those that are attacked, each once. All n without them.
+        """
+        at = np.arange(table.n) if records is None else records
+        if table.unit is None:
+            return cls(np.asarray(chance, np.float64))
+        return cls.of_owners(chance, table.unit[at], None if table.household is None else table.household[at])
+
+    @classmethod
+    def of_owners(
+        cls, chance: np.ndarray, unit: np.ndarray, household: np.ndarray | None = None
+    ) -> PeopleAtRisk:
+        """From the probabilities of rows, and whose these are.
+
+        Parameters
+        ----------
+        chance : numpy.ndarray, shape (m,), float64
+        unit : numpy.ndarray, shape (m,), int64
+        household : numpy.ndarray, shape (m,), int64, optional
+        """
+        units, whose = np.unique(unit, return_inverse=True)
+        of_units = at_least_one(chance, whose)
+        if household is None:
+            return cls(of_units)
+        home = np.zeros(len(units), np.int64)
+        home[whose] = np.unique(household, return_inverse=True)[1]
+        homes = at_least_one(of_units, home)
+        return cls(
+            of_units, Households(len(homes), float(homes.mean()), float(homes.max())) if len(homes) else None
+        )
+
+    @property
+    def mean(self) -> float:
+        """Over the people, 0 of nobody."""
+        return float(self.chance.mean()) if len(self.chance) else 0.0
+
+    @property
+    def worst(self) -> float:
+        """Of the person that is known best."""
+        return float(self.chance.max(initial=0.0))
+
+    def above(self, baseline: float) -> int:
+        """How many people are named more often than a baseline."""
+        return int((self.chance > baseline * (1 + 1e-9)).sum())
 
 
 @dataclass(frozen=True)
@@ -23,9 +98,8 @@ class Unit:
 
     Notes
     -----
-    A row that may be c rows is named with probability 1/c, rows of one person independently: 1 - product of (1 - 1/c), at
-    most the sum of 1/c. A household is named if one of its people is: 1 - product of (1 - r). Of columns that are constant
-    for each person, the values that all rows of a person allow are counted: one left is known.
+    The linker's figures (:class:`PeopleAtRisk`), and of columns that are constant for each person the values that all rows
+    of a person allow: one left is known.
     """
 
     name: ClassVar[str] = "unit"
@@ -45,11 +119,10 @@ class Unit:
         unit = context.table.unit
         if unit is None:
             raise ParameterError("unit: the schema has no column with the role unit")
-        candidates = context.candidates()
-        chance = np.zeros(context.n)
         people = context.people
-        chance[people] = 1.0 / np.maximum(candidates[people], 1)
-        success = people_named(chance, unit, context.table.household, context.k)
+        chance = 1.0 / np.maximum(context.candidates()[people], 1)
+        home = context.table.household
+        success = people_named(chance, unit[people], None if home is None else home[people], context.k)
         sentence = success.sentence
         for name, left in intersections(context).items():
             known = int((left == 1).sum())
@@ -65,35 +138,33 @@ def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | N
 
     Parameters
     ----------
-    chance : numpy.ndarray, shape (n,), float64
+    chance : numpy.ndarray, shape (m,), float64
         With which each row's person is named by that row.
-    unit : numpy.ndarray, shape (n,), int64
+    unit : numpy.ndarray, shape (m,), int64
         Whose each row is.
-    household : numpy.ndarray, shape (n,), int64, or None
+    household : numpy.ndarray, shape (m,), int64, or None
     k : int
 
     Returns
     -------
     Success
-        O(n).
+        O(m log m).
     """
-    risk = at_least_one(chance, unit)
-    rows = np.bincount(unit)
-    worst = int(risk.argmax())
+    risk = PeopleAtRisk.of_owners(chance, unit, household)
+    rows = np.unique(unit, return_counts=True)[1]
+    surest = rows[int(risk.chance.argmax())] if len(rows) else 0
     sentence = (
-        f"Who looks for a person by all of the person's rows names one of them rightly for {percent(float(risk.mean()))} of "
-        f"{len(risk):,} people, and for {percent(float(risk.max()))} of the surest, who has {rows[worst]:,} rows."
+        f"Who looks for a person by all of the person's rows names one of them rightly for {percent(risk.mean)} of "
+        f"{len(risk.chance):,} people, and for {percent(risk.worst)} of the surest, who has {surest:,} rows."
     )
-    if household is not None:
-        home = np.zeros(len(risk), np.int64)
-        home[unit] = household
-        of_homes = at_least_one(risk, home)
-        sentence += (
-            f" Of {len(of_homes):,} households somebody is named for {percent(float(of_homes.mean()))} on average, "
-            f"{percent(float(of_homes.max()))} at most."
-        )
     return Success(
-        len(risk), float(risk.mean()), float(risk.max()), int((risk > 1 / k + 1e-9).sum()), 1 / k, sentence
+        len(risk.chance),
+        risk.mean,
+        risk.worst,
+        risk.above(1 / k),
+        1 / k,
+        sentence,
+        households=risk.households,
     )
 
 
@@ -115,7 +186,7 @@ def chances_of_lists(
     Returns
     -------
     numpy.ndarray, shape (n,), float64
-        O(n w).
+        nan of whom nothing is published. O(n w).
     """
     if matches is not None:
         listed = matches[~suppressed]
@@ -126,7 +197,7 @@ def chances_of_lists(
     else:
         return None
     chance: np.ndarray = 1.0 / np.maximum(many, 1)
-    chance[suppressed] = 1.0 / hidden if hidden >= k else 0.0
+    chance[suppressed] = 1.0 / hidden if hidden >= k else np.nan
     return chance
 
 

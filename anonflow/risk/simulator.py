@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.risk.attacker import Success, percent
+from anonflow.risk.people import PeopleAtRisk
 
 if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
@@ -78,13 +79,16 @@ class Simulator:
             )
         likelihood = self._likelihood(context, made)
         person, row = linear_sum_assignment(likelihood, maximize=True)
-        right = context.truth[row] == person
-        rate = float(right.mean())
+        right = np.zeros(n)
+        right[person] = context.truth[row] == person
+        risk = PeopleAtRisk.of(context.table, right)
+        rate = risk.mean
         return Success(
-            n, rate, rate, int(right.sum()) if rate > 1 / context.k + 0.05 else 0, 1 / context.k,
+            len(risk.chance), rate, rate, risk.above(0.0) if right.mean() > 1 / context.k + 0.05 else 0, 1 / context.k,
             f"Who runs the method {self.replays} times with other seeds names the right row for {percent(rate)} of the "
             f"people; 1/k is {percent(1 / context.k)}.",
             counted=True,
+            households=risk.households,
         )  # fmt: skip
 
     def _likelihood(self, context: AttackContext, made: Any) -> np.ndarray:

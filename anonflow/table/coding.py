@@ -159,6 +159,11 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
     else:
         points = distinct.astype(np.float64)
         labels = tuple(number_text(value) for value in distinct.tolist())
+    if dates and column.aggregate is not None:
+        raise DataError(
+            f"column {column.name!r}: aggregate goes with numbers, and these are dates; leave it out, or make them numbers "
+            "under prepare"
+        )
     if not len(distinct):
         raise DataError(f"column {column.name!r}: has no value at all; leave it out of the quasi-identifiers")
     bound = None
@@ -180,6 +185,7 @@ def _numeric(cells: pd.Series, missing: np.ndarray, column: Column, folder: Path
         bound=bound,
         limit=column.limit,
         has_missing=bool(missing.any()),
+        aggregate=column.aggregate,
         dates=dates,
     )
     return Coded([domain], [codes])

@@ -86,6 +86,8 @@ class Domain:
     has_codes : bool
         Numeric QIs: some records have a code instead of a number. Their run is the empty one, ``(D, -1)``: the identity of
         join, which every run covers; the ``codes`` domain that follows says which code it is.
+    aggregate : {None, "mean", "median"}
+        Numeric QIs: what the values of a class are published as instead of their range.
     dates : {None, "date", "time", "utc"}
         Numeric QIs made of dates, of times, of times with a zone (published in UTC).
 
@@ -108,6 +110,7 @@ class Domain:
     limit: float | None = None
     has_missing: bool = False
     has_codes: bool = False
+    aggregate: str | None = None
     dates: str | None = None
 
     def __repr__(self) -> str:
@@ -241,6 +244,21 @@ class Domain:
         if code is not None:
             return code, code
         return self._read_range(text) if self.kind == "numeric" else None
+
+    def read_aggregate(self, text: str, canonical: bool) -> float | None:
+        """The number of a cell that is the mean or median of a class; None if it is none, or outside the domain.
+
+        Parameters
+        ----------
+        text : str
+        canonical : bool
+            Whether another spelling than the shortest is none.
+        """
+        if not re.fullmatch(NUMBER, text) or (canonical and not _is_canonical(text)):
+            return None
+        number = float(text)
+        inside = math.isfinite(number) and self.points[0] <= number <= self.points[-1]
+        return number if inside else None
 
     def _is_high_enough(self, run: tuple[int, int]) -> bool:
         """Whether a node is not below the level that the column is published at least."""

@@ -427,7 +427,7 @@ def check_columns(names: list[Any], schema: Schema) -> None:
     times = Counter(names)
     if len(times) < len(names):
         repeated = min(name for name, many in times.items() if many > 1)
-        raise DataError(f"column {repeated!r} stands {times[repeated]} times; rename them")
+        raise DataError(f"column {repeated!r} appears {times[repeated]} times; rename them")
     # what is near is only looked for where it is said: it takes as long as there are names
     absent = [
         f"column {name!r}: not in the table{did_you_mean(name, names) if number < SHOWN else ''}"

@@ -91,14 +91,20 @@ def infer_columns(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 def entries_of(advice: Sequence[Advice]) -> dict[str, dict[str, Any]]:
     """Column name -> entry of a schema, in the frame's order."""
-    return {one.column: one.entry for one in advice}
+    return {advised.column: advised.entry for advised in advice}
 
 
 def rows_of(advice: Sequence[Advice]) -> list[tuple[str, str, str, int, str]]:
     """Column, role, kind, distinct values and reasons: quasi-identifiers first, the most distinct on top."""
     rows = [
-        (one.column, one.entry["role"], one.entry.get("kind", ""), one.distinct, "; ".join(one.reasons))
-        for one in advice
+        (
+            advised.column,
+            advised.entry["role"],
+            advised.entry.get("kind", ""),
+            advised.distinct,
+            "; ".join(advised.reasons),
+        )
+        for advised in advice
     ]
     return sorted(rows, key=lambda row: (row[1] != "quasi-identifier", -row[3]))
 
@@ -142,20 +148,20 @@ def _advice(name: str, cells: pd.Series) -> Advice:
     def advice(entry: dict[str, Any], *reasons: str) -> Advice:
         return Advice(name, entry, (*reasons, *_codes(values, numeric, dates)), distinct)
 
-    said = name_says(name)
-    if said is not None and said[0] == "weight" and not (numeric and _is_positive(values)):
-        said = None
-    if said is not None and said[0] in ("identifier", "sensitive", "weight"):
-        return advice({"role": said[0]}, said[1])
+    hint = name_says(name)
+    if hint is not None and hint[0] == "weight" and not (numeric and _is_positive(values)):
+        hint = None
+    if hint is not None and hint[0] in ("identifier", "sensitive", "weight"):
+        return advice({"role": hint[0]}, hint[1])
     look = None if dates or pd.api.types.is_float_dtype(values.dtype) else values_say(texts)
     if look is not None and not (look.startswith("phone") and numeric):
         return advice({"role": "identifier"}, f"its values look like {look}")
     if numeric and not dates and _counts_up(values):
         return advice({"role": "identifier"}, "its values are different whole numbers that count up")
     entry: dict[str, Any] = {"role": "quasi-identifier"}
-    if said is not None:
+    if hint is not None:
         fixed = values.astype(str).str.len().nunique() == 1 and not missing.any()
-        return advice(entry | {"kind": "positions" if fixed else "suppression"}, said[1])
+        return advice(entry | {"kind": "positions" if fixed else "suppression"}, hint[1])
     if not numeric and len(values) >= 10 and distinct >= MANY * len(values):
         return advice({"role": "identifier"}, "nearly every value is there once")
     kind = kind_of(cells)
@@ -265,7 +271,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
         return []
     texts = values.astype(str)
     coded = texts.str.strip().str.lower().isin(_CODES)
-    found = (
+    reasons = (
         [f"{int(coded.sum()):,} values look like codes (?, N, NA and the like): {name_it}"]
         if coded.any()
         else []
@@ -273,7 +279,7 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
     numbers = ~np.isnan(_numbers(texts))
     strange = texts[~numbers].nunique()
     if numbers.mean() >= 0.5 and 0 < strange <= 10:
-        found.append(
+        reasons.append(
             f"{int(numbers.sum()):,} numbers are mixed with {strange} codes: as categories they are published as lists"
         )
-    return found
+    return reasons

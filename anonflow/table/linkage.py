@@ -208,7 +208,8 @@ def linkage(
     Notes
     -----
     ``w_ji = f(y_j | x_i) / sum over i' in N(j) of f(y_j | x_i')``, N(j) the candidates of row j. f is fitted to the
-    originals without those of j's component (cross-fitting), so that no pair that is in question counts for itself.
+    originals without those of j's component (cross-fitting), so that no pair that is in question counts for itself. Where
+    the records have units, candidates are people: the probabilities of a person's records are added up.
     Where a component has more than a tenth of the records, j's own candidates are left out instead: there would be
     nothing left to fit to. For each column the form of f is the one that explains most, record by record left out,
 
@@ -241,15 +242,16 @@ def linkage(
     for rows, start, pairs in candidates.blocks():
         size = np.diff(np.append(start, len(pairs)))
         row = np.repeat(rows, size)
+        people = None if records.units is None else _People.of(row, records.units[pairs])
         logs = np.zeros(len(pairs))
         for name, (form, published) in fits.items():
             f = form.at(published[row], pairs, row)
-            highest[name][rows] = _largest_share(f, start, size)
+            highest[name][rows] = _largest_share(f, start, size, people)
             with np.errstate(divide="ignore"):
                 logs += np.log(f)
         top = np.maximum.reduceat(logs, start)
         top = np.where(np.isfinite(top), top, 0.0)
-        joint[rows] = _largest_share(np.exp(logs - np.repeat(top, size)), start, size)
+        joint[rows] = _largest_share(np.exp(logs - np.repeat(top, size)), start, size, people)
     links = [Link(name, highest[name], form.uses) for name, (form, _) in fits.items()]
     if len(links) > 1:
         uses = tuple(dict.fromkeys(name for link in links for name in link.uses))
@@ -257,9 +259,38 @@ def linkage(
     return links
 
 
-def _largest_share(f: np.ndarray, start: np.ndarray, size: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True, eq=False)
+class _People:
+    """Which pairs of a row are of one person: in `order`, one after the other, from each of `start` on; a row's first person
+    is number `first`."""
+
+    order: np.ndarray
+    start: np.ndarray
+    first: np.ndarray
+
+    @classmethod
+    def of(cls, row: np.ndarray, unit: np.ndarray) -> _People:
+        order = np.lexsort((unit, row))
+        ordered = row[order]
+        other_row = np.diff(ordered, prepend=-1) != 0
+        start = np.flatnonzero(other_row | (np.diff(unit[order], prepend=-1) != 0))
+        return cls(order, start, np.flatnonzero(other_row[start]))
+
+    def largest(self, f: np.ndarray) -> np.ndarray:
+        """The largest sum of one person, for each row."""
+        largest: np.ndarray = np.maximum.reduceat(np.add.reduceat(f[self.order], self.start), self.first)
+        return largest
+
+
+def _largest_share(
+    f: np.ndarray, start: np.ndarray, size: np.ndarray, people: _People | None = None
+) -> np.ndarray:
     whole = np.add.reduceat(f, start)
-    return np.where(whole > 0, np.maximum.reduceat(f, start) / np.where(whole > 0, whole, 1.0), 1.0 / size)
+    if people is None:
+        largest, most = np.maximum.reduceat(f, start), np.ones(len(start))
+    else:
+        largest, most = people.largest(f), people.largest(np.ones(len(f)))
+    return np.where(whole > 0, largest / np.where(whole > 0, whole, 1.0), most / size)
 
 
 # ------------------------------------------------------------------------------------- what is left out

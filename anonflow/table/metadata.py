@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "AGGREGATED",
     "CODED",
     "EXACT",
     "NOTATIONS",
@@ -43,6 +44,9 @@ NOTATIONS = {
     "positions": "positions",
 }
 """Kind of a quasi-identifier -> how its cells are written."""
+
+AGGREGATED = ("class-mean", "class-median")
+"""The notations of a numeric column that is published as the mean or median of its classes."""
 
 CODED = "range-or-code"
 """The notation of a numeric column with codes, or blanks, beside its numbers."""
@@ -178,7 +182,8 @@ class ColumnMetadata:
     role : str
         As in a schema.
     notation : str
-        ``range``, ``set``, ``node`` (of a hierarchy), ``suppression``, ``positions`` or ``exact``.
+        ``range``, ``set``, ``node`` (of a hierarchy), ``suppression``, ``positions`` or ``exact``; of numbers also those of
+        `CODED` and `AGGREGATED`.
     type : str or None
         One of `TYPES`; None where no cell says it.
     missing : bool
@@ -216,6 +221,8 @@ class ColumnMetadata:
         notation, domain = CODED if column.has_codes else NOTATIONS[column.kind], column.domain
         missing = column.missing == {"numeric": "suppress", "hierarchy": "value"}.get(column.kind, "")
         common = cls(column.name, column.role, notation, missing=missing, tree=tree)
+        if column.aggregate is not None:
+            common = replace(common, notation=f"class-{column.aggregate}")
         if notation == "range":
             return replace(common, bounds=domain if isinstance(domain, tuple) else None)  # type: ignore[arg-type]
         common = replace(common, type="text")
@@ -234,6 +241,8 @@ class ColumnMetadata:
     @property
     def pattern(self) -> str | None:
         """A regular expression (ECMAScript) of its cells, where they have one."""
+        if self.notation in AGGREGATED:
+            return rf"\*|{NUMBER}"
         if self.notation != "range":
             return None
         if self.type is None:
@@ -262,12 +271,21 @@ def _of_range(column: ColumnMetadata) -> list[str]:
     ]
 
 
+def _of_class(column: ColumnMetadata) -> list[str]:
+    what = column.notation.removeprefix("class-")
+    return [
+        f"A cell is the {what} of the numbers of all rows that have equal generalized columns, not a person's number: people's "
+        "numbers differ from it, and the variance of the cells is smaller than that of the numbers."
+    ]
+
+
 _QUOTED = (
     "A value is written as a JSON string where it is empty, is *, begins with a quotation mark, contains {, | or }, or "
     "begins or ends with a space. An empty cell or member is a missing value."
 )
 _MEANINGS = {
     "range": _of_range,
+    **dict.fromkeys(AGGREGATED, _of_class),
     "set": lambda column: ["A cell is a value, or {a|b|c}: one of these values.", _QUOTED],
     "node": lambda column: [
         "A cell is the label of a node of a hierarchy: a value, or a group of values and then some value of the group.",
@@ -365,9 +383,8 @@ class ReleaseMetadata:
             else replace(column, tree=_any_tree(schema[column.name], schema))
             for column in bare.columns
         ]
-        return replace(bare, columns=tuple(columns)).seeing(
-            SeenCells.of(frame, [column.name for column in columns if column.notation == "range"])
-        )
+        declared = replace(bare, columns=tuple(columns))
+        return declared.seeing(SeenCells.of(frame, declared.ranges))
 
     def seeing(self, seen: SeenCells) -> ReleaseMetadata:
         """The same with what the published cells show."""
@@ -408,8 +425,8 @@ class ReleaseMetadata:
 
     @property
     def ranges(self) -> tuple[str, ...]:
-        """Names of the columns whose cells are ranges."""
-        return tuple(column.name for column in self.columns if column.notation == "range")
+        """Names of the columns whose cells are ranges, or numbers of classes."""
+        return tuple(column.name for column in self.columns if column.notation in ("range", *AGGREGATED))
 
     def __getitem__(self, name: str) -> ColumnMetadata:
         for column in self.columns:

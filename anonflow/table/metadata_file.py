@@ -18,6 +18,7 @@ from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.domain import day_number
 from anonflow.table.metadata import (
+    AGGREGATED,
     CODED,
     EXACT,
     NOTATIONS,
@@ -337,9 +338,9 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
     if not isinstance(name, str) or not name:
         raise _WrongError("a column has no name")
     if not isinstance(own, dict):
-        raise _WrongError(f"column {name!r}: nothing is said of its cells")
+        raise _WrongError(f"column {name!r}: its cells are not described")
     notation, role, kind = own.get("notation"), own.get("role"), own.get("type")
-    known = (*NOTATIONS.values(), CODED, EXACT)
+    known = (*NOTATIONS.values(), CODED, *AGGREGATED, EXACT)
     if notation not in known:
         raise _WrongError(
             f"column {name!r}: unknown notation {_short(notation)}; this program knows {', '.join(known)}"
@@ -353,7 +354,7 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
     missing = own.get("missing") is True
     bounds: tuple[str, str] | None = None
     values = tree = None
-    if notation == "range" and "lowest" in own:
+    if notation in ("range", *AGGREGATED) and "lowest" in own:
         low, high = own.get("lowest"), own.get("highest")
         if not isinstance(low, str) or not isinstance(high, str) or not _is_range(low, high):
             raise _WrongError(
@@ -362,7 +363,7 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
         bounds = low, high
     elif notation == "node" and "nodes" in own:
         tree = _tree(name, own)
-    elif "values" in own and notation not in ("range", "node", EXACT):
+    elif "values" in own and notation not in ("range", "node", *AGGREGATED, EXACT):
         given = own["values"]
         if not isinstance(given, list) or not given or not all(isinstance(value, str) for value in given):
             raise _WrongError(f"column {name!r}: values must be a list of texts")

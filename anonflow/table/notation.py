@@ -258,12 +258,12 @@ class ColumnReader:
             return parts
         members = _members(text) or []
         place = {label: code for code, label in enumerate(self.codes.labels) if code}
-        found = [place[member] for member in members if member in place]
-        if not found:
+        places = [place[member] for member in members if member in place]
+        if not places:
             return parts
         self._count("set", cells)
         rest = [member for member in members if member not in place]
-        return ("{" + "|".join(rest) + "}", [0, *found]) if rest else (None, found)
+        return ("{" + "|".join(rest) + "}", [0, *places]) if rest else (None, places)
 
     def bits(self, texts: Sequence[str], cells: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """The bits of many sets: shape (words, u) uint64, and which texts cannot be read, shape (u,), bool."""
@@ -296,10 +296,10 @@ class ColumnReader:
         codes = self.domain.read_set(text)
         if codes is None:
             members = _members(text) or [text.strip()]
-            found = [self.domain.read_set(member) for member in members]
-            if any(member is None for member in found):
+            members_read = [self.domain.read_set(member) for member in members]
+            if any(member is None for member in members_read):
                 return None
-            codes = [code for member in found if member is not None for code in member]
+            codes = [code for member in members_read if member is not None for code in member]
             self._count("set", cells)
         return codes
 
@@ -317,8 +317,8 @@ class ColumnReader:
         }
         if self.domain.position or self.domain.kind == "codes":
             return []  # its first position, or its numbers, have said it
-        told = [f"{self._forms[form]:,} {words}" for form, words in kinds.items() if form in self._forms]
-        remarks = [f"column {self.domain.column!r}: read {', '.join(told)}"] if told else []
+        sentences = [f"{self._forms[form]:,} {words}" for form, words in kinds.items() if form in self._forms]
+        remarks = [f"column {self.domain.column!r}: read {', '.join(sentences)}"] if sentences else []
         if self.notation.ranges is None and self._ends[0] & self._ends[1]:
             remarks.append(
                 f"column {self.domain.column!r}: {self._forms['range']:,} ranges without brackets share ends with their "

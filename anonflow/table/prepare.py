@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -423,6 +423,20 @@ class Preparation:
             }
             for step in self.steps
         ]
+
+    def renamed(self, names: Iterable[str]) -> dict[str, str]:
+        """Column -> its name after all steps, for those that have another one then.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The columns before.
+        """
+        now = {name: name for name in names}
+        for step in self.steps:
+            if step.name == "rename":
+                now = {old: step.options["to"] if name == step.column else name for old, name in now.items()}
+        return {old: name for old, name in now.items() if old != name}
 
     def apply(self, frame: pd.DataFrame, partial: bool = False) -> pd.DataFrame:
         """A frame after all steps; the one that is handed over is not changed.

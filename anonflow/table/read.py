@@ -128,7 +128,7 @@ def read_parquet(path: str | PathLike[str], *, opener: Opener | None = None) -> 
         tables = [
             pq.ParquetFile(opener(file) if opener else file).read(columns=fields.names) for file in files
         ]
-        table = pa.concat_tables([one.replace_schema_metadata(None).cast(fields) for one in tables])
+        table = pa.concat_tables([part.replace_schema_metadata(None).cast(fields) for part in tables])
         table.validate(full=True)  # texts that are none would only be found by whoever looks at them
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise not_parquet(fspath(path), error) from None

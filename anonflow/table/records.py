@@ -58,8 +58,8 @@ class Records:
         for domain, codes in zip(self.domains, self.codes.T, strict=True):
             used, places = np.unique(codes, return_inverse=True)
             texts = [domain.labels[code] if code >= 0 else "" for code in used.tolist()]
-            said = repr((domain.name, self.n, texts)).encode()
-            total.update(len(said).to_bytes(8, "big") + said + places.astype("<i4").tobytes())
+            content = repr((domain.name, self.n, texts)).encode()
+            total.update(len(content).to_bytes(8, "big") + content + places.astype("<i4").tobytes())
         return total.hexdigest()
 
     def ends(self, a: int) -> tuple[np.ndarray, np.ndarray]:

@@ -106,9 +106,9 @@ def _sums(frame: pd.DataFrame, names: Sequence[str], key: str) -> np.ndarray:
             cells = cells.astype(cells.cat.categories.dtype)
         at, distinct = pd.factorize(cells, use_na_sentinel=False)
         texts = np.array([cell_text(value, str(value)[:1] in _NUMERIC) for value in distinct], object)
-        found = pd.util.hash_array(texts, hash_key=key, categorize=False)
+        hashes = pd.util.hash_array(texts, hash_key=key, categorize=False)
         digest = hashlib.sha256((key + name).encode()).digest()
-        marks += found[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)
+        marks += hashes[at] * np.uint64(int.from_bytes(digest[:8], "little") | 1)
     return marks
 
 

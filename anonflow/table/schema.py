@@ -20,12 +20,15 @@ from anonflow.table.prepare import Preparation
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CODE_WEIGHT", "KINDS", "MISSING_RULES", "ROLES", "UNPUBLISHED", "Column", "Schema"]
+__all__ = ["AGGREGATES", "CODE_WEIGHT", "KINDS", "MISSING_RULES", "ROLES", "UNPUBLISHED", "Column", "Schema"]
 
 ROLES = ("quasi-identifier", "sensitive", "insensitive", "identifier", "weight", "unit", "household")
 
 UNPUBLISHED = ("identifier", "unit", "household")
 """Roles of columns that no release has."""
+
+AGGREGATES = ("mean", "median")
+"""What a numeric quasi-identifier may be published as instead of the range of its class."""
 
 KINDS = ("numeric", "categorical", "hierarchy", "suppression", "positions")
 
@@ -49,6 +52,7 @@ _QI_KEYS = (
     "max-width",
     "max-set",
     "at-least",
+    "aggregate",
     "notation",
     "domain",
 )
@@ -85,6 +89,8 @@ class Column:
         ``max-width`` (numeric, in the column's unit) or ``max-set`` (categorical, values).
     at_least : int or None
         The level of a hierarchy below which nothing is published: 1 for the parents of its leaves.
+    aggregate : {"mean", "median"} or None
+        What the numbers of an equivalence class are published as, instead of their range (microaggregation).
     notation : Notation or None
         How another tool wrote the column in a release that is to be checked; what is not said is guessed.
     codes : tuple of str
@@ -107,6 +113,7 @@ class Column:
     missing: str | None = None
     limit: float | None = None
     at_least: int | None = None
+    aggregate: str | None = None
     notation: Notation | None = None
     codes: tuple[str, ...] = ()
     code_weight: float = CODE_WEIGHT
@@ -147,6 +154,8 @@ class Column:
             )
         if self.at_least is not None:
             parts.append(f"at least level {self.at_least}")
+        if self.aggregate is not None:
+            parts.append(f"class {self.aggregate}")
         if self.kind is not None and self.missing not in (None, MISSING_RULES[self.kind][0]):
             parts.append(f"missing: {self.missing}")
         if self.codes:
@@ -192,6 +201,8 @@ class Column:
             entry["max-width" if self.kind == "numeric" else "max-set"] = self.limit
         if self.at_least is not None:
             entry["at-least"] = self.at_least
+        if self.aggregate is not None:
+            entry["aggregate"] = self.aggregate
         if self.notation is not None:
             entry["notation"] = self.notation.to_mapping()
         if isinstance(self.domain, tuple) and self.kind == "numeric":
@@ -208,7 +219,7 @@ class Schema(Mapping[str, Column]):
     ----------
     columns : mapping
         Column name -> ``{role, kind, weight, hierarchy, boundary, missing, codes, code-weight, max-width, max-set,
-        at-least, notation, domain}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
+        at-least, aggregate, notation, domain}``, as under ``columns`` in a flow; or column name -> :class:`Column`.
     folder : path, optional
         Where hierarchy files named by relative paths are; the working directory without it.
     prepare : list of mapping, or Preparation, optional
@@ -494,6 +505,7 @@ def _column(told: _Told, entry: Any) -> Column | None:
         missing=_missing(told, kind, entry),
         limit=_limit(told, kind, entry),
         at_least=_at_least(told, kind, entry),
+        aggregate=_aggregate(told, kind, entry),
         notation=_notation(told, entry),
         codes=_codes(told, kind, entry),
         code_weight=_code_weight(told, kind, entry),
@@ -506,6 +518,14 @@ def _column(told: _Told, entry: Any) -> Column | None:
         )
     if column.has_codes and column.domain is not None:
         told.add("a domain does not go with codes or missing: value; leave one of them out", "domain")
+    if column.aggregate is not None and (
+        column.has_codes or column.boundary is not None or column.limit is not None
+    ):
+        told.add(
+            "aggregate does not go with codes, missing: value, a boundary or max-width: a class mean shows neither codes nor "
+            "how wide its class is; leave one of them out",
+            "aggregate",
+        )
     if column.codes and column.missing == "suppress":
         told.add("missing: suppress does not go with codes; say missing: value, drop or refuse", "missing")
     return None if told.problems else column
@@ -590,7 +610,7 @@ def _codes(told: _Told, kind: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
             )
             return ()
     if len(set(codes)) < len(codes):
-        told.add("a code stands twice among the codes", "codes")
+        told.add("a code is listed twice", "codes")
         return ()
     return tuple(codes)
 
@@ -634,6 +654,19 @@ def _at_least(told: _Told, kind: str, entry: Mapping[str, Any]) -> int | None:
         told.add("at-least is a level of the hierarchy, a whole number of at least 1", "at-least")
     else:
         return given
+    return None
+
+
+def _aggregate(told: _Told, kind: str, entry: Mapping[str, Any]) -> str | None:
+    given = entry.get("aggregate")
+    if given is None:
+        return None
+    if kind != "numeric":
+        told.add(f"aggregate goes with kind numeric, not {kind}", "aggregate")
+    elif given not in AGGREGATES:
+        told.add(f"aggregate is one of {', '.join(AGGREGATES)}{did_you_mean(given, AGGREGATES)}", "aggregate")
+    else:
+        return str(given)
     return None
 
 

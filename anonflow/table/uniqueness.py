@@ -79,11 +79,11 @@ def unique_as_added(frame: pd.DataFrame, columns: Sequence[str]) -> list[int]:
     """
     _check(frame, columns)
     labels = np.zeros(len(frame), dtype=np.int64)
-    found = []
+    counts = []
     for name in columns:
         labels = refined(labels, frame[name])
-        found.append(int((np.bincount(labels) == 1).sum()) if len(frame) else 0)
-    return found
+        counts.append(int((np.bincount(labels) == 1).sum()) if len(frame) else 0)
+    return counts
 
 
 def class_labels(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:

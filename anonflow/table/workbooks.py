@@ -68,7 +68,7 @@ def read_workbook(
             fits(sizes)
             stream.seek(0)
             book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
-            names = [one.title for one in book.worksheets]
+            names = [worksheet.title for worksheet in book.worksheets]
             if sheet is not None and sheet not in names:
                 raise DataError(f"{name}: has no sheet {sheet!r}; name one of its {len(names)} sheets")
             if not names:

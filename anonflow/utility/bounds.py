@@ -273,7 +273,7 @@ class _WeightedRecords:
         own = measure_named(measure)
         if not LOSSES[own].monotone:
             raise ParameterError(
-                f"no lower bound holds for {own}: it may fall when more is covered; use one of {', '.join(name for name, one in LOSSES.items() if one.monotone)}"
+                f"no lower bound holds for {own}: it may fall when more is covered; use one of {', '.join(name for name, known in LOSSES.items() if known.monotone)}"
             )
         if records.n < k:
             raise InfeasibleError(f"k = {k} is more than the {records.n} records; lower k")

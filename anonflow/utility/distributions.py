@@ -13,7 +13,7 @@ from anonflow.table.domain import Domain
 from anonflow.table.records import Records
 from anonflow.table.schema import did_you_mean
 
-__all__ = ["Distribution", "distribution"]
+__all__ = ["MISSING", "Distribution", "distribution"]
 
 BINS = 30
 """Numbers with more distinct values than this are put into as many intervals of equal width."""
@@ -40,6 +40,8 @@ class Distribution:
         Where bars are intervals of numbers, their ends; without a bar for missing values.
     dates : bool
         Whether the numbers are days since 1970-01-01.
+    ordered : bool
+        Whether the labels stand in an order of their own, as numbers do, so that a line may join them.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Distribution:
     published: np.ndarray
     edges: np.ndarray | None = None
     dates: bool = False
+    ordered: bool = False
 
     @property
     def distance(self) -> float:
@@ -118,6 +121,7 @@ def distribution(records: Records, generalization: Generalization, name: str) ->
         published / max(1, generalization.n),
         edges,
         edges is not None and bool(domain.dates),
+        domain.kind == "numeric",
     )
 
 

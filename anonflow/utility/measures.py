@@ -17,13 +17,14 @@ from anonflow.option import Option, options_of
 from anonflow.table import Records, Schema, Table, equal_columns
 from anonflow.table.arrow import pandas_frame
 from anonflow.table.schema import did_you_mean
-from anonflow.utility import bounds, usefulness
+from anonflow.utility import bounds, spread, usefulness
 from anonflow.utility import queries as counting
 from anonflow.utility.analyses.association import association
 from anonflow.utility.analyses.comparison import TABLES, Comparison, by_group, comparison_of
 from anonflow.utility.analyses.learning import classification, propensity
 from anonflow.utility.analyses.marginals import k_marginals, pair_distance
 from anonflow.utility.analyses.questions import question, regression
+from anonflow.utility.spread import SpreadOf
 from anonflow.utility.subject import Part, part_of
 from anonflow.utility.violations import beyond_cells
 
@@ -481,6 +482,15 @@ def _violations(prepared: None, part: Part) -> int:
     return int(beyond_cells(part.records, part.generalization, part.hidden).sum())
 
 
+def _own_spread(prepared: SpreadOf, part: Part) -> np.ndarray:
+    if not part.own:
+        raise ParameterError(
+            "measure 'sse' compares each number with the one published in its place; give the anonymization, or ask for "
+            "variance-kept"
+        )
+    return spread.chunk(prepared, part)
+
+
 def _sum(prepared: None, chunks: list[int]) -> int:
     return sum(chunks)
 
@@ -910,6 +920,22 @@ MEASURES: dict[str, Measure] = {
         _partition_bound,
         _mean_of_totals,
         "What no release with this k can have as its GCP if the table is cut into these partitions.",
+        "",
+        adds_up=True,
+    ),
+    "sse": Measure(
+        lambda records, k: SpreadOf(records),
+        _own_spread,
+        spread.squared_distance,
+        "Squared distance of numbers from the published ones (class mean or median, or middle of the range), as a share of "
+        "that from their mean: 0 to 1 for class means.",
+        adds_up=True,
+    ),
+    "variance-kept": Measure(
+        lambda records, k: SpreadOf(records),
+        spread.chunk,
+        spread.variance_kept,
+        "Variance of the published numbers over that of the originals, mean over the columns: below 1 for class means.",
         "",
         adds_up=True,
     ),

@@ -58,7 +58,7 @@ class Neighbourhood:
             A row for each of :attr:`originals` and :attr:`rows`, text.
         """
         own = Generalization.of(anonymization.table.records.take(self.originals))
-        generalization = anonymization.generalization.take(self.rows)
+        generalization = anonymization.published.take(self.rows)
         return own.decode(), generalization.decode(
             suppressed=np.asarray(anonymization.suppressed, bool)[self.rows]
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.criteria.claim import Listing
+from anonflow.criteria.evidence import spanning_lists
 from anonflow.errors import DataError, ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Records, Table
@@ -77,6 +78,8 @@ class Part:
             generalization.hi.astype(np.int64),
             generalization.bits.view(np.int64),
         ]
+        if generalization.aggregates is not None:
+            rows.append(np.ascontiguousarray(generalization.aggregates).view(np.int64))
         return np.concatenate(rows)
 
     @cached_property
@@ -134,6 +137,7 @@ def _anonymization(records: Records, generalization: Generalization, subject: An
         return Part(records, generalization, *listed, False, count, hidden=suppressed, partitions=partitions)
     if classes is not None:
         own = np.arange(records.n)
+        generalization = generalization.aggregated(records, classes, suppressed)
         return Part(records, generalization, own, own, True, count, hidden=suppressed, partitions=partitions)
     return Part(records, generalization, None, None, False, count, hidden=suppressed, partitions=partitions)
 
@@ -146,6 +150,8 @@ def _release(records: Records, frame: pd.DataFrame, certificate: Any) -> Part:
     # a certificate of k-concealment lists the originals of suppressed rows at most
     if certificate is not None and Listing.of(certificate, records.n).degrees[~hiding].any():
         owner, original = _listed(certificate, records.n)
+        if published.aggregates is not None:
+            published = spanning_lists(published, records, Listing.of(certificate, records.n))
     return Part(records, published, owner, original, False, hidden, own=False)
 
 

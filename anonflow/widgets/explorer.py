@@ -418,14 +418,26 @@ def _said(*sentences: str) -> str:
 
 def _against_k(finished: tuple[Finished, ...], shown: Finished | None) -> str:
     series: dict[str, list[tuple[float, float]]] = {}
-    for run in finished:
-        if run.result.problem is None:
-            series.setdefault(run.result.algorithm, []).append((run.result.k, run.result.measures["gcp"]))
+    done = [run for run in finished if run.result.problem is None]
+    kinds = list(dict.fromkeys(map(_columns_of, done)))
+    for run in done:
+        # the loss is that of the quasi-identifiers: over others it is no point of the same line
+        number = kinds.index(_columns_of(run)) + 1
+        name = f"{run.result.algorithm}, columns {number}" if len(kinds) > 1 else run.result.algorithm
+        series.setdefault(name, []).append((run.result.k, run.result.measures["gcp"]))
     if not series:
         return _said("Run something first.")
-    return plots.lines(
+    drawn = plots.lines(
         {name: sorted(points) for name, points in series.items()}, "Information loss against k", "k", "GCP"
     )
+    if len(kinds) == 1:
+        return drawn
+    return drawn + _said(*(f"Columns {at}: {', '.join(names)}." for at, names in enumerate(kinds, 1)))
+
+
+def _columns_of(run: Finished) -> tuple[str, ...]:
+    """The quasi-identifiers of a run."""
+    return tuple(column.column for column in run.result.columns)
 
 
 def _by_column(finished: tuple[Finished, ...], shown: Finished | None) -> str:

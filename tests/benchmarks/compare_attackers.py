@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.compare_attackers --python ENV/bin/python [--small]`: another project's attackers beside ours.
 
-anonymeter (Giomi, Boenisch, Wehmeyer and Tasnadi, 2023) attacks tables of plain values. Half of the people are released; a
-plausible table of each release has for each cell a value that is drawn uniformly from what the cell covers; the other half
-are its controls, as they are ours. It runs in an environment of its own, which is no dependency of this project:
+anonymeter (Giomi, Boenisch, Wehmeyer and Tasnadi, 2023) attacks tables of plain values. Half of the people are released, and a
+plausible table (`af.plausible`) of each release is attacked; the other half are its controls, as they are ours. It runs in an
+environment of its own, which is no dependency of this project:
 
     python -m venv ENV && ENV/bin/pip install anonymeter
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 import anonflow as af
-from anonflow.risk.three_questions import three_questions
+from anonflow.risk.three_questions import QUESTIONS, three_questions
 
 METHODS = (("greedy", 5), ("two-phase", 5), ("k-concealment", 5), ("mondrian", 5), ("mondrian", 20))
 SECRET = "Salary-class"
@@ -30,7 +31,6 @@ HEADER = (
     "| release | question | theirs: excess (95%) | theirs: success, control, baseline | ours: excess (95%) | "
     "ours: success, control, baseline |\n|---|---|---|---|---|---|"
 )
-QUESTIONS = ("singling out", "linkability", "inference")
 
 THEIRS = """
 import json, sys, warnings
@@ -60,34 +60,6 @@ print(json.dumps(answers))
 """What runs in the other environment: its public classes only."""
 
 
-def plausible(release: af.Release, rng: np.random.Generator) -> pd.DataFrame:
-    """A table of plain values that the release may come from: uniform within each cell, columns independent.
-
-    Parameters
-    ----------
-    release : Release
-        Of numeric columns with whole numbers and categorical columns.
-    rng : numpy.random.Generator
-    """
-    columns: dict[str, Any] = {}
-    for name in release.frame.columns:
-        column = release.column(str(name))
-        if column.about.notation == "range":
-            low, high = column.low.to_numpy(), column.high.to_numpy()
-            known = column.cells != "*"
-            low = np.where(known, low, np.nanmin(low))
-            high = np.where(known, high, np.nanmax(high))
-            columns[name] = rng.integers(low.astype(np.int64), high.astype(np.int64), endpoint=True)
-        elif column.about.is_generalized:
-            allowed = column.candidates[column.codes]
-            columns[name] = np.array(column.values, object)[
-                (rng.random(allowed.shape) * allowed).argmax(axis=1)
-            ]
-        else:
-            columns[name] = release.frame[name].to_numpy()
-    return pd.DataFrame(columns)
-
-
 def theirs(python: str, frames: dict[str, pd.DataFrame], attacks: int) -> dict[str, Any]:
     """What anonymeter answers in its environment.
 
@@ -100,8 +72,8 @@ def theirs(python: str, frames: dict[str, pd.DataFrame], attacks: int) -> dict[s
         for name, frame in frames.items():
             frame.to_csv(Path(folder) / f"{name}.csv", index=False)
         command = [python, "-c", THEIRS, folder, str(attacks), SECRET]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
-    answers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        process = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    answers: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
     return answers
 
 
@@ -117,18 +89,18 @@ def lines(python: str, n: int, attacks: int, method: str, k: int) -> list[str]:
     rng = np.random.default_rng(1)
     frames = {
         "ori": inside.frame,
-        "syn": plausible(release, rng)[inside.frame.columns],
+        "syn": af.plausible(release, m=1, seed=1)[0][list(inside.frame.columns)],
         "control": outside.frame,
     }
     answers = theirs(python, frames, attacks)
     ours = {answer.question: answer for answer in three_questions(inside, release.frame, outside, rng)}
     rows = []
     for question in QUESTIONS:
-        told, own = answers[question], ours[question]
-        excess = rates = str(told)
-        if not isinstance(told, str):
-            excess = f"{told[0]:.3f} ({told[1]:.3f} to {told[2]:.3f})"
-            rates = ", ".join(f"{rate:.3f}" for rate in told[3:])
+        figures, own = answers[question], ours[question]
+        excess = rates = str(figures)
+        if not isinstance(figures, str):
+            excess = f"{figures[0]:.3f} ({figures[1]:.3f} to {figures[2]:.3f})"
+            rates = ", ".join(f"{rate:.3f}" for rate in figures[3:])
         low, high = own.interval
         rows.append(
             f"| {method}, k = {k}, GCP {anonymization.loss():.3f} | {question} | {excess} | {rates} | "
@@ -137,22 +109,22 @@ def lines(python: str, n: int, attacks: int, method: str, k: int) -> list[str]:
     return rows
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print both attackers' figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.compare_attackers")
     parser.add_argument(
         "--python", required=True, help="the interpreter of an environment that has anonymeter"
     )
     parser.add_argument("--small", action="store_true", help="100 people, one method: shows that it runs")
-    wanted = parser.parse_args()
+    wanted = parser.parse_args(arguments)
     n, attacks = (100, 50) if wanted.small else (1_000, 500)
     print(HEADER)
     for method, k in METHODS[-1:] if wanted.small else METHODS:
         try:
             print("\n".join(lines(wanted.python, n, attacks, method, k)), flush=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            said = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1:]
-            print(f"anonymeter does not run there: {' '.join(said)}", file=sys.stderr)
+            reason = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1:]
+            print(f"anonymeter does not run there: {' '.join(reason)}", file=sys.stderr)
             return 2
     return 0
 

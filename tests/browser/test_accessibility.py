@@ -48,6 +48,11 @@ def test_every_screen_is_clean_under_axe(
     page.goto(served.url)
     ready(page)
     found = audit(page, axe, "Data")
+    step(page, "Risk")
+    page.get_by_label("Sampling fraction, if it is a sample").fill("0.05")
+    page.keyboard.press("Enter")
+    page.get_by_text("people in the population").first.wait_for(timeout=60_000)
+    found += audit(page, axe, "Risk")
     step(page, "Protect")
     for tab in ("Methods", "Hierarchies", "Patterns", "Diversity", "Limits and weights"):
         page.locator(".bk-tab", has_text=tab).click()

@@ -12,7 +12,7 @@ from tests.browser.conftest import outside, ready, shot
 
 pytestmark = pytest.mark.browser
 
-STEPS = ["Data", "Prepare", "Protect", "Compare", "Explore", "Publish"]
+STEPS = ["Data", "Prepare", "Risk", "Protect", "Compare", "Explore", "Publish"]
 
 
 def step(page: Any, name: str) -> Any:

@@ -40,7 +40,7 @@ def app(workspace: Workspace) -> Iterator[App]:
 
 
 def test_a_screen_is_made_when_it_is_first_shown_and_kept(app: App) -> None:
-    assert STEPS == ("Data", "Prepare", "Protect", "Compare", "Explore", "Publish")
+    assert STEPS == ("Data", "Prepare", "Risk", "Protect", "Compare", "Explore", "Publish")
     assert len(app._main) == 1
     app.bar.step = 1
     assert app.step == 1
@@ -59,7 +59,8 @@ def test_a_screen_is_made_when_it_is_first_shown_and_kept(app: App) -> None:
 def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) -> None:
     assert app.bar.captions[0] == "no table yet"
     workspace.open_dataset("census_like", n=60, seed=1)
-    assert app.bar.captions[:4] == ["60 records", "nothing to do before", "greedy, k = 10", "0 runs"]
+    columns = f"{len(workspace.table.qi_columns)} columns known"
+    assert app.bar.captions[:5] == ["60 records", "nothing to do before", columns, "greedy, k = 10", "0 runs"]
     assert not app.bar.can_undo
     workspace.set_ks([200])
     assert app.bar.can_undo
@@ -76,7 +77,7 @@ def test_the_bar_tells_what_the_workspace_holds(app: App, workspace: Workspace) 
     workspace.draft.undo()
     workspace.start()
     workspace.wait(60)
-    assert captions(workspace)[3:] == ["1 run", "greedy k=10", "greedy k=10"]
+    assert captions(workspace)[4:] == ["1 run", "greedy k=10", "greedy k=10"]
     assert app.bar.status == workspace.status
 
 
@@ -230,18 +231,18 @@ def test_a_notebook_page_that_missed_changes_is_drawn_anew() -> None:
     """Cells that run before the browser has drawn the first one: what they change does not reach it."""
     app = af.dashboard(datasets.census_like(60, seed=1))
     try:
-        app.step = 3
+        app.step = 4
         drawn = app.bar.version  # what the browser gets
-        first, bar, watched = app._screens[3], app.bar, len(app._watchers)
+        first, bar, watched = app._screens[4], app.bar, len(app._watchers)
         app.workspace.set_ks([5])
         app.workspace.start()
         app.workspace.wait(120)
         app.bar._handle_msg({"action": "here", "version": drawn})
         assert app.bar is not bar
         assert app._root[0] is app.bar
-        assert app._screens[3] is not first
-        assert list(app._main) == [app._screens[3]]
-        assert app.bar.captions[3] == "1 run"
+        assert app._screens[4] is not first
+        assert list(app._main) == [app._screens[4]]
+        assert app.bar.captions[4] == "1 run"
         assert not app.bar.running
         assert len(app._watchers) < watched  # the old screens watch no longer: only the one that is shown
         # a browser that has drawn all there is keeps its page

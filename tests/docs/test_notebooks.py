@@ -47,6 +47,19 @@ def test_each_opens_with_what_the_reader_will_be_able_to_do(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_ends_with_an_exercise_that_is_solved(path: Path) -> None:
+    ask, solution = nbformat.read(path, as_version=4).cells[-2:]
+    assert ask.source.startswith("## Exercise")
+    assert solution.cell_type == "code"
+    assert solution.outputs
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_cell_is_longer_than_a_screen(path: Path) -> None:
+    assert max(len(cell.source.splitlines()) for cell in nbformat.read(path, as_version=4).cells) <= 30
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_each_is_stored_as_it_ran(path: Path) -> None:
     """Every cell was run, in order, without a failure; there is something to see."""
     code = cells_of(path, "code")

@@ -17,9 +17,9 @@ def clusters(rows: Sequence[Sequence[float | str]], k: int, weights: Sequence[fl
         What different texts add, by column; of numbers the factor of the squared difference.
     """
 
-    def apart(one: Sequence[float | str], other: Sequence[float | str]) -> float:
+    def apart(left: Sequence[float | str], right: Sequence[float | str]) -> float:
         total = 0.0
-        for x, y, weight in zip(one, other, weights, strict=True):
+        for x, y, weight in zip(left, right, weights, strict=True):
             if isinstance(x, str) or isinstance(y, str):
                 total += weight * (x != y)
             else:
@@ -43,15 +43,15 @@ def clusters(rows: Sequence[Sequence[float | str]], k: int, weights: Sequence[fl
     def around(some: list[int], centre: int) -> list[int]:
         return sorted(sorted(some, key=lambda i: (apart(rows[i], rows[centre]), i))[:k])
 
-    left, made = list(range(len(rows))), []
+    left, classes = list(range(len(rows))), []
     while len(left) >= 3 * k:
         r = furthest(left, average(left))
         s = furthest(left, rows[r])
-        made.append(around(left, r))
-        left = [i for i in left if i not in made[-1]]
-        made.append(around(left, s if s in left else left[0]))
-        left = [i for i in left if i not in made[-1]]
+        classes.append(around(left, r))
+        left = [i for i in left if i not in classes[-1]]
+        classes.append(around(left, s if s in left else left[0]))
+        left = [i for i in left if i not in classes[-1]]
     if len(left) >= 2 * k:
-        made.append(around(left, furthest(left, average(left))))
-        left = [i for i in left if i not in made[-1]]
-    return [*made, left] if left else made
+        classes.append(around(left, furthest(left, average(left))))
+        left = [i for i in left if i not in classes[-1]]
+    return [*classes, left] if left else classes

@@ -7,18 +7,38 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def linkability(covers: Sequence[Sequence[bool]], rows: Sequence[Any], people: Sequence[Any]) -> float:
-    """Mean chance that a random covering row leads to the person among those with the row's other cells.
-
-    `covers` is indexed by row and person; `rows` and `people` are the other cells of each.
+def linkability(
+    first: Sequence[Sequence[bool]], second: Sequence[Sequence[bool]], rows: int, people: int
+) -> float:
+    """Mean chance that a random row that fits a person's first columns leads to the person among those who fit the row's
+    second ones. Both are indexed by row and person.
     """
     total = 0.0
-    for i, cells in enumerate(people):
-        mine = [j for j in range(len(rows)) if covers[j][i]]
+    for i in range(people):
+        mine = [j for j in range(rows) if first[j][i]]
         for j in mine:
-            if rows[j] == cells:
-                total += 1 / len(mine) / sum(other == cells for other in people)
-    return total / len(people)
+            if second[j][i]:
+                total += 1 / len(mine) / sum(second[j])
+    return total / people
+
+
+def same_row(
+    first: Sequence[Sequence[bool]],
+    second: Sequence[Sequence[bool]],
+    sizes: tuple[Sequence[float], Sequence[float]],
+    people: int,
+) -> float:
+    """Mean chance that both halves of a person pick the same row, each one of the smallest rows that fit it."""
+    total = 0.0
+    for i in range(people):
+        picks = []
+        for fits, size in zip((first, second), sizes, strict=True):
+            mine = [j for j in range(len(fits)) if fits[j][i]]
+            least = min((size[j] for j in mine), default=0)
+            picks.append([j for j in mine if size[j] == least])
+        shared = set(picks[0]) & set(picks[1])
+        total += sum(1 / len(picks[0]) / len(picks[1]) for _ in shared)
+    return total / people
 
 
 def inference(covers: Sequence[Sequence[bool]], rows: Sequence[Any], people: Sequence[Any]) -> float:

@@ -280,7 +280,7 @@ def test_rows_that_hide_every_column_are_left_out_however_many() -> None:
     [
         (lambda r: r.assign(name="x"), "the schema says identifier"),
         (lambda r: r.drop(columns="age"), "'age': missing from the release"),
-        (lambda r: pd.concat([r, r[["age"]]], axis=1), "'age': stands 2 times"),
+        (lambda r: pd.concat([r, r[["age"]]], axis=1), "'age': appears 2 times"),
         (lambda r: r[:0], "no rows"),
     ],
 )  # fmt: skip

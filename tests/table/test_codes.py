@@ -210,7 +210,7 @@ def test_attackers_and_the_card() -> None:
         ({"codes": []}, "codes are a list of texts"),
         ({"codes": [" N"]}, "without outer spaces"),
         ({"codes": [""]}, "for blank cells say missing: value"),
-        ({"codes": ["N", "N"]}, "stands twice"),
+        ({"codes": ["N", "N"]}, "listed twice"),
         ({"kind": "categorical", "codes": ["N"]}, "codes go with kind numeric, not categorical"),
         ({"missing": "suppress"}, "missing: suppress does not go with codes"),
         ({"max-width": 5}, "does not go with codes"),

@@ -190,7 +190,7 @@ def test_boundaries_become_runs() -> None:
 @pytest.mark.parametrize(
     ("frame", "schema", "error", "words"),
     [
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": qi("numeric")}, DataError, "stands 2 times"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": qi("numeric")}, DataError, "appears 2 times"),
         (pd.DataFrame({"a": []}), {"a": qi("numeric")}, DataError, "no rows"),
         (pd.DataFrame({0: [1]}), {"a": qi("numeric")}, DataError, "not text"),
         (pd.DataFrame({"age": [1]}), {"aeg": qi("numeric")}, SchemaError, "did you mean 'age'"),

@@ -63,8 +63,8 @@ def mdav(
     record of lowest position. Classes are published as their ranges.
     """
     effort = effort_of(improve, rounds, kicks, threads)
-    labels, found = mdav_labels(part.records, k)
-    outcome = outcome_of(part, labels, found, k, effort)
+    labels, clusters = mdav_labels(part.records, k)
+    outcome = outcome_of(part, labels, clusters, k, effort)
     outcome.facts.update(squares(part.records, labels if outcome.classes is None else outcome.classes))
     return outcome
 
@@ -85,8 +85,8 @@ def mdav_labels(records: Records, k: int, compiled: bool = True) -> tuple[np.nda
         return labels, 1
     points, codes, weight = standardized(records)
     kernel = mdav_clusters_jit if compiled else mdav_clusters
-    found = kernel(points, codes, weight, int(codes.max(initial=0)) + 1, k, labels)
-    return labels, int(found)
+    clusters = kernel(points, codes, weight, int(codes.max(initial=0)) + 1, k, labels)
+    return labels, int(clusters)
 
 
 def standardized(records: Records) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -77,7 +77,7 @@ def min_cost_flow_matches(part: Partition, k: int, compiled: bool = True) -> np.
     supplies = np.repeat(np.array([k - 1, 1 - k], np.int64), n)
     flow.set_nodes_supplies(np.arange(2 * n, dtype=np.int32), supplies)
     if k > 1 and flow.solve() != flow.OPTIMAL:
-        raise RuntimeError("min-cost-flow: the solver gave up; use smaller partitions")
+        raise RuntimeError("min-cost-flow: the solver found no solution; use smaller partitions")
     taken = flow.flows(arcs) > 0 if k > 1 else np.zeros(len(i), bool)
     i, j = i[taken], j[taken]
     matches = np.empty((n, k), np.int32)

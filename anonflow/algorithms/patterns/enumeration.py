@@ -140,7 +140,7 @@ def two(choices: RowChoices) -> np.ndarray | None:
     if solved.status == 2:
         return None
     if solved.x is None:
-        raise RuntimeError("pattern-guided-optimal: the solver gave up; use exact='ilp'")
+        raise RuntimeError("pattern-guided-optimal: the solver found no solution; use exact='ilp'")
     chosen = np.rint(solved.x).astype(np.int64)
     at_choice = {
         (kind, instance): c

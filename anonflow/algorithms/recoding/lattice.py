@@ -262,13 +262,13 @@ def _checked_widths(domains: Sequence[Domain], widths: Any) -> dict[str, list[fl
     if not isinstance(widths, Mapping):
         raise ParameterError("full-domain: widths are a mapping from numeric columns to lists of widths")
     checked = {}
-    for column, given in widths.items():
+    for column, declared in widths.items():
         if column not in numeric:
             raise ParameterError(
                 f"full-domain: widths of {column!r}, which is no numeric quasi-identifier"
                 f"{did_you_mean(str(column), tuple(numeric))}"
             )
-        numbers = [given] if isinstance(given, int | float) else given
+        numbers = [declared] if isinstance(declared, int | float) else declared
         if (
             not isinstance(numbers, Sequence)
             or isinstance(numbers, str)

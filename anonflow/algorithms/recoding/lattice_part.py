@@ -23,7 +23,7 @@ MOST_WHOLE = 60
 """Nodes of a lattice that is shown whole; of a larger one, the nodes beside the optimum and the run's."""
 
 MOST_SECONDS = 10.0
-"""For looking for the optimum, where a run was told its levels."""
+"""For looking for the optimum, where the levels of a run were fixed."""
 
 
 class WithLevels(Protocol):
@@ -119,7 +119,7 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
 
     Notes
     -----
-    O(t q) time for each node and t distinct records. Where the run was told its `levels`, the optimum is searched without.
+    O(t q) time for each node and t distinct records. Where `levels` were fixed, the optimum is searched without them.
     """
     if not anon.algorithm.diverse or "levels" not in anon.facts or anon.partitions is None:
         return None
@@ -141,8 +141,8 @@ def lattice_part(anon: WithLevels) -> LatticePart | None:
     if parameters.get("levels") is not None or not anon.facts.get("optimal", True):
         part = Partition(records, measure, np.random.default_rng(0), sensitive)
         try:
-            found = search(part, anon.k, limit, widths, MOST_SECONDS)
-            best = tuple(found.best.node.tolist())
+            optimum = search(part, anon.k, limit, widths, MOST_SECONDS)
+            best = tuple(optimum.best.node.tolist())
         except InfeasibleError:
             best = None
     pool = "limit" in anon.algorithm.options

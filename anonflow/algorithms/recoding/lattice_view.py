@@ -28,7 +28,7 @@ def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> 
     drawn = [
         LatticeBox(
             _text(part, node, whole),
-            _told(part, node, counts),
+            _description(part, node, counts),
             sum(node.levels),
             (node.loss - least) / span,
             node.anonymous,
@@ -41,19 +41,21 @@ def lattice_view(part: LatticePart, counts: bool = True, keys: bool = False) -> 
         [column, *(labels[at] if at < len(labels) else "" for at in range(max(map(len, part.labels))))]
         for column, labels in zip(part.columns, part.labels, strict=True)
     ]
-    said = (
+    what = (
         f"All {part.of:,} nodes: a level for each column, in the order of the table below."
         if whole
         else f"{len(part.nodes):,} of {part.of:,} nodes: the marked ones, and those that raise (↑) or lower (↓) one column."
     )
     clicked = " A click on a node runs it." if keys else ""
-    told = (
-        f"{said} Up is coarser. The darker, the more is lost: {least:.3f} to {max(losses):.3f}. Dashed, without colour: not "
+    explanation = (
+        f"{what} Up is coarser. The stronger its blue, the more a node loses: {least:.3f} to {max(losses):.3f}. Dashed, without colour: not "
         f"anonymous, since more than {100 * part.limit:.3g} % of the records would be suppressed, or what is published would not be "
         f"diverse.{clicked}"
     )
     key = grid(["level", *map(str, range(max(map(len, part.labels))))], numbered) if whole else Markup("")
-    return Markup("<p>{}</p>{}{}").format(told, lattice(drawn, part.edges, "The lattice of levels"), key)
+    return Markup("<p>{}</p>{}{}").format(
+        explanation, lattice(drawn, part.edges, "The lattice of levels"), key
+    )
 
 
 def _mark(part: LatticePart, at: int) -> str:
@@ -69,7 +71,7 @@ def _text(part: LatticePart, node: LatticeNode, whole: bool) -> str:
     if node.levels in centres:
         return f"loss {node.loss:.3f}"
     for centre in centres:
-        changed = [c for c, (one, other) in enumerate(zip(node.levels, centre, strict=True)) if one != other]
+        changed = [c for c, (level, own) in enumerate(zip(node.levels, centre, strict=True)) if level != own]
         if len(changed) == 1:
             c = changed[0]
             way = "↑" if node.levels[c] > centre[c] else "↓"
@@ -77,7 +79,7 @@ def _text(part: LatticePart, node: LatticeNode, whole: bool) -> str:
     return " ".join(map(str, node.levels))
 
 
-def _told(part: LatticePart, node: LatticeNode, counts: bool) -> str:
+def _description(part: LatticePart, node: LatticeNode, counts: bool) -> str:
     levels = ", ".join(f"{column}: {label}" for column, label in part.named(node).items())
     hidden = f", suppresses {node.suppressed:,} records" if counts else ""
     return f"{levels}; loss {node.loss:.3f}{hidden}; {'anonymous' if node.anonymous else 'not anonymous'}"

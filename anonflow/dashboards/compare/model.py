@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import param
 
-from anonflow import utility
 from anonflow.algorithms.registry import look_of
+from anonflow.dashboards.components.direction import arrow, directed
 from anonflow.dashboards.components.figures import Point
 from anonflow.dashboards.session.diff import changes, differences
 from anonflow.dashboards.session.screen_work import Background
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["MEASURES", "RISKS", "CompareModel", "column_losses"]
 
 MEASURES = {
-    "gcp": f"GCP, {utility.MEASURES['gcp'].better} is better",
-    "usefulness": f"usefulness, {utility.MEASURES['usefulness'].better} is better",
-    "seconds": "runtime, seconds",
+    "gcp": directed("GCP", "gcp"),
+    "usefulness": directed("usefulness", "usefulness"),
+    "seconds": directed("seconds", "seconds"),
 }
 """What is drawn against k."""
 
@@ -139,7 +139,8 @@ class CompareModel(param.Parameterized):
         for run in self.results:
             value = run.result.seconds if measure == "seconds" else run.result.measures.get(measure)
             y = math.nan if value is None else float(value)
-            found.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y))
+            columns = ", ".join(column_losses(run))
+            found.append(Point(run.id, run.name, run.result.algorithm, float(run.result.k), y, columns))
         return found
 
     def frontier_points(self) -> list[Point]:
@@ -207,10 +208,13 @@ class CompareModel(param.Parameterized):
         a, b = both
         found = differences(a.document, b.document)
         for name, text in (
-            ("information loss (GCP)", lambda run: _number(run.result.measures.get("gcp"))),
-            ("usefulness", lambda run: _number(run.result.measures.get("usefulness"))),
-            ("suppressed records", lambda run: f"{run.result.suppressed:,}"),
-            ("seconds", lambda run: f"{run.result.seconds:.2f}"),
+            (arrow("information loss (GCP)", "gcp"), lambda run: _number(run.result.measures.get("gcp"))),
+            (
+                directed("usefulness", "usefulness"),
+                lambda run: _number(run.result.measures.get("usefulness")),
+            ),
+            (arrow("suppressed records", "suppressed"), lambda run: f"{run.result.suppressed:,}"),
+            (arrow("seconds", "seconds"), lambda run: f"{run.result.seconds:.2f}"),
             ("guarantee", lambda run: run.result.guarantee),
             ("checks", verdict),
         ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,8 @@ from markupsafe import Markup
 from anonflow.algorithms.registry import REGISTRY, look_of
 from anonflow.dashboards.compare.model import MEASURES, RISKS, CompareModel
 from anonflow.dashboards.components import figures
+from anonflow.dashboards.components.direction import arrow, better
+from anonflow.dashboards.components.figure_files import figures_of_runs, zipped
 from anonflow.dashboards.components.html import card, empty, facts, figure_pane, html, sheet
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import pairs
@@ -29,13 +32,13 @@ _TITLES = {
     "mark": "",
     "run": "run",
     "partition": "partition",
-    "gcp": "GCP",
-    "usefulness": "usefulness",
-    "suppressed": "suppressed",
-    "seconds": "seconds",
+    "gcp": arrow("GCP", "gcp"),
+    "usefulness": arrow("usefulness", "usefulness"),
+    "suppressed": arrow("suppressed", "suppressed"),
+    "seconds": arrow("seconds", "seconds"),
     "checks": "checks",
     "best": "frontier",
-    "columns": "loss by column",
+    "columns": arrow("loss by column", "gcp"),
     "records": "records by loss",
 }
 _WIDTHS = {
@@ -72,8 +75,10 @@ class CompareScreen(pn.viewable.Viewer):
         self._make_results()
         self._make_pair()
         self._make_history()
-        workspace.param.watch(self._show_controls, ["algorithms", "ks", "running", "problems", "table"])
-        workspace.param.watch(self._show_progress, ["progress", "status"])
+        workspace.param.watch(
+            self._show_controls, ["algorithms", "ks", "running", "problems", "impossible", "table"]
+        )
+        workspace.param.watch(self._show_progress, ["progress", "doing", "status"])
         workspace.param.watch(self._show_results, ["runs", "dark"])
         workspace.param.watch(self._show_chosen, "chosen")
         workspace.draft.param.watch(self._show_history, "document")
@@ -150,7 +155,7 @@ class CompareScreen(pn.viewable.Viewer):
             self._filling = False
         opened = workspace.frame is not None
         can = opened and not workspace.running and not workspace.problems
-        number, missing = len(workspace.algorithms) * len(workspace.ks), workspace.missing
+        number, missing = workspace.possible, workspace.missing
         self.run.disabled = not can
         self.run.label = f"Run {number}" if number > 1 else "Run"
         if 0 < missing < number:
@@ -161,6 +166,13 @@ class CompareScreen(pn.viewable.Viewer):
             self._say("" if opened else "No table is open: open one on the screen Data first.", "af-note")
         elif workspace.problems:
             self._say("This cannot run yet: " + "; ".join(workspace.problems[:5]), "af-warn")
+        elif workspace.impossible:
+            self._say(
+                "The others can run, but not "
+                + "; ".join(f"{names}: {why}" for names, why in list(workspace.impossible.items())[:5])
+                + ".",
+                "af-warn",
+            )
         else:
             self._say("", "af-note")
 
@@ -169,7 +181,12 @@ class CompareScreen(pn.viewable.Viewer):
         rows = Markup("").join(
             Markup(
                 '<span>{}</span><progress max="1" value="{}" aria-label="{}"></progress><span class="n">{}</span>'
-            ).format(name, f"{share:.3f}", f"{name}: share of partitions done", _share(share))
+            ).format(
+                name,
+                f"{share:.3f}",
+                f"{name}: share of partitions done",
+                workspace.doing.get(name, "waiting"),
+            )
             for name, share in workspace.progress.items()
         )
         bars = Markup('<div class="progress">{}</div>').format(rows) if rows else Markup("")
@@ -194,6 +211,13 @@ class CompareScreen(pn.viewable.Viewer):
             layout="fit_columns",
             sizing_mode="stretch_width",
             titles=_TITLES,
+            header_tooltips={
+                name: f"{better(name)} is better" for name in ("gcp", "usefulness", "suppressed", "seconds")
+            }
+            | {
+                "seconds": "of the method alone, without compiling; lower is better",
+                "columns": "what each column loses; lower is better",
+            },
             widths=_WIDTHS,
             formatters={**numbers, **{name: {"type": "html"} for name in ("mark", "columns", "records")}},
             hidden_columns=["id", "problem"],
@@ -206,10 +230,14 @@ class CompareScreen(pn.viewable.Viewer):
         self.table.param.watch(self._row_chosen, "selection")
         self.shown = pn.widgets.Select(label="Run on the screens Explore and Publish", options={}, width=320)
         self.shown.param.watch(self._shown_changed, "value")
+        self.svg = pn.widgets.FileDownload(
+            callback=lambda: io.BytesIO(zipped(figures_of_runs([run.result for run in self.workspace.runs]))),
+            filename="figures.zip", label="Figures, SVG", width=150,
+        )  # fmt: skip
         self.take_up = pn.widgets.Button(label="Take up its settings", width=180, align="end")
         self.take_up.on_click(self._take_up)
         self.run_name = pn.widgets.TextInput(label="Its name", width=200, placeholder="a name of your own")
-        self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="what is to be said of it")
+        self.note = pn.widgets.TextInput(label="A note", width=340, placeholder="a note on it")
         self.pin = pn.widgets.Checkbox(label="Pinned: stands first, and stays", align="end")
         self.delete = pn.widgets.Button(label="Delete this run", color="danger", width=140, align="end")
         self.filter = pn.widgets.TextInput(
@@ -236,7 +264,8 @@ class CompareScreen(pn.viewable.Viewer):
                 self.table,
                 pn.FlexBox(self.shown, self.take_up, self.filter, gap="4px"),
                 pn.FlexBox(self.run_name, self.note, self.pin, self.delete, gap="4px"),
-                lead="A tap on a row, or on a mark in a figure, loads that run into Explore and Publish.",
+                lead="↓ lower is better, ↑ higher is better. A tap on a row, or on a mark in a figure, loads that run into Explore and "
+                "Publish.",
             ),
             card(
                 "What each method costs",
@@ -249,6 +278,7 @@ class CompareScreen(pn.viewable.Viewer):
                 self.risk,
                 self.risk_said,
                 self.frontier,
+                self.svg,
                 lead="Down and to the left is better. No run beats those on the dashed line in both. Tap a mark to load the run.",
             ),
             sizing_mode="stretch_width",
@@ -417,13 +447,15 @@ class CompareScreen(pn.viewable.Viewer):
         a, b = both
         rows = model.what_differs()
         table = facts(["", a.name, b.name], rows) if rows else Markup("<p>The two do not differ.</p>")
-        self.differing.object = str(Markup("<h4>What differs</h4>{}").format(table))
+        self.differing.object = str(Markup("<h4>What differs (↓ lower is better)</h4>{}").format(table))
         picture = pairs(
             *model.losses_of_both(),
             (f"{a.name} (#{a.id})", f"{b.name} (#{b.id})"),
             "Loss by column of two runs",
         )
-        self.losses.object = str(Markup("<h4>Information loss by column</h4>{}").format(picture))
+        self.losses.object = str(
+            Markup("<h4>Information loss by column, lower is better</h4>{}").format(picture)
+        )
 
     # -------------------------------------------------------------------------------------- history
 
@@ -474,7 +506,3 @@ class CompareScreen(pn.viewable.Viewer):
             self.history,
             sizing_mode="stretch_width",
         )
-
-
-def _share(share: float) -> str:
-    return "waiting" if share <= 0 else "done" if share >= 1 else f"{share:.0%} of its partitions"

@@ -12,7 +12,7 @@ from bokeh.plotting import figure
 
 from anonflow.algorithms.registry import look_of
 from anonflow.drawing.plots import BLUE, ORANGE
-from anonflow.utility.distributions import Distribution
+from anonflow.utility.distributions import MISSING, Distribution
 from anonflow.utility.frontier import frontier
 
 __all__ = ["DARK", "LIGHT", "Palette", "Point", "against_k", "look", "overlay", "risk_and_loss"]
@@ -57,6 +57,8 @@ class Point:
         Of the run.
     algorithm : str
     x, y : float
+    group : str
+        What a line never crosses: runs over other quasi-identifiers are no points of it.
     """
 
     id: int
@@ -64,6 +66,7 @@ class Point:
     algorithm: str
     x: float
     y: float
+    group: str = ""
 
 
 def look(dark: bool) -> Palette:
@@ -206,16 +209,23 @@ def against_k(
         methods = list(dict.fromkeys(point.algorithm for point in shown))
         across = "" if not ks else f"method (k = {ks[0]:g})"
         made = _figure(look, height, across, up, x_range=methods or ["–"], y_axis_type=scale)
-        made.xaxis.major_label_orientation = 0.6 if sum(map(len, methods)) > 28 else "horizontal"
+        made.xaxis.major_label_orientation = _turn(methods, 260)
         xs: list[Any] = [point.algorithm for point in shown]
     else:
         made = _figure(look, height, "k", up, y_axis_type=scale)
-        made.xaxis.ticker = FixedTicker(ticks=ks)
-        margin = 0.06 * (ks[-1] - ks[0])
-        made.x_range = Range1d(ks[0] - margin, ks[-1] + margin)
+        across = "log" if ks[-1] > 8 * ks[0] else "linear"
+        if across == "log":  # else small ks, which are close, would stand on one another
+            made = _figure(look, height, "k", up, y_axis_type=scale, x_axis_type="log")
+            made.x_range = Range1d(ks[0] / 1.25, ks[-1] * 1.25)
+        else:
+            margin = 0.06 * (ks[-1] - ks[0])
+            made.x_range = Range1d(ks[0] - margin, ks[-1] + margin)
+        made.xaxis.ticker = FixedTicker(ticks=_apart(ks, across == "log"))
+        made.xaxis.formatter = NumeralTickFormatter(format="0")
         xs = [point.x for point in shown]
-        for algorithm in dict.fromkeys(point.algorithm for point in shown):
-            latest = {p.x: p.y for p in sorted(shown, key=lambda p: p.id) if p.algorithm == algorithm}
+        for algorithm, group in dict.fromkeys((point.algorithm, point.group) for point in shown):
+            own = [p for p in shown if (p.algorithm, p.group) == (algorithm, group)]
+            latest = {p.x: p.y for p in sorted(own, key=lambda p: p.id)}
             line = sorted(latest.items())
             colour = look_of(algorithm).colour
             made.line([x for x, _ in line], [y for _, y in line], line_width=2, line_color=colour)
@@ -229,6 +239,26 @@ def against_k(
     _ring(made, shown, xs, chosen, look)
     _hover(made, drawn, [("run", "@name"), (up.split(",")[0], f"@y{{{number}}}")], tap)
     return made
+
+
+def _turn(labels: Sequence[str], room: float) -> float | str:
+    """How far labels side by side are turned, so that none touches its neighbour, on an axis of so many pixels."""
+    each = room / max(1, len(labels))
+    if max(map(len, labels), default=0) * 7.2 + 6 <= each:
+        return "horizontal"
+    slanted = 0.7
+    return slanted if each * math.sin(slanted) >= 14 else "vertical"
+
+
+def _apart(ks: Sequence[float], is_log: bool) -> list[float]:
+    """Of the ks, first and last and those between whose labels do not touch."""
+    places = [math.log(k) for k in ks] if is_log else list(ks)
+    least = 0.09 * (places[-1] - places[0])  # a label's share of an axis
+    kept = [0]
+    for at in range(1, len(ks) - 1):
+        if places[at] - places[kept[-1]] >= least and places[-1] - places[at] >= least:
+            kept.append(at)
+    return [ks[at] for at in kept] + [ks[-1]]
 
 
 def risk_and_loss(
@@ -274,7 +304,7 @@ def risk_and_loss(
 
 
 def overlay(found: Distribution, look: Palette, height: int = 330) -> figure:
-    """A column before (bars) and after (a line with dots over them)."""
+    """A column before (bars) and after (marks over them; joined by a line where the values are in order)."""
     bars_in_all = len(found.labels)
     if found.edges is not None:
         made = _figure(
@@ -288,7 +318,7 @@ def overlay(found: Distribution, look: Palette, height: int = 330) -> figure:
         labels = [label or "(empty)" for label in found.labels]
         names = [f"{label}{'​' * labels[:at].count(label)}" for at, label in enumerate(labels)]
         made = _figure(look, height, found.name, "share of records", x_range=names)
-        made.xaxis.major_label_orientation = 0.7 if sum(map(len, names)) > 60 else "horizontal"
+        made.xaxis.major_label_orientation = _turn(names, 640)
         middle = names
     source = ColumnDataSource(
         {
@@ -310,7 +340,10 @@ def overlay(found: Distribution, look: Palette, height: int = 330) -> figure:
             "x", top="before", width=0.82, source=source,
             fill_color=BLUE, fill_alpha=0.45, line_color=BLUE, legend_label="original",
         )  # fmt: skip
-    made.line("x", "after", source=source, line_color=ORANGE, line_width=2, legend_label="published")
+    if found.ordered or found.edges is not None:
+        numbers = [at for at, label in enumerate(found.labels[:bars_in_all]) if label != MISSING]
+        made.line([middle[at] for at in numbers], [found.published[at] for at in numbers],
+                  line_color=ORANGE, line_width=2, legend_label="published")  # fmt: skip
     dots = made.scatter(
         "x", "after", source=source, marker="diamond", size=11, fill_color=ORANGE, line_color=look.page,
         legend_label="published",

@@ -75,7 +75,9 @@ def facts(header: Sequence[str], rows: Iterable[Sequence[Any]], numbers: Iterabl
 
     head = Markup("").join(cell("th", at, name) for at, name in enumerate(header))
     body = Markup("").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(cell("td", at, one) for at, one in enumerate(row)))
+        Markup("<tr>{}</tr>").format(
+            Markup("").join(cell("td", at, content) for at, content in enumerate(row))
+        )
         for row in rows
     )
     return Markup(

@@ -55,7 +55,7 @@ def risk(many: int, n: int, words: str, sentence: str) -> str:
     if not n:
         return f'<div class="risk"><div class="told">{escape(sentence)}</div></div>'
     return (
-        f'<div class="risk" role="status"><div><span class="big">{many:,}</span> records at risk ({words})</div>'
+        f'<div class="risk" role="status"><div><span class="big">{many:,}</span> record{"" if many == 1 else "s"} at risk ({words})</div>'
         f'<div class="told">{escape(sentence)}</div>'
         f'<div class="track" aria-hidden="true"><div class="fill" style="width:{100 * many / n:.2f}%"></div></div></div>'
     )
@@ -91,8 +91,8 @@ def methods_list(chosen: Collection[str]) -> str:
         )
     wanted = dict.fromkeys(REGISTRY[name].guarantee for name in chosen if name in REGISTRY)
     promises = "".join(
-        f"<p><b>{escape(one)}</b> guarantees: {escape(promise_of(one))}</p>"
-        for one in wanted
-        if promise_of(one)
+        f"<p><b>{escape(guarantee)}</b> guarantees: {escape(promise_of(guarantee))}</p>"
+        for guarantee in wanted
+        if promise_of(guarantee)
     )
     return f'<div class="methods">{"".join(parts)}<div class="promises">{promises}</div></div>'

@@ -13,9 +13,12 @@ from anonflow.dashboards.session.user_limits import MEGABYTE, Limits
 
 __all__ = ["DiskDropper"]
 
+SIDE_BY_SIDE = 4
+"""Files that are under way at once; a browser sends two."""
+
 
 class DiskDropper(pn.widgets.FileDropper):
-    """A place to drop one file, which is written to a folder as it arrives and handed over when it is whole.
+    """A place to drop files, each written to a folder as it arrives and handed over when it is whole.
 
     Parameters
     ----------
@@ -38,8 +41,9 @@ class DiskDropper(pn.widgets.FileDropper):
 
     Notes
     -----
-    Chunks come in order, numbered from 1; anything else ends the upload. At most one file is under way; the bytes are
-    never in ``value``, which would hold them in memory for as long as the session lives.
+    Chunks of a file come in order, numbered from 1; anything else ends its upload. With ``multiple`` some files may be under
+    way side by side, together no larger than one may be; else one. The bytes are never in ``value``, which would hold them
+    in memory for as long as the session lives.
     """
 
     def __init__(
@@ -57,12 +61,13 @@ class DiskDropper(pn.widgets.FileDropper):
         super().__init__(**given)
         self._folder, self._on_file, self._on_refused = folder, on_file, on_refused
         self._most, self._elsewhere = most, elsewhere
-        self._open: tuple[str, Path, int, int] | None = None
+        self._open: dict[str, tuple[Path, int, int]] = {}
 
     def _process_event(self, event: Any) -> None:
         data = event.data
         if event.event_name == "delete_event":
-            self._drop()
+            named = data.get("name") if self.multiple and isinstance(data, dict) else None
+            self._drop(None if named is None else str(named))
             return
         try:
             name, chunk, total = str(data["name"]), int(data["chunk"]), int(data["total_chunks"])
@@ -72,39 +77,47 @@ class DiskDropper(pn.widgets.FileDropper):
             return
         block = block.encode() if isinstance(block, str) else bytes(block)
         if chunk == 1:
-            self._drop()
+            self._drop(name if self.multiple else None)
+            if len(self._open) >= SIDE_BY_SIDE:
+                self._drop(next(iter(self._open)))
             handle, path = tempfile.mkstemp(prefix="upload-", dir=self._folder())
             with open(handle, "wb"):
                 pass
-            self._open = name, Path(path), 0, 0
-        if self._open is None:
+            self._open[name] = Path(path), 0, 0
+        if name not in self._open:
+            if self._open and not self.multiple:
+                self._refuse("the upload was broken off; try again")
             return  # the rest of a refused file
-        known, place, last, size = self._open
-        if known != name or chunk != last + 1 or chunk > total:
-            self._refuse("the upload was broken off; try again")
+        place, last, size = self._open[name]
+        if chunk != last + 1 or chunk > total:
+            self._refuse("the upload was broken off; try again", name)
             return
         size += len(block)
-        if self._most is not None and size > self._most:
+        together = size + sum(held for other, (_, _, held) in self._open.items() if other != name)
+        if self._most is not None and together > self._most:
             self._refuse(
                 f"the file is larger than {self._most / MEGABYTE:,.1f} MB, the most that is taken here; upload "
-                f"fewer columns or records, or {self._elsewhere}"
+                f"fewer columns or records, or {self._elsewhere}",
+                name,
             )
             return
         with place.open("ab") as stream:
             stream.write(block)
-        self._open = name, place, chunk, size
+        self._open[name] = place, chunk, size
         if chunk == total:
-            self._open = None
+            del self._open[name]
             try:
                 self._on_file(name, place)
             finally:
                 place.unlink(missing_ok=True)
 
-    def _refuse(self, sentence: str) -> None:
-        self._drop()
+    def _refuse(self, sentence: str, name: str | None = None) -> None:
+        self._drop(name)
         self._on_refused(sentence)
 
-    def _drop(self) -> None:
-        if self._open is not None:
-            self._open[1].unlink(missing_ok=True)
-            self._open = None
+    def _drop(self, name: str | None = None) -> None:
+        """Delete what has come of a file; of all without a name."""
+        for other in [name] if name is not None else list(self._open):
+            held = self._open.pop(other, None)
+            if held is not None:
+                held[0].unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import param
@@ -10,6 +11,9 @@ from anonflow import datasets
 from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.suggest import suggested_hierarchy
 from anonflow.dashboards.protect.settings import share
+from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.table_sources import edited_column
+from anonflow.dashboards.session.workspace import plural
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.table.coding import column_values
 from anonflow.table.domain import missing_cells
@@ -21,7 +25,7 @@ from anonflow.table.uniqueness import unique_as_added
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "NOT_PUBLISHED", "ColumnChoice", "about_datasets", "type_of"]
+__all__ = ["COLUMNS", "NOT_PUBLISHED", "RULES", "ColumnChoice", "about_datasets", "type_of"]
 
 COLUMNS = ("column", "type", "distinct", "missing", "role", "kind", "no value")
 """Columns of the table of columns."""
@@ -30,6 +34,14 @@ NOT_PUBLISHED = "not published"
 """The role of a column that the draft does not name."""
 
 NO_KIND = ""
+
+RULES = {
+    "refuse": "such a record keeps the table from running: decide first",
+    "value": "no value counts as a value of its own, and is published as an empty cell",
+    "suppress": "such a record is published as * in this column, for only * covers it, and loses all of it",
+    "drop": "such a record is left out of the release",
+}
+"""What is done with a record without a value, by rule, in words."""
 
 
 class ColumnChoice(DraftForm):
@@ -58,7 +70,7 @@ class ColumnChoice(DraftForm):
 
     def about(self) -> dict[str, tuple[str, int, int]]:
         """Type, distinct values and missing cells of each column."""
-        frame = self.workspace.frame
+        frame = self.workspace.named
         if frame is None:
             return {}
         if self._about is None or self._about[0] is not frame:
@@ -83,7 +95,7 @@ class ColumnChoice(DraftForm):
 
     def unique(self) -> list[int]:
         """Unique records on the first quasi-identifier, the first two, and so on."""
-        frame, names = self.workspace.frame, self.quasi_identifiers
+        frame, names = self.workspace.named, self.quasi_identifiers
         if frame is None or not names:
             return []
         if self._unique is None or self._unique[0] is not frame or self._unique[1] != names:
@@ -96,11 +108,12 @@ class ColumnChoice(DraftForm):
         if not found:
             return (
                 ""
-                if self.workspace.frame is None
+                if self.workspace.named is None
                 else "No column is a quasi-identifier yet: choose at least one."
             )
-        n = len(self.workspace.frame)
-        return f"{found[-1]:,} records ({share(found[-1], n)}) are unique on these QIs."
+        n = len(self.workspace.named)
+        alone = found[-1]
+        return f"{plural(alone, 'record')} ({share(alone, n)}) {'is' if alone == 1 else 'are'} unique on these QIs."
 
     def first_rows(self, most: int = 100) -> pd.DataFrame:
         """The first records as they were read: the owner's view.
@@ -110,9 +123,9 @@ class ColumnChoice(DraftForm):
         DataError
             If no table is open.
         """
-        if self.workspace.frame is None:
+        if self.workspace.named is None:
             raise DataError("no table is open; open one first")
-        first: pd.DataFrame = self.workspace.frame.head(most)
+        first: pd.DataFrame = self.workspace.named.head(most)
         return first
 
     # ------------------------------------------------------------------------------------ choosing
@@ -150,28 +163,71 @@ class ColumnChoice(DraftForm):
             return False
         return True
 
-    def _choose_role(self, column: str, role: Any) -> None:
-        if role == NOT_PUBLISHED:
-            self.workspace.set_column(column, role=None, kind=None)
-            return
-        if role not in ROLES:
+    def choose_many(self, columns: Sequence[str], field: str, value: Any) -> bool:
+        """Take a role or a kind for several columns at once, as one edit.
+
+        Parameters
+        ----------
+        columns : sequence of str
+        field : str
+            ``role`` or ``kind``.
+        value : str
+
+        Returns
+        -------
+        bool
+            Whether it was taken; else `said` says why not, and nothing is changed.
+        """
+        self.said = ""
+        frame, draft = self.workspace.frame, self.workspace.draft
+        if frame is None or not columns:
+            self.said = "choose some columns first: tick them in the table"
+            return False
+        trial = Draft(document=draft.document, folder=draft.folder)
+        edits = []
+        try:
+            for column in columns:
+                declared = self._declared(column, field, value)
+                before = trial.get(("table", "columns", column), {})
+                edits.append(
+                    (("table", "columns", column), edited_column(before, declared, frame[[column]]) or None)
+                )
+        except AnonflowError as error:
+            self.said = error.problems[0]
+            return False
+        draft.set_all(edits)
+        return True
+
+    def _declared(self, column: str, field: str, value: Any) -> dict[str, Any]:
+        """What a choice of a role or a kind declares."""
+        if field == "role" and value == NOT_PUBLISHED:
+            return {"role": None, "kind": None}
+        if field == "role" and value in ROLES:
+            return {"role": value}
+        if field != "kind":
             raise ParameterError(f"a role is one of {', '.join(ROLES)}")
-        self.workspace.set_column(column, role=role)
+        return self._declared_kind(column, value)
+
+    def _choose_role(self, column: str, role: Any) -> None:
+        self.workspace.set_column(column, **self._declared(column, "role", role))
 
     def _choose_kind(self, column: str, kind: Any) -> None:
+        self.workspace.set_column(column, **self._declared_kind(column, kind))
+
+    def _declared_kind(self, column: str, kind: Any) -> dict[str, Any]:
         if kind not in KINDS:
             raise ParameterError(f"a kind is one of {', '.join(KINDS)}")
         declared: dict[str, Any] = {"role": "quasi-identifier", "kind": kind}
         if kind == "hierarchy":
             given = self._given_hierarchy(column)
-            values = column_values(self.workspace.frame[column], column)[0]
+            values = column_values(self.workspace.named[column], column)[0]
             declared["hierarchy"] = given or suggested_hierarchy([value for value in values if value])
-        self.workspace.set_column(column, **declared)
+        return declared
 
     def _choose_rule(self, column: str, rule: Any) -> None:
         kind = self.workspace.draft.get(("table", "columns", column, "kind"))
         if kind not in MISSING_RULES:
-            raise ParameterError("what is done without a value is said of quasi-identifiers only")
+            raise ParameterError("a rule for missing values is for quasi-identifiers only")
         if rule not in MISSING_RULES[kind]:
             raise ParameterError(f"without a value, kind {kind} can {', '.join(MISSING_RULES[kind])}")
         self.workspace.set_column(column, missing=None if rule == MISSING_RULES[kind][0] else rule)
@@ -184,7 +240,7 @@ class ColumnChoice(DraftForm):
 
     def infer(self) -> None:
         """Go back to the first guess at roles and kinds, as one edit."""
-        frame = self.workspace.frame
+        frame = self.workspace.named
         if frame is None:
             return
         name = self.workspace.source.get("dataset")
@@ -196,17 +252,17 @@ class ColumnChoice(DraftForm):
         self.workspace.draft.set(("table", "columns"), columns)
 
     def _read(self) -> None:
-        seen = (self.workspace.frame, self.workspace.draft.get(("table", "columns")))
+        seen = (self.workspace.named, self.workspace.draft.get(("table", "columns")))
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
         found = self.unique()
-        n = 0 if self.workspace.frame is None else len(self.workspace.frame)
+        n = 0 if self.workspace.named is None else len(self.workspace.named)
         bars = [
             (name, many, share(many, n), many / n)
             for name, many in zip(self.quasi_identifiers, found, strict=True)
         ]
-        rows = None if self.workspace.frame is None else self.table()
+        rows = None if self.workspace.named is None else self.table()
         if rows is None or self.rows is None or not rows.equals(self.rows):
             self.rows = rows
         self.bars = bars

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import time
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,15 +19,22 @@ from anonflow.dashboards.components.html import card
 from anonflow.dashboards.components.markup import unique_bars
 from anonflow.dashboards.components.option_field import option_field
 from anonflow.dashboards.components.upload import DiskDropper
-from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, ColumnChoice, about_datasets
+from anonflow.dashboards.data.column_form import COLUMNS, NOT_PUBLISHED, RULES, ColumnChoice, about_datasets
+from anonflow.dashboards.session.hierarchy_files import MOST as HIERARCHY
+from anonflow.dashboards.session.hierarchy_files import attach, is_hierarchy_name, matched_column
+from anonflow.dashboards.session.paths import names_a_dataset, safe_name
 from anonflow.dashboards.session.project import ENDING
 from anonflow.dashboards.session.screen_work import Background
 from anonflow.dashboards.session.user_limits import MEGABYTE
-from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.session.workspace import Workspace, plural
 from anonflow.errors import AnonflowError
+from anonflow.table.read import is_csv
 from anonflow.table.schema import KINDS, MISSING_RULES, ROLES
 
 __all__ = ["DataScreen"]
+
+TOGETHER = 20.0
+"""Seconds within which files are taken to have been dropped together."""
 
 BUILT_IN, OWN, PROJECT = "Built-in table", "Your own file", "A flow or project"
 
@@ -67,6 +76,12 @@ class DataScreen(pn.viewable.Viewer):
         self.choice = ColumnChoice(self.workspace)
         self.reading = Background(self.workspace, at_once=True)
         self._options: dict[str, Any] = {}
+        self._flows: dict[str, tuple[float, Path]] = {}
+        self._hierarchies: dict[str, tuple[float, Path]] = {}
+        self._perhaps: dict[str, tuple[float, Path]] = {}
+        self._attached: list[str] = []
+        self._arrived = 0.0
+        self._is_reading = False
         self._refused_file: tuple[str, Path] | None = None
         self._opening()
         self._looking()
@@ -100,7 +115,8 @@ class DataScreen(pn.viewable.Viewer):
         limits = self.workspace.limits
         self.dropper = DiskDropper(
             self._folder, self._open_file, self._refused, most=limits.upload_bytes, elsewhere=limits.elsewhere,
-            stylesheets=[PARTS], label="CSV or Parquet file", sizing_mode="stretch_width", css_classes=["af-dropper"],
+            stylesheets=[PARTS], label="CSV, Parquet or Excel file, alone or with its hierarchies and its flow",
+            multiple=True, sizing_mode="stretch_width", css_classes=["af-dropper"],
         )  # fmt: skip
         caps = []
         if limits.upload_bytes is not None:
@@ -109,7 +125,8 @@ class DataScreen(pn.viewable.Viewer):
             caps.append(f"{limits.rows:,} records")
         most = f"At most {' and '.join(caps)}. " if caps else ""
         self.told = pn.pane.HTML(
-            f"{most}The first line of a CSV file names the columns. Your file stays in a private folder and is "
+            f"{most}The first line of a CSV file names the columns. Hierarchies are matched with columns by their names, such "
+            f"as <code>hierarchy_age.csv</code>. Your file stays in a private folder and is "
             f"deleted {self._kept_words()}.",
             css_classes=["af-muted"],
             sizing_mode="stretch_width",
@@ -128,6 +145,7 @@ class DataScreen(pn.viewable.Viewer):
             sizing_mode="stretch_width",
         )
         self.wrong = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
+        self.dropped = pn.pane.HTML("", css_classes=["af-note"], visible=False, sizing_mode="stretch_width")
         self.projects = DiskDropper(
             self._folder, self._open_project, self._refused, most=limits.upload_bytes, stylesheets=[PARTS],
             label="Flow (.yaml) or project (.anonflow.zip)", sizing_mode="stretch_width", css_classes=["af-dropper"],
@@ -149,6 +167,7 @@ class DataScreen(pn.viewable.Viewer):
             self.waiting,
             self.without,
             self.dropper,
+            self.dropped,
             self.told,
             written,
             sizing_mode="stretch_width",
@@ -169,7 +188,7 @@ class DataScreen(pn.viewable.Viewer):
         self.about.object = f"<p>{self._about[name]}</p>"
         self._options = {}
         for option in datasets.declared(name).values():
-            self._options[option.name] = option_field(option, option.default, width=140)
+            self._options[option.name] = option_field(option, option.default, width=190)
         self.asked.objects = list(self._options.values())
         self.hierarchies.visible = any(
             entry.get("kind") == "hierarchy" for entry in datasets.schema(name, hierarchies=True).values()
@@ -181,7 +200,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _open_dataset(self, *events: Any) -> None:
         self.reading.forget()
-        self._source.loading = False
+        self._source.loading = self._is_reading = False
         name = self.dataset.value
         given = {
             option: widget.value
@@ -194,7 +213,7 @@ class DataScreen(pn.viewable.Viewer):
 
     def _written(self, name: str) -> dict[str, Any]:
         """How a CSV file is written, as it is said here; nothing of a Parquet file."""
-        if name.lower().endswith((".parquet", ".pq")):
+        if not is_csv(name):
             return {}
         missing = [text.strip() for text in self.missing.value.split(",") if text.strip()]
         encoding = self.encoding.value.strip()
@@ -202,8 +221,84 @@ class DataScreen(pn.viewable.Viewer):
         return {key: value for key, value in given.items() if value and (key, value) != ("encoding", "utf-8")}
 
     def _open_file(self, name: str, path: Path) -> None:
+        """Take a file that was dropped, alone or with others: a table, a hierarchy, a flow or a project."""
+        now = time.monotonic()
+        if name.lower().endswith((".yaml", ".yml")):
+            self._flows[name] = now, self.workspace.shelve(name, path)
+            self._arrived = now
+            if self.workspace.frame is None and names_a_dataset(self._flows[name][1]):
+                self._open_project(name, self._flows.pop(name)[1])
+                return
+            self._say_waiting()
+            self._open_waiting()
+            return
+        if name.lower().endswith(ENDING):
+            self._open_project(name, path)
+            return
+        soon, self._arrived = now - self._arrived < TOGETHER, now
+        known = [] if self.workspace.frame is None else [str(each) for each in self.workspace.frame.columns]
+        beside = soon and not self._is_reading and matched_column(name, known) is not None
+        if is_hierarchy_name(name) or beside:
+            self._hierarchies[name] = now, self.workspace.shelve(name, path)
+            self._attach()
+            return
+        if (
+            path.stat().st_size <= HIERARCHY
+        ):  # it may turn out to be a hierarchy of the table that comes with it
+            self._perhaps[name] = now, self.workspace.shelve(name, path, copied=True)
         self._forget_refused()
         self._read(name, self.workspace.set_aside(path))  # the upload's own place is emptied
+
+    def _attach(self) -> None:
+        """Give the open table the hierarchies that came with it; before it is open, they wait."""
+        workspace = self.workspace
+        if workspace.frame is None or self._is_reading:
+            self.dropped.object = (
+                f"<p>{plural(len(self._hierarchies), 'file')} with a hierarchy: waiting for the table.</p>"
+            )
+            self.dropped.visible = bool(self._hierarchies)
+            return
+        own, columns = safe_name(workspace.table_name), [str(each) for each in workspace.frame.columns]
+        recent = time.monotonic() - TOGETHER
+        for name, (when, _) in list(self._perhaps.items()):
+            if when < recent:
+                self._forget(self._perhaps, name)
+            elif safe_name(name) != own and matched_column(name, columns) is not None:
+                self._hierarchies[name] = self._perhaps.pop(name)
+        if not self._hierarchies:
+            self._open_waiting()
+            return
+        said = attach(workspace, {name: path for name, (_, path) in self._hierarchies.items()})
+        for name, (when, _) in list(self._hierarchies.items()):
+            # what fits no column of this table may be for one that is still to come
+            if when < recent or matched_column(name, columns) is not None:
+                self._forget(self._hierarchies, name)
+        self._attached = [*self._attached, said][-12:]
+        self.dropped.object = "".join(f"<p>{escape(each)}.</p>" for each in self._attached)
+        self.dropped.visible = True
+        self._open_waiting()
+
+    def _say_waiting(self) -> None:
+        names = [*self._hierarchies, *self._flows]
+        self.dropped.object = f"<p>Waiting for the table: {escape(', '.join(names))}.</p>"
+        self.dropped.visible = bool(names) and (self.workspace.frame is None or self._is_reading)
+
+    def _forget(self, files: dict[str, tuple[float, Path]], name: str) -> None:
+        files.pop(name)[1].unlink(missing_ok=True)
+
+    def _open_waiting(self) -> None:
+        """Open the flow that came along, once its table is there; without a file of its own, it waits for the next."""
+        if not self._flows or self._is_reading or self.workspace.frame is None:
+            return
+        name, (when, path) = next(iter(self._flows.items()))
+        if time.monotonic() - when > TOGETHER:
+            self._forget(self._flows, name)
+            return
+        self._aside(
+            f"Reading {name}.",
+            lambda: self.workspace.read_project_file(path),
+            opened=lambda: self._forget(self._flows, name),
+        )
 
     def _read(self, name: str, path: Path) -> None:
         """Read a file that was uploaded; where it cannot be read like this, it stays to be read again."""
@@ -211,7 +306,7 @@ class DataScreen(pn.viewable.Viewer):
         self._refused("")
 
         def failed() -> None:
-            if path.exists() and not name.lower().endswith((".parquet", ".pq")):
+            if path.exists() and is_csv(name):
                 self._refused_file = name, path
             else:
                 path.unlink(missing_ok=True)
@@ -237,23 +332,27 @@ class DataScreen(pn.viewable.Viewer):
 
         self._aside(f"Reading {name}.", read)
 
-    def _aside(self, status: str, read: Any, failed: Any = lambda: None) -> None:
+    def _aside(self, status: str, read: Any, failed: Any = lambda: None, opened: Any = lambda: None) -> None:
         """Read something in a thread; what comes back opens it here."""
         workspace, before = self.workspace, self.workspace.status
         self._refused("")
         workspace.status = status
-        self._source.loading = True
+        self._source.loading = self._is_reading = True
 
         def done(opening: Any) -> None:
-            self._source.loading = False
+            self._source.loading = self._is_reading = False
             self._forget_refused()
-            self._try(opening)
+            self._attached = []
+            self.dropped.visible = False
+            if self._try(opening):  # what failed is tried again when another file comes
+                opened()
+                self._attach()
             if workspace.waits_for:
                 self.way.value = OWN
             self._show_waiting()
 
         def refused(sentence: str) -> None:
-            self._source.loading = False
+            self._source.loading = self._is_reading = False
             workspace.status = before if workspace.frame is not None else "The file was not opened."
             self._refused(sentence)
             failed()
@@ -279,15 +378,17 @@ class DataScreen(pn.viewable.Viewer):
     def _kept_words(self) -> str:
         return "when its session ends"
 
-    def _try(self, opening: Any) -> None:
+    def _try(self, opening: Any) -> bool:
         self._refused("")
         self.open.loading = True
         try:
             opening()
         except AnonflowError as error:
             self._refused(" ".join(error.problems[:3]))
+            return False
         finally:
             self.open.loading = False
+        return True
 
     def _refused(self, sentence: str) -> None:
         open_still = self.workspace.table_name
@@ -312,7 +413,7 @@ class DataScreen(pn.viewable.Viewer):
             editors=editors,
             layout="fit_columns",
             sortable=False,
-            selectable=False,
+            selectable="checkbox",
             stylesheets=[PARTS],
             titles={"column": "Column", "type": "Type", "distinct": "Distinct", "missing": "Missing",
                     "role": "Role ▾", "kind": "Kind ▾", "no value": "Without a value ▾"},
@@ -320,7 +421,7 @@ class DataScreen(pn.viewable.Viewer):
                 "role": "quasi-identifier: others may know it · sensitive: to be protected · insensitive: published "
                 "as it is · identifier: never published · unit: whose a row is, where people have several · household: of the unit",
                 "kind": "how a quasi-identifier may be generalized",
-                "no value": "what is done with records without a value",
+                "no value": " · ".join(f"{rule}: {words}" for rule, words in RULES.items()),
             },
             text_align={"distinct": "right", "missing": "right"},
             widths={"type": 88, "distinct": 82, "missing": 80, "role": 150, "kind": 112},
@@ -331,6 +432,18 @@ class DataScreen(pn.viewable.Viewer):
         self.columns.style.map(lambda role: _ROLES.get(role, ""), subset=["role"])
         self.said = pn.pane.HTML("", css_classes=["af-bad"], visible=False, sizing_mode="stretch_width")
         self.trouble = pn.pane.HTML("", css_classes=["af-warn"], visible=False, sizing_mode="stretch_width")
+        self.many_roles = pn.widgets.Select(
+            label="Role of the ticked columns", options=["", *ROLES, NOT_PUBLISHED], width=200
+        )
+        self.many_kinds = pn.widgets.Select(
+            label="Kind of the ticked columns", options=["", *KINDS], width=200
+        )
+        for widget, field in ((self.many_roles, "role"), (self.many_kinds, "kind")):
+            widget.param.watch(partial(self._chosen_for_many, field), "value")
+        rules = "".join(f"<li><b>{rule}</b>: {escape(words)}.</li>" for rule, words in RULES.items())
+        self.rules = pn.pane.HTML(
+            f"<p>Without a value:</p><ul>{rules}</ul>", css_classes=["af-muted"], sizing_mode="stretch_width"
+        )
         self.guess = pn.widgets.Button(label="First guess again", on_click=lambda event: self.choice.infer())
         self.sentence = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-unique"])
         self.bars = pn.pane.HTML("", stylesheets=[PARTS], sizing_mode="stretch_width")
@@ -352,8 +465,9 @@ class DataScreen(pn.viewable.Viewer):
             self.columns,
             self.said,
             self.trouble,
-            pn.Row(self.guess),
-            lead="Click a role or a kind to change it. Only you know what others may know of a person.",
+            pn.FlexBox(self.many_roles, self.many_kinds, pn.Row(self.guess, margin=(18, 0, 0, 0)), gap="8px"),
+            self.rules,
+            lead="Click a role or a kind to change it, or tick several columns and choose for all of them below. Only you know what others may know of a person.",
         )
         self._unique_card = card("Who stands alone", self.sentence, self.bars)
         self._first_card = card("First rows", self.counts, self.first)
@@ -385,6 +499,15 @@ class DataScreen(pn.viewable.Viewer):
         workspace = self.workspace
         self.save.filename = f"{workspace.draft.get(('flow',), 'project')}{ENDING}"
         return io.BytesIO(workspace.save_project(bool(self.with_table.value)))
+
+    def _chosen_for_many(self, field: str, event: Any) -> None:
+        if not event.new:
+            return
+        rows = self.choice.rows
+        ticked = [] if rows is None else [str(rows["column"].iloc[at]) for at in self.columns.selection]
+        if self.choice.choose_many(ticked, field, event.new):
+            self.columns.selection = []
+        (self.many_roles if field == "role" else self.many_kinds).value = ""
 
     def _edited(self, event: Any) -> None:
         rows = self.choice.rows
@@ -437,8 +560,9 @@ class DataScreen(pn.viewable.Viewer):
             self.first.value = pd.DataFrame()
             return
         missing = sum(missing for _, _, missing in self.choice.about().values())
+        self.rules.visible = bool(missing)
         self.counts.object = (
-            f"{len(frame):,} records, {frame.shape[1]:,} columns, {missing:,} cells without a value. "
+            f"{plural(len(frame), 'record')}, {plural(frame.shape[1], 'column')}, {plural(missing, 'cell')} without a value. "
             "These are your records as they are: nobody else sees them."
         )
         first = self.choice.first_rows().reset_index(drop=True)

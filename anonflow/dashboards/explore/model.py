@@ -7,29 +7,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import param
 
 from anonflow.algorithms.recoding.lattice_part import LatticePart, lattice_part
 from anonflow.algorithms.view import sizes_of
 from anonflow.dashboards.compare.model import column_losses
+from anonflow.dashboards.session.publication import rehearsed_card
 from anonflow.dashboards.session.screen_work import Background
-from anonflow.dashboards.session.workspace import FinishedRun, Workspace
+from anonflow.dashboards.session.workspace import FinishedRun, Workspace, plural
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
-from anonflow.loss import record_costs
+from anonflow.loss import cell_costs, record_costs
 from anonflow.risk import AttackContext, usual
 from anonflow.risk.attack import row_of
-from anonflow.utility.distributions import Distribution, distribution
+from anonflow.utility.distributions import MISSING, Distribution, distribution
 from anonflow.utility.neighbourhood import Neighbourhood, neighbourhood
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pandas as pd
-
     from anonflow.algorithms.anonymize import Anonymization
+    from anonflow.engine.report.card import ReleaseCard
 
-__all__ = ["ATTACKERS", "Attacks", "BeforeAfter", "ExploreModel", "called", "in_plain_words"]
+__all__ = [
+    "ATTACKERS",
+    "Attacks",
+    "BeforeAfter",
+    "ExploreModel",
+    "MissingLoss",
+    "called",
+    "in_plain_words",
+    "missing_of",
+]
 
 FEW = 20_000
 """Records up to which a run is shown at once; of more it is computed in a thread of its own first."""
@@ -73,14 +83,25 @@ class BeforeAfter:
 
     @classmethod
     def of(cls, anonymization: Anonymization) -> BeforeAfter:
-        """Of what a run made of its table."""
+        """Of what a run made of its table; where an original has no value, it is said so."""
         before = Generalization.of(anonymization.table.records).decode_categories()
-        after = anonymization.generalization.decode_categories(suppressed=anonymization.suppressed)
+        for name, without in missing_of(anonymization).items():
+            cells = before[name].cat
+            categories = cells.categories.append(pd.Index([MISSING]))
+            codes = np.where(without, len(categories) - 1, cells.codes.to_numpy())
+            before[name] = pd.Categorical.from_codes(codes, categories)
+        after = anonymization.published.decode_categories(suppressed=anonymization.suppressed)
         changed = np.empty(before.shape, bool)
         for at, name in enumerate(before.columns):
             old, new = before[name].cat, after[name].cat
             same = new.categories.get_indexer(old.categories)  # the code after of each text before
             changed[:, at] = same[old.codes.to_numpy()] != new.codes.to_numpy()
+        for name, without in missing_of(anonymization).items():
+            # an empty cell that is published as one is a value that is kept
+            same = after[name].cat.categories.get_indexer(pd.Index([""]))[0]
+            at = list(before.columns).index(name)
+            changed[without, at] = after[name].cat.codes.to_numpy()[without] != same
+            after[name] = after[name].cat.rename_categories({"": MISSING}) if same >= 0 else after[name]
         return cls(before, after, changed)
 
     def found(self, search: str, only_changed: bool = False) -> np.ndarray:
@@ -98,6 +119,48 @@ class BeforeAfter:
         return np.flatnonzero(kept)
 
 
+def missing_of(anonymization: Anonymization) -> dict[str, np.ndarray]:
+    """Which originals have no value, for each column of QIs where some have none: bool, shape (n,)."""
+    records = anonymization.table.records
+    found: dict[str, np.ndarray] = {}
+    for at, domain in enumerate(records.domains):
+        if domain.kind in ("positions", "codes"):
+            continue
+        codes = records.codes[:, at]
+        without = codes < 0
+        if domain.kind != "numeric" and "" in domain.labels:
+            without = without | (codes == list(domain.labels).index(""))
+        if without.any():
+            found[domain.column] = without
+    return found
+
+
+@dataclass(frozen=True)
+class MissingLoss:
+    """What cells without a value lose, told apart from the others.
+
+    Attributes
+    ----------
+    column : str
+    cells : int
+        Records without a value.
+    loss, others : float
+        Mean loss (NCP) of those records in this column, and of the others, between 0 and 1.
+    """
+
+    column: str
+    cells: int
+    loss: float
+    others: float
+
+    def sentence(self) -> str:
+        """Such as ``age: 12 records without a value lose 100.0 %, the others 8.1 %.``"""
+        return (
+            f"{self.column}: {plural(self.cells, 'record')} without a value "
+            f"{'loses' if self.cells == 1 else 'lose'} {self.loss:.1%}, the others {self.others:.1%}."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Attacks:
     """What attackers did with a run.
@@ -108,10 +171,13 @@ class Attacks:
         As :func:`anonflow.attack` gives them, and ``column``: the sensitive column that is guessed, or None.
     covering : tuple of (int, int)
         How many people (second) are covered by how many rows (first).
+    card : ReleaseCard or None
+        That of the release that this run's own seed draws.
     """
 
     rows: list[dict[str, Any]]
     covering: tuple[tuple[int, int], ...]
+    card: ReleaseCard | None = None
 
 
 class ExploreModel(param.Parameterized):
@@ -212,6 +278,22 @@ class ExploreModel(param.Parameterized):
         made = self.made
         return None if made is None else neighbourhood(made, self.record)
 
+    def missing_losses(self) -> list[MissingLoss]:
+        """What cells without a value lose, a line for each column that has some."""
+        made = self.made
+        if made is None:
+            return []
+        found = []
+        costs = {
+            domain.column: cost
+            for domain, cost in zip(made.table.domains, cell_costs(made.generalization), strict=True)
+        }
+        for name, without in missing_of(made).items():
+            cost = costs[name]
+            others = float(cost[~without].mean()) if not without.all() else 0.0
+            found.append(MissingLoss(name, int(without.sum()), float(cost[without].mean()), others))
+        return found
+
     def worst_record(self) -> int:
         """The first of the records that lose most."""
         made = self.made
@@ -262,6 +344,8 @@ class ExploreModel(param.Parameterized):
         if run is None or made is None or self.attacking:
             return
         self.param.update(attacking=True, problem="")
+        published = self.workspace.noted.publications.get(run.id)
+        card = None if published is None else published.card
 
         def work() -> Attacks:
             context = AttackContext.of(made.table, made, made.k)
@@ -270,7 +354,8 @@ class ExploreModel(param.Parameterized):
                 for one in usual(context)
             ]
             values, counts = np.unique(context.covering()[context.people], return_counts=True)
-            return Attacks(rows, tuple(zip(values.tolist(), counts.tolist(), strict=True)))
+            covering = tuple(zip(values.tolist(), counts.tolist(), strict=True))
+            return Attacks(rows, covering, card or rehearsed_card(run.seed, run.result))
 
         def done(found: Attacks) -> None:
             self.workspace.noted.attacks[run.id] = found

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from anonflow.algorithms.recoding.lattice_view import lattice_view
 from anonflow.dashboards.components import figures
 from anonflow.dashboards.components.clickable import Clickable
+from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import (
     badge,
     card,
@@ -24,6 +25,7 @@ from anonflow.dashboards.components.html import (
     sheet,
     verdict_of,
 )
+from anonflow.dashboards.components.release_card import card_lines
 from anonflow.dashboards.explore.model import Attacks, ExploreModel, called, in_plain_words
 from anonflow.dashboards.session.workspace import Workspace
 from anonflow.drawing.comparisons import heat, intervals
@@ -78,7 +80,7 @@ class ExploreScreen(pn.viewable.Viewer):
             pn.Row(self.chosen),
             self._of_run("This run", self.facts),
             card("Loss by attribute and run", self.losses,
-                 lead="0 % is the value itself, 100 % is published as *. ▶ is the run that is shown."),
+                 lead="0 % is the value itself, 100 % is published as *: lower is better. ▶ is the run that is shown."),
             self.levels,
             self._of_run("Before and after: one column", pn.Row(self.column), self.distance, self.overlay,
                  lead="Blue bars: the originals. Orange line with diamonds: what is published, each range spread "
@@ -149,12 +151,22 @@ class ExploreScreen(pn.viewable.Viewer):
                 [
                     (f"{result.records:,}", "records"),
                     (str(result.k), "k"),
-                    (f"{result.measures.get('gcp', float('nan')):.4f}", "information loss (GCP)"),
-                    (f"{result.suppressed:,}", "suppressed"),
+                    (
+                        f"{result.measures.get('gcp', float('nan')):.4f}",
+                        directed("information loss (GCP)", "gcp"),
+                    ),
+                    (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
                     (result.guarantee, "guarantee"),
                 ]
             )
         )
+        lost = self.model.missing_losses()
+        if lost:
+            self.facts.object += str(
+                Markup("<h4>Records without a value</h4><ul class='limits'>{}</ul>").format(
+                    Markup("").join(Markup("<li>{}</li>").format(each.sentence()) for each in lost)
+                )
+            )
         self._filling = True
         try:
             self.column.options = self.model.columns
@@ -195,35 +207,40 @@ class ExploreScreen(pn.viewable.Viewer):
             return
         self.overlay.object = figures.overlay(found, figures.look(self.workspace.dark))
         self.distance.object = str(
-            Markup("<p>{} of the records would have to move to make the two equal.</p>").format(
-                f"{found.distance:.1%}"
-            )
+            Markup(
+                "<p>{} of the records would have to move to make the two equal; lower is better.</p>"
+            ).format(f"{found.distance:.1%}")
         )
 
     # -------------------------------------------------------------------------------------- lattice
 
     def _make_lattice(self) -> None:
         self.lattice = Clickable(on_click=self._node_clicked, sizing_mode="stretch_width")
-        self.levels_said = html("", "af-bad")
-        self.levels = card("Levels of the columns", self.levels_said, self.lattice)
+        self.levels_problem = html("", "af-bad")
+        self.levels = card("Levels of the columns", self.levels_problem, self.lattice)
+        self._refuse_node("")
         self.levels.visible = False
 
     def _show_lattice(self) -> None:
         part = self.model.lattice()
         self.levels.visible = part is not None
-        self.levels_said.object = ""
+        self._refuse_node("")
         if part is not None:
             self.lattice.html = str(Markup("<div>{}</div>").format(lattice_view(part, keys=True)))
 
     def _node_clicked(self, key: str) -> None:
-        self.levels_said.object = ""
+        self._refuse_node("")
         word, _, place = key.partition(":")
         if word != "node" or not place.isdecimal():
             return
         try:
             self.model.run_node(int(place))
         except AnonflowError as error:
-            self.levels_said.object = str(Markup("<p>{}</p>").format(error.message))
+            self._refuse_node(error.message)
+
+    def _refuse_node(self, sentence: str) -> None:
+        self.levels_problem.object = str(Markup("<p>{}</p>").format(sentence)) if sentence else ""
+        self.levels_problem.visible = bool(sentence)
 
     # -------------------------------------------------------------------------------------- records
 
@@ -411,29 +428,39 @@ def _record_table(frame: Any, groups: dict[str, list[str]], titles: dict[str, st
     return table
 
 
+def plural_people(number: int) -> str:
+    """Such as ``1 person``, ``2 people``."""
+    return "1 person" if number == 1 else f"{number:,} people"
+
+
 def attacks_markup(attacks: Attacks, k: int) -> Markup:
     """The page of risks: verdicts, sentences, and rates with their intervals."""
     rows = []
     for row in attacks.rows:
         beaten = row["at_risk"] > 0
+        more = f"{plural_people(row['at_risk'])} more at risk than promised"
         rows.append(
             [
-                Markup("<b>{}</b><br><span class='soft'>{}</span>").format(called(row), row["attacker"]),
+                Markup("<b>{}</b><br><span class='soft'>{}</span><br>{}").format(
+                    called(row), row["attacker"], verdict_of(not beaten, "as promised", more)
+                ),
                 row["knows"],
                 in_plain_words(row),
-                verdict_of(
-                    not beaten, "as promised", f"{row['at_risk']:,} people more at risk than promised"
-                ),
             ]
         )
     shown = [(called(row), row["success"], row["low"], row["high"], row["baseline"]) for row in attacks.rows]
     picture = intervals(shown, "Success of each attacker, with its interval")
     return Markup(
-        "{}<h4>How often each one wins</h4><p class='soft'>Dot: the rate. Line: where a counted rate lies with confidence 95 %. Orange "
+        "{}<div class='attackers'>{}</div><h4>How often each one wins</h4><p class='soft'>Dot: the rate. Line: where a counted rate lies with confidence 95 %. Orange "
         "bar: what the release promises, one in k = {}, or what can be guessed without it.</p>{}"
         "<h4>Among how many rows each person is</h4><p class='soft'>Rows that cover a person, across; people, up.</p>{}"
     ).format(
-        facts(["attacker", "knows besides the release", "what it achieves", "verdict"], rows),
+        Markup("")
+        if attacks.card is None
+        else Markup("<h4>Release card</h4><p><b>{}</b></p>{}<h4>Each attacker</h4>").format(
+            attacks.card.headline(), card_lines(attacks.card)
+        ),
+        facts(["attacker, verdict", "knows besides the release", "what it achieves"], rows),
         k,
         picture,
         columns(attacks.covering, "Rows that cover each person", "rows that cover a person"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,10 @@ import param
 from anonflow.dashboards.components.clickable import PARTS, Clickable
 from anonflow.dashboards.components.upload import DiskDropper
 from anonflow.dashboards.hierarchies.form import HierarchyChoice
+from anonflow.dashboards.session.hierarchy_files import MOST
+from anonflow.dashboards.session.paths import safe_name
 
 __all__ = ["HierarchyBuilder"]
-
-MOST = 5_000_000
-"""Bytes of an uploaded hierarchy."""
 
 _LEGEND = (
     '<div class="legend"><span><b>◆</b> limit: nothing is generalized beyond</span>'
@@ -73,6 +73,15 @@ class HierarchyBuilder(pn.viewable.Viewer):
             label="Use this hierarchy", color="primary", on_click=lambda event: choice.use()
         )
         self.drop = pn.widgets.Button(label="No hierarchy", on_click=lambda event: choice.drop())
+        self.export = pn.widgets.FileDownload(
+            callback=lambda: io.BytesIO(choice.export()),
+            filename="hierarchy.csv",
+            label="Save as CSV",
+            width=130,
+        )
+        self.to = pn.widgets.Select(label="Copy it to the column", options=[], width=220)
+        self.copy = pn.widgets.Button(label="Copy", on_click=self._copy)
+        self.further = pn.FlexBox(self.to, pn.Row(self.copy, self.export, margin=(18, 0, 0, 0)), gap="12px")
         self.state = pn.pane.HTML("", sizing_mode="stretch_width")
         self.problem = pn.pane.HTML("", sizing_mode="stretch_width", css_classes=["af-bad"], visible=False)
         self.tree = Clickable(on_click=choice.click, sizing_mode="stretch_width")
@@ -115,6 +124,10 @@ class HierarchyBuilder(pn.viewable.Viewer):
         if not self.choice.problem:
             self.label.value = ""
 
+    def _copy(self, *events: Any) -> None:
+        if self.to.value:
+            self.choice.copy_to(self.to.value)
+
     def _file(self, name: str, path: Path) -> None:
         self.choice.take_file(path, self.delimiter.value)
 
@@ -141,6 +154,11 @@ class HierarchyBuilder(pn.viewable.Viewer):
         self.tree.html = "" if drawing is None else drawing.svg()
         self.legend.visible = drawing is not None
         self.use.disabled = choice.tree is None or choice.used
+        if self.to.options != choice.others:
+            self.to.options = choice.others
+            self.to.value = choice.others[0] if choice.others else None
+        self.further.visible = choice.tree is not None
+        self.export.filename = f"{safe_name(str(choice.column))}-hierarchy.csv"
         self.drop.visible = choice.entry.get("kind") == "hierarchy"
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
         self.problem.visible = bool(choice.problem)
@@ -183,5 +201,6 @@ class HierarchyBuilder(pn.viewable.Viewer):
             self.state,
             self.tree,
             self.legend,
+            self.further,
             sizing_mode="stretch_width",
         )

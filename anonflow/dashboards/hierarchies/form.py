@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from anonflow.dashboards.components.draft_form import DraftForm
 from anonflow.dashboards.hierarchies.grouping import Grouping
 from anonflow.dashboards.hierarchies.suggest import NESTED, is_number, plain_number, steps_over
 from anonflow.dashboards.hierarchies.tree_picture import TreeDrawing
+from anonflow.dashboards.session.hierarchy_files import copy_hierarchy
 from anonflow.errors import AnonflowError, HierarchyError
 from anonflow.hierarchy import Hierarchy
 from anonflow.table.coding import column_values
@@ -84,7 +86,7 @@ class HierarchyChoice(DraftForm):
         DataError
             If the column has values that no tree can have.
         """
-        frame, column = self.workspace.frame, self.column
+        frame, column = self.workspace.named, self.column
         if frame is None or column not in frame.columns:
             return [], np.zeros(0, np.int64)
         if self._values is None or self._values[0] is not frame or self._values[1] != column:
@@ -270,6 +272,37 @@ class HierarchyChoice(DraftForm):
             boundary=boundary or None,
         )
 
+    def export(self) -> bytes:
+        """The tree that is drawn, as the CSV file that is read back here.
+
+        Raises
+        ------
+        HierarchyError
+            If there is none, or a text file cannot hold it.
+        """
+        if self.tree is None:
+            raise HierarchyError("there is no hierarchy to export; choose a column that has one")
+        with tempfile.TemporaryDirectory(prefix="anonflow-") as place:
+            path = Path(place) / "hierarchy.csv"
+            self.tree.to_csv(path)
+            return path.read_bytes()
+
+    @property
+    def others(self) -> list[str]:
+        """Quasi-identifiers that the hierarchy could be copied to."""
+        return [name for name in self.quasi_identifiers if name != self.column]
+
+    def copy_to(self, column: str) -> None:
+        """Give another column the hierarchy that is drawn, as one edit; `problem` says why it cannot have it."""
+        self.problem = ""
+        try:
+            spec = self.spec()
+            if spec is None or self.tree is None:
+                raise HierarchyError("there is no hierarchy to copy; choose a column that has one")
+            copy_hierarchy(self.workspace, spec, column)
+        except AnonflowError as error:
+            self.problem = f"{column}: {error.problems[0]}"
+
     def drop(self) -> None:
         """Publish the column as sets of values, or ranges, instead: no hierarchy any more."""
         if self.column is None or self.entry.get("kind") != "hierarchy":
@@ -385,7 +418,7 @@ class HierarchyChoice(DraftForm):
 
     def _read(self) -> None:
         names = list(self.quasi_identifiers)
-        frame = self.workspace.frame
+        frame = self.workspace.named
         if names != (self.param.column.objects or []):
             self.param.column.objects = names or [None]
         other = self._values is not None and self._values[0] is not frame

@@ -17,9 +17,6 @@ from anonflow.table.prepare import STEPS, Preparation
 
 __all__ = ["StepsBefore"]
 
-OFFERED = tuple(name for name in STEPS if name != "rename")
-"""The steps that the card adds. A column keeps its name here: the table of columns shows those of the file."""
-
 PATH = ("table", "prepare")
 
 
@@ -35,7 +32,7 @@ class StepsBefore(pn.viewable.Viewer):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.step = pn.widgets.Select(label="Step", options=list(OFFERED), width=150)
+        self.step = pn.widgets.Select(label="Step", options=list(STEPS), width=150)
         self.column = pn.widgets.Select(label="Column", options=[], width=180)
         self.fields: dict[str, Any] = {}
         self._asked = pn.FlexBox(sizing_mode="stretch_width", gap="8px")
@@ -101,8 +98,21 @@ class StepsBefore(pn.viewable.Viewer):
             self._refuse(" ".join(error.problems[:3]))
             return
         self._refuse("")
-        self.workspace.draft.set(PATH, steps or None)
+        self.workspace.draft.set_all([(PATH, steps or None), *self._columns(steps)])
         self._show()
+
+    def _columns(self, steps: list[Any]) -> list[tuple[tuple[str, ...], Any]]:
+        """What is declared of the columns, under the names that they have after these steps: an edit, or none."""
+        frame, folder = self.workspace.frame, self.workspace.draft.folder
+        if frame is None:
+            return []
+        names = [str(name) for name in frame.columns]
+        before, after = (Preparation(each, folder).renamed(names) for each in (self._steps(), steps))
+        if before == after:
+            return []
+        new = {before.get(name, name): after.get(name, name) for name in names}
+        declared = self.workspace.draft.get(("table", "columns"), {})
+        return [(("table", "columns"), {new.get(name, name): entry for name, entry in declared.items()})]
 
     def _refuse(self, sentence: str) -> None:
         from markupsafe import Markup
@@ -113,7 +123,8 @@ class StepsBefore(pn.viewable.Viewer):
     def _show(self, *events: Any) -> None:
         frame = self.workspace.frame
         self._card.visible = frame is not None
-        names = [] if frame is None else [str(name) for name in frame.columns]
+        named = self.workspace.named
+        names = [] if named is None else [str(name) for name in named.columns]
         if self.column.options != names:
             self.column.options = names
             self.column.value = names[0] if names else None

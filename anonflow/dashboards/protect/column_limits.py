@@ -121,11 +121,11 @@ class LimitChoice(DraftForm):
             self.workspace.set_column(column, **{field: plain})
 
     def _read(self) -> None:
-        seen = (self.workspace.frame, self.workspace.draft.get(("table", "columns")))
+        seen = (self.workspace.named, self.workspace.draft.get(("table", "columns")))
         if self._seen is not None and seen[0] is self._seen[0] and seen[1] == self._seen[1]:
             return
         self._seen = seen
-        self.rows = None if self.workspace.frame is None else self.table()
+        self.rows = None if self.workspace.named is None else self.table()
 
 
 def _number(value: Any) -> float:

@@ -73,19 +73,19 @@ class DiversityChoice(DraftForm):
         """The step as a flow has it; None if no diversity is asked for."""
         if self.criterion == NONE:
             return None
-        said: dict[str, Any] = {"criterion": self.criterion}
+        settings: dict[str, Any] = {"criterion": self.criterion}
         if self.column is not None:
-            said["column"] = self.column
+            settings["column"] = self.column
         for name in self.needed:
             value = getattr(self, name)
-            said[name] = int(value) if float(value).is_integer() else float(value)
+            settings[name] = int(value) if float(value).is_integer() else float(value)
         if self.w != 0.15:
-            said["w"] = float(self.w)
+            settings["w"] = float(self.w)
         if self.risk != 0.01:
-            said["risk"] = float(self.risk)
+            settings["risk"] = float(self.risk)
         if self.way != "classes":
-            said["way"] = self.way
-        return said
+            settings["way"] = self.way
+        return settings
 
     def _read(self) -> None:
         columns = self.columns
@@ -109,18 +109,18 @@ class DiversityChoice(DraftForm):
         self._judge()
 
     def _only(self, columns: list[str]) -> str | None:
-        said = self.workspace.draft.get(("table", "columns"), {})
-        sensitive = [name for name in columns if said[name].get("role") == "sensitive"]
+        entries = self.workspace.draft.get(("table", "columns"), {})
+        sensitive = [name for name in columns if entries[name].get("role") == "sensitive"]
         return sensitive[0] if len(sensitive) == 1 else None
 
     def _write(self, names: set[str]) -> None:
         draft = self.workspace.draft
         steps = [step for step in draft.get(("steps",), []) if "diversify" not in step]
-        said = self.step()
-        if said is not None:
+        own_step = self.step()
+        if own_step is not None:
             # the loader wants it between the method and the draw
             after = next((at for at, step in enumerate(steps) if "anonymize" in step), -1)
-            steps.insert(after + 1, {"diversify": said})
+            steps.insert(after + 1, {"diversify": own_step})
         draft.set(("steps",), steps)
         self._judge()
 

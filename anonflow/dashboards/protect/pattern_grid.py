@@ -43,10 +43,10 @@ def board(choice: PatternChoice) -> str:
         cells = []
         for column, name in enumerate(names):
             hidden = row[name] == "*"
-            told = f"pattern {at + 1}, {escape(name)}: {'hidden' if hidden else 'kept'}"
+            label = f"pattern {at + 1}, {escape(name)}: {'hidden' if hidden else 'kept'}"
             cells.append(
                 f'<td><div class="cell{" hidden" if hidden else ""}" data-key="cell:{at}:{column}" role="button" '
-                f'tabindex="-1" aria-pressed="{"true" if hidden else "false"}" aria-label="{told}">'
+                f'tabindex="-1" aria-pressed="{"true" if hidden else "false"}" aria-label="{label}">'
                 f"{'✱ hidden' if hidden else 'kept'}</div></td>"
             )
         drop = (
@@ -199,7 +199,7 @@ class PatternBoard(pn.viewable.Viewer):
             else "No method that uses patterns is chosen: choose pattern-guided under Methods."
         )
         self.told.object = (
-            f"<p>{n:,} pattern{'' if n == 1 else 's'}, tried from the cheapest on, of equally dear ones the first; click a cell to hide or keep a "
+            f"<p>{n:,} pattern{'' if n == 1 else 's'}, tried from the cheapest on, of patterns of equal cost the first; click a cell to hide or keep a "
             f"column.{more} {escape(whom)}</p>"
         )
         self.problem.object = f"<p>{escape(choice.problem)}</p>"
@@ -207,14 +207,14 @@ class PatternBoard(pn.viewable.Viewer):
 
     def _rules(self) -> str:
         words = {"together": "hidden together: ", "at_most_one_of": "at most one hidden of: "}
-        found = []
-        for name, said in words.items():
+        rules = []
+        for name, words_of_rule in words.items():
             for at, group in enumerate(getattr(self.choice, name)):
-                found.append(
-                    f'<span class="rule">{said}<b>{escape(", ".join(group))}</b> <span class="cross" role="button" '
+                rules.append(
+                    f'<span class="rule">{words_of_rule}<b>{escape(", ".join(group))}</b> <span class="cross" role="button" '
                     f'tabindex="-1" data-key="{name}:{at}" aria-label="take the rule away">✕</span></span>'
                 )
-        return f'<div class="legend">{"".join(found)}</div>' if found else ""
+        return f'<div class="legend">{"".join(rules)}</div>' if rules else ""
 
     def __panel__(self) -> pn.viewable.Viewable:
         return pn.Column(

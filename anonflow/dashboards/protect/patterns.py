@@ -85,18 +85,18 @@ class PatternChoice(DraftForm):
             return [list(row) for row in dict.fromkeys(tuple(row) for row in self.rows)]
         if self.form == "all":
             return "all"
-        said: dict[str, Any] = {}
+        value: dict[str, Any] = {}
         if self.at_most is not None:
-            said["at-most"] = self.at_most
+            value["at-most"] = self.at_most
         if self.never:
-            said["never"] = list(self.never)
+            value["never"] = list(self.never)
         for key, groups in (("together", self.together), ("at-most-one-of", self.at_most_one_of)):
             if groups:
-                said[key] = [list(group) for group in groups]
+                value[key] = [list(group) for group in groups]
         if self.fallback != "none":
-            said["fallback"] = self.fallback
+            value["fallback"] = self.fallback
         # no predicate yet: as many as there are may be hidden
-        return said or {"at-most": len(self.names)}
+        return value or {"at-most": len(self.names)}
 
     # ----------------------------------------------------------------------------------- the clicks
 
@@ -114,7 +114,7 @@ class PatternChoice(DraftForm):
         if rows is None or not 0 <= row < len(rows) or name not in self.names:
             return
         hidden = set(rows[row]) ^ {name}
-        rows[row] = tuple(one for one in self.names if one in hidden)
+        rows[row] = tuple(column for column in self.names if column in hidden)
         self.param.update(form="list", rows=rows)
 
     def add(self, hidden: Sequence[str] = ()) -> None:
@@ -122,7 +122,9 @@ class PatternChoice(DraftForm):
         rows = self._listed()
         if rows is None:
             return
-        self.param.update(form="list", rows=[*rows, tuple(one for one in self.names if one in hidden)])
+        self.param.update(
+            form="list", rows=[*rows, tuple(column for column in self.names if column in hidden)]
+        )
 
     def remove(self, row: int) -> None:
         """Take a pattern out of the list; the last one stays."""
@@ -173,15 +175,15 @@ class PatternChoice(DraftForm):
 
     def _state_of(self, given: Any) -> dict[str, Any]:
         if isinstance(given, dict):
-            said = {str(key).replace("_", "-"): value for key, value in given.items()}
-            at_most = said.get("at-most")
+            options = {str(key).replace("_", "-"): value for key, value in given.items()}
+            at_most = options.get("at-most")
             return {
                 "form": "predicates",
                 "at_most": at_most if isinstance(at_most, int) and at_most >= 0 else None,
-                "never": _names(said.get("never")),
-                "together": _groups(said.get("together")),
-                "at_most_one_of": _groups(said.get("at-most-one-of")),
-                "fallback": said["fallback"] if said.get("fallback") in FALLBACKS else "none",
+                "never": _names(options.get("never")),
+                "together": _groups(options.get("together")),
+                "at_most_one_of": _groups(options.get("at-most-one-of")),
+                "fallback": options["fallback"] if options.get("fallback") in FALLBACKS else "none",
             }
         if isinstance(given, list):
             return {"form": "list", "rows": self._rows(given)}
@@ -209,10 +211,10 @@ class PatternChoice(DraftForm):
         plain = "patterns" in step or "weights" in step
         for name in METHODS:
             mine = own.setdefault(name, {})
-            for key, said in (("patterns", value), ("weights", weights)):
+            for key, setting in (("patterns", value), ("weights", weights)):
                 mine.pop(key, None)
-                if said and said != "all":
-                    mine[key] = said
+                if setting and setting != "all":
+                    mine[key] = setting
         kept = {key: given for key, given in own.items() if given}
         edits: list[tuple[tuple[str, ...], Any]] = [(("steps", "anonymize", "options"), kept or None)]
         if plain:
@@ -245,14 +247,14 @@ class PatternChoice(DraftForm):
 
     def _in_order_of_rows(self, grid: pd.DataFrame) -> pd.DataFrame:
         """The grid with its rows where they were clicked: nothing jumps; preferred is what costs less, then what is first."""
-        found = {row: at for at, row in enumerate(_rows_of(grid, self.names))}
-        order = [found[tuple(row)] for row in self.rows if tuple(row) in found]
+        places = {row: at for at, row in enumerate(_rows_of(grid, self.names))}
+        order = [places[tuple(row)] for row in self.rows if tuple(row) in places]
         return grid.iloc[order].reset_index(drop=True)
 
 
 def _rows_of(grid: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, ...]]:
     hidden = grid[list(names)].to_numpy() == "*"
-    return [tuple(name for name, one in zip(names, row, strict=True) if one) for row in hidden]
+    return [tuple(name for name, is_hidden in zip(names, row, strict=True) if is_hidden) for row in hidden]
 
 
 def _names(given: Any) -> list[str]:
@@ -264,4 +266,8 @@ def _names(given: Any) -> list[str]:
 def _groups(given: Any) -> list[list[str]]:
     if not isinstance(given, list) or not given:
         return []
-    return [_names(given)] if all(isinstance(one, str) for one in given) else [_names(one) for one in given]
+    return (
+        [_names(given)]
+        if all(isinstance(group, str) for group in given)
+        else [_names(group) for group in given]
+    )

@@ -22,7 +22,7 @@ from anonflow.dashboards.protect.diversity import CRITERIA, NONE, DiversityChoic
 from anonflow.dashboards.protect.pattern_grid import PatternBoard
 from anonflow.dashboards.protect.patterns import PatternChoice
 from anonflow.dashboards.protect.settings import CUTS, Protection, share
-from anonflow.dashboards.session.workspace import Workspace
+from anonflow.dashboards.session.workspace import Workspace, plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 
@@ -56,7 +56,9 @@ class ProtectScreen(pn.viewable.Viewer):
         self._diversity_part()
         self._limit_part()
         self.verdict = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[PARTS])
-        self.workspace.param.watch(self._judge, ["problems", "frame", "table", "algorithms", "ks"])
+        self.workspace.param.watch(
+            self._judge, ["problems", "impossible", "frame", "table", "algorithms", "ks"]
+        )
         self.diversity.param.watch(self._judge, "problem")
         self._judge()
 
@@ -341,12 +343,16 @@ class ProtectScreen(pn.viewable.Viewer):
             more = f"<li>and {len(problems) - 8:,} more</li>" if len(problems) > 8 else ""
             self.verdict.object = f"<p><b>This cannot run yet.</b></p><ul>{items}{more}</ul>"
             return
-        runs = len(workspace.algorithms) * len(workspace.ks)
-        self.verdict.css_classes = ["af-good"]
+        runs = workspace.possible
+        self.verdict.css_classes = ["af-warn"] if workspace.impossible else ["af-good"]
+        wrong = "".join(
+            f"<li><b>{escape(names)}</b> cannot run: {escape(why)}</li>"
+            for names, why in list(workspace.impossible.items())[:8]
+        )
         self.verdict.object = (
-            f"<p><b>Ready to run.</b> {len(workspace.algorithms)} method"
-            f"{'' if len(workspace.algorithms) == 1 else 's'} × {len(workspace.ks)} value"
-            f"{'' if len(workspace.ks) == 1 else 's'} of k: {runs} run{'' if runs == 1 else 's'}, on the page Compare.</p>"
+            f"<p><b>Ready to run.</b> {plural(len(workspace.algorithms), 'method')} × "
+            f"{plural(len(workspace.ks), 'value')} of k: {plural(runs, 'run')}, on the page Compare.</p>"
+            + (f"<ul>{wrong}</ul>" if wrong else "")
         )
 
     def __panel__(self) -> pn.viewable.Viewable:

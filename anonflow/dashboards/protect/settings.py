@@ -11,6 +11,7 @@ from anonflow.algorithms.budget_choice import GUARANTEES, first_method
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.registry import promise_of
 from anonflow.dashboards.components.draft_form import DraftForm
+from anonflow.dashboards.session.workspace import plural
 from anonflow.loss import LOSSES
 from anonflow.option import Option
 from anonflow.table.uniqueness import Uniqueness
@@ -69,7 +70,7 @@ class Protection(DraftForm):
     @property
     def uniqueness(self) -> Uniqueness | None:
         """Sizes of the classes of equal records on the draft's quasi-identifiers; None without a table."""
-        frame, names = self.workspace.frame, self.quasi_identifiers
+        frame, names = self.workspace.named, self.quasi_identifiers
         if frame is None or not names:
             return None
         if self._counted is None or self._counted[0] is not frame or self._counted[1] != names:
@@ -88,14 +89,15 @@ class Protection(DraftForm):
         if not n:
             return "Open a table, and say which columns are quasi-identifiers."
         return (
-            f"{risky:,} of {n:,} records ({share(risky, n)}) share their quasi-identifiers with fewer than "
-            f"{k - 1:,} {'other' if k == 2 else 'others'}: without protection they are at risk."
+            f"{risky:,} of {plural(n, 'record')} ({share(risky, n)}) {'shares its' if risky == 1 else 'share their'} "
+            f"quasi-identifiers with fewer than {plural(k - 1, 'other')}: without protection "
+            f"{'it is' if risky == 1 else 'they are'} at risk."
         )
 
     @property
     def largest(self) -> int:
         """The right end of the slider."""
-        frame = self.workspace.frame
+        frame = self.workspace.named
         return LARGEST_K if frame is None else max(3, min(LARGEST_K, len(frame)), self.k)
 
     # -------------------------------------------------------------------------------------- methods
@@ -167,7 +169,7 @@ class Protection(DraftForm):
 
     def _read(self) -> None:
         draft = self.workspace.draft
-        if self.workspace.frame is None:
+        if self.workspace.named is None:
             return
         changes: dict[str, Any] = {}
         ks = [k for k in self.workspace.ks if isinstance(k, int) and not isinstance(k, bool) and k >= 2]

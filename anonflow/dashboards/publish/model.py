@@ -9,7 +9,9 @@ from typing import Any
 import param
 
 from anonflow.criteria.registry import promise_of
+from anonflow.dashboards.components.figure_files import figures_of_run, zipped
 from anonflow.dashboards.session import share_link
+from anonflow.dashboards.session.as_script import script
 from anonflow.dashboards.session.diff import differences
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.screen_work import Background
@@ -20,6 +22,11 @@ from anonflow.table.metadata_file import PACKAGE, metadata_text
 __all__ = ["OWNER", "PUBLIC", "PublishModel"]
 
 PUBLIC = {
+    "public": (
+        "All of this, one file",
+        "public.zip",
+        "Every file of this card, together: this one may leave the house whole.",
+    ),
     "csv": ("Release, CSV", "release.csv", "The published table."),
     "csv-metadata": (
         "Its description",
@@ -43,6 +50,11 @@ PUBLIC = {
         "On the lines of EMA's anonymization report, with the threshold 0.09, controls held out, and fields to sign; print "
         "it as a PDF from any browser.",
     ),
+    "figures": (
+        "Figures, SVG",
+        "figures.zip",
+        "The report's pictures as files: loss by column and by row, cells, sizes of classes.",
+    ),
 }
 """What may leave the house: title, ending of the file's name, what it is."""
 
@@ -50,6 +62,11 @@ _DESCRIBED = {"csv-metadata": "csv", "parquet-metadata": "parquet"}
 """A description -> the table it is of."""
 
 OWNER = {
+    "owner": (
+        "All of this, one file",
+        "owner.zip",
+        "Certificate, flow and script together, without the seed. Nobody else may have it.",
+    ),
     "certificate": (
         "Certificate",
         "certificate.npz",
@@ -60,6 +77,11 @@ OWNER = {
         "Flow file, YAML",
         "flow.yaml",
         "Repeats this run: anonflow run FLOW, with the seed. It holds column names, and the labels of hierarchies.",
+    ),
+    "script": (
+        "The same as a script",
+        "script.py",
+        "Python that runs the flow file beside it, and gives this release, with the seed.",
     ),
     "seed": (
         "Seed",
@@ -88,9 +110,7 @@ class PublishModel(param.Parameterized):
     publication = param.Parameter(None, doc="Publication of the chosen run, or None before it is drawn.")
     drawing = param.Boolean(default=False)
     problem = param.String(default="", doc="Why there is no release.")
-    agreed = param.Boolean(
-        default=False, doc="Whether a second draw of the same table is wanted all the same."
-    )
+    agreed = param.Boolean(default=False, doc="Whether the user wants a second draw of the same table.")
 
     def __init__(self, workspace: Workspace, **given: Any) -> None:
         super().__init__(workspace=workspace, **given)
@@ -170,6 +190,18 @@ class PublishModel(param.Parameterized):
         found = self.publication
         if found is None or not found.ok:
             return b""
+        if what in ("public", "owner"):
+            own = PUBLIC if what == "public" else OWNER
+            parts = [part for part in own if part not in ("public", "owner", "seed")]
+            return zipped({self.file_name(part): self.content(part) for part in parts if self.content(part)})
+        if what == "figures":
+            return zipped({} if self.run is None else figures_of_run(self.run.result))
+        if what == "script":
+            return script(
+                "" if self.run is None else self.run.result.name,
+                self.file_name("flow"),
+                self.file_name("script"),
+            ).encode()
         if what in _DESCRIBED:
             about = None if found.release is None else found.release.about
             return b"" if about is None else metadata_text(about, self.file_name(_DESCRIBED[what])).encode()

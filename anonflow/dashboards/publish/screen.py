@@ -9,12 +9,27 @@ import panel as pn
 import param
 from markupsafe import Markup
 
+from anonflow.dashboards.components.direction import directed
 from anonflow.dashboards.components.html import badge, card, cards, empty, facts, html, sheet, verdict_of
+from anonflow.dashboards.components.release_card import card_lines
 from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
 from anonflow.dashboards.session.publication import Publication
 from anonflow.dashboards.session.workspace import Workspace
 
 __all__ = ["PublishScreen"]
+
+COPY = """
+const text = holder.value;
+const said = () => { cb_obj.label = "Copied"; setTimeout(() => { cb_obj.label = "Copy"; }, 2000); };
+const select = () => {  // where the page has no secure address, the clipboard is reached by a selection
+  const area = document.createElement("textarea");
+  area.value = text; document.body.append(area); area.select();
+  if (document.execCommand("copy")) said();
+  area.remove();
+};
+if (navigator.clipboard) navigator.clipboard.writeText(text).then(said, select); else select();
+"""
+"""Put the address on the clipboard, and say so."""
 
 NO_RUN = "No run yet: go to Compare and press Run, choose a run there, then come back to publish it."
 
@@ -53,7 +68,7 @@ class PublishScreen(pn.viewable.Viewer):
         self.promise = html("")
         self.second = html("", "af-warn")
         self.agree = pn.widgets.Checkbox(
-            label="Draw another one all the same: I will publish only one of them", value=False
+            label="Draw another release: I will publish only one of them", value=False
         )
         self.agree.link(self.model, value="agreed", bidirectional=True)
         self.draw = pn.widgets.Button(
@@ -90,8 +105,11 @@ class PublishScreen(pn.viewable.Viewer):
                         (result.algorithm, "method"),
                         (str(result.k), "k"),
                         (f"{result.records:,}", "records"),
-                        (f"{result.measures.get('gcp', float('nan')):.4f}", "information loss (GCP)"),
-                        (f"{result.suppressed:,}", "suppressed"),
+                        (
+                            f"{result.measures.get('gcp', float('nan')):.4f}",
+                            directed("information loss (GCP)", "gcp"),
+                        ),
+                        (f"{result.suppressed:,}", directed("suppressed", "suppressed")),
                     ]
                 ),
                 model.promise(),
@@ -151,7 +169,11 @@ class PublishScreen(pn.viewable.Viewer):
             self.said.object = str(
                 Markup("<p>{}</p>{}{}{}").format(
                     head,
-                    _card(found),
+                    ""
+                    if found.card is None
+                    else Markup("<h4>Release card</h4>{}<h4>What was verified</h4>").format(
+                        card_lines(found.card)
+                    ),
                     facts(["verdict", "criterion", "records failing", "how"], rows, [2]),
                     Markup("<h4>Before you publish</h4><ul class='limits'>{}</ul>").format(warnings)
                     if warnings
@@ -199,8 +221,10 @@ class PublishScreen(pn.viewable.Viewer):
         self.owner = card(
             "The owner's",
             html(badge(False, "Owner only: keep these to yourself")),
+            self._offer("owner"),
             self._offer("certificate"),
             self._offer("flow"),
+            self._offer("script"),
             html(
                 Markup(
                     "<p class='soft'>To repeat the run: put the flow beside the table, save the seed to a file that only "
@@ -238,12 +262,18 @@ class PublishScreen(pn.viewable.Viewer):
 
     def _make_link(self) -> None:
         self.link = html("", "af-link")
+        self.address = pn.widgets.TextInput(visible=False)
+        self.copy = pn.widgets.Button(label="Copy", width=100, css_classes=["af-copy"])
+        self.copy.js_on_click(args={"holder": self.address}, code=COPY)
 
     def _show_link(self, *events: Any) -> None:
         query = self.model.link()
         if not query:
             self.link.object = "<p class='soft'>Open a table first.</p>"
+            self.copy.visible = False
             return
+        self.copy.visible = True
+        self.address.value = f"{_address()}?{query}"
         uploaded = "dataset" not in self.workspace.source
         missing = self.model.not_in_the_link()
         parts = [Markup('<code class="link" tabindex="0">{}</code>').format(f"{_address()}?{query}")]
@@ -274,6 +304,8 @@ class PublishScreen(pn.viewable.Viewer):
             card(
                 "A link to this configuration",
                 self.link,
+                self.copy,
+                self.address,
                 lead="Methods, k and settings, and of a built-in table its name. Never data.",
             ),
             sizing_mode="stretch_width",
@@ -286,35 +318,10 @@ def _verdict(found: Publication) -> Markup:
         return verdict_of(False, bad="A check failed: nothing is handed out.")
     if found.card is None or found.card.ok:
         return verdict_of(True, "Every check passed: this release may be published.")
-    return verdict_of(True, "Every check passed") + verdict_of(
-        False, bad=f"but {found.card.headline()} Read them before you publish."
-    )
-
-
-def _card(found: Publication) -> Markup:
-    """The release card, where there is one."""
-    if found.card is None:
-        return Markup("")
-    signs = {"passed": verdict_of(True, "passed"), "failed": verdict_of(False, bad="failed")}
-    rows = [
-        [
-            line.name.capitalize(),
-            signs.get(line.verdict, line.verdict),
-            Markup("{}{}").format(
-                line.says,
-                Markup("<ul class='limits'>{}</ul>").format(
-                    Markup("").join(
-                        Markup("<li>{}</li>").format(remedy.sentence()) for remedy in line.remedies
-                    )
-                )
-                if line.remedies
-                else "",
-            ),
-        ]
-        for line in found.card.lines
-    ]
-    return Markup("<h4>Release card</h4>{}<h4>What was verified</h4>").format(
-        facts(["line", "verdict", "what was found, and what to do"], rows)
+    return (
+        verdict_of(True, "Every check passed,")
+        + Markup(" ")
+        + verdict_of(False, bad=f"but {found.card.headline()} Read them before you publish.")
     )
 
 

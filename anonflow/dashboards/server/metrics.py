@@ -68,8 +68,8 @@ class Figures:
             ("process_start_time_seconds", "gauge", "When the server began, since 1970.", _STARTED),
         ]
         return "".join(
-            f"# HELP {name} {told}\n# TYPE {name} {kind}\n{name} {value:.15g}\n"
-            for name, kind, told, value in rows
+            f"# HELP {name} {help_text}\n# TYPE {name} {kind}\n{name} {value:.15g}\n"
+            for name, kind, help_text, value in rows
             if value is not None
         )
 

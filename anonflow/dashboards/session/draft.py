@@ -290,5 +290,5 @@ def _put(at: Any, key: str, value: Any) -> None:
 def _insert(steps: list[Any], step: dict[str, Any], key: str) -> None:
     """Steps have an order; a new one goes before the first that comes after it."""
     place = STEPS.index(key) if key in STEPS else len(STEPS)
-    later = [n for n, one in enumerate(steps) if any(word in STEPS[place:] for word in one)]
+    later = [n for n, earlier in enumerate(steps) if any(word in STEPS[place:] for word in earlier)]
     steps.insert(later[0] if later else len(steps), step)

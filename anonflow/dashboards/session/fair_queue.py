@@ -27,11 +27,13 @@ class Ticket:
         How many works come before this one; -1 when it has begun, or left.
     """
 
-    def __init__(self, line: FairQueue, owner: Hashable, work: Callable[[], None], told: Callable[[], None]):
+    def __init__(
+        self, line: FairQueue, owner: Hashable, work: Callable[[], None], on_move: Callable[[], None]
+    ):
         self._line = line
         self.owner = owner
         self.work = work
-        self.told = told
+        self.told = on_move
         self.place = -1
 
     def leave(self) -> bool:
@@ -78,7 +80,7 @@ class FairQueue:
         """Works that are being done."""
         return len(self._busy)
 
-    def join(self, owner: Hashable, work: Callable[[], None], told: Callable[[], None]) -> Ticket:
+    def join(self, owner: Hashable, work: Callable[[], None], on_move: Callable[[], None]) -> Ticket:
         """Stand in line.
 
         Parameters
@@ -87,10 +89,10 @@ class FairQueue:
             The user.
         work : callable
             Called in a thread of its own when it is this work's turn; what it raises is logged, without its words.
-        told : callable
+        on_move : callable
             Called whenever `place` of the ticket has changed; from any thread, and outside the line's lock.
         """
-        ticket = Ticket(self, owner, work, told)
+        ticket = Ticket(self, owner, work, on_move)
         with self._lock:
             self._waiting.append(ticket)
         self._move()
@@ -99,7 +101,7 @@ class FairQueue:
     def forget(self, owner: Hashable) -> None:
         """A user is gone: their waiting works are dropped."""
         with self._lock:
-            self._waiting = [one for one in self._waiting if one.owner != owner]
+            self._waiting = [ticket for ticket in self._waiting if ticket.owner != owner]
             self._served.pop(owner, None)
         self._move()
 

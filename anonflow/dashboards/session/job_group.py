@@ -16,6 +16,9 @@ __all__ = ["JobGroup"]
 PAUSE = 0.1
 """Seconds between two looks at the progress."""
 
+TICK = 1.0
+"""Seconds after which progress is shown although nothing was told: whoever waits sees that it moves."""
+
 
 class JobGroup:
     """Some jobs that were started together.
@@ -74,6 +77,7 @@ class JobGroup:
         """Line up: the jobs run when it is the owner's turn."""
         for job in self.jobs:
             job.ticket = line.join(owner, partial(self._work, job), self._tell)
+        threading.Thread(target=self._tick, name="anonflow-progress", daemon=True).start()
 
     def cancel(self) -> None:
         """Stop what runs and what waits; what has ended is kept."""
@@ -101,6 +105,11 @@ class JobGroup:
         if job.stopped:
             self._freed()
         self._schedule(partial(self._end, job, result))
+
+    def _tick(self) -> None:
+        while not self._over.wait(TICK):
+            if any(job.begun and not job.ended for job in self.jobs):
+                self._tell()
 
     def _tell(self) -> None:
         """From the threads of jobs: show how far they are, but not too often."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 from collections.abc import Callable
@@ -10,13 +11,23 @@ from time import perf_counter
 from typing import Any
 
 from anonflow import engine
+from anonflow.algorithms.registry import REGISTRY
 from anonflow.dashboards.session.fair_queue import Ticket
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.engine.execution.events import PartitionDone, RoundDone, RunStarted
 from anonflow.engine.execution.totals import infeasible
 from anonflow.errors import BUG, AnonflowError, unforeseen
 from anonflow.table import Table
 
 __all__ = ["FinishedRun", "Job", "sentence", "summary"]
+
+LOG = logging.getLogger("anonflow.dashboards")
+
+FEW = 40
+"""Records, at least, that a method is compiled with."""
+
+_compiled: set[tuple[Any, ...]] = set()
+"""What was run in this process before, of which the code is compiled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +99,7 @@ class Job:
     ----------
     share : float
         What is done of it, 0 to 1.
-    begun, ended, cancelled : bool
+    begun, ended, cancelled, compiling : bool
     seed : int
         A secret, its own.
     """
@@ -110,6 +121,8 @@ class Job:
         self.begun = False
         self.ended = False
         self.cancelled = False
+        self.compiling = False
+        self._since = 0.0
         self._flow = replace(flow, table=table)
         self._table = table
         self._settings = settings
@@ -134,7 +147,12 @@ class Job:
         with self._lock:
             if self.cancelled:
                 return None
-            self.begun = True
+            self.begun, self._since = True, perf_counter()
+        self._compile(progressed)
+        with self._lock:
+            if self._is_cancelled():  # in the meantime
+                return None
+            self._since = perf_counter()
             self._handle = handle = engine.start(self._flow, seed=self.seed, **self._settings)
         timer, begin = None, perf_counter()
         if self._seconds is not None:
@@ -153,7 +171,7 @@ class Job:
         except engine.Cancelled:
             return self._too_long() if self._late else None
         except AnonflowError as error:
-            return self._without(error.message)
+            return self._without(on_screen(error.message))
         except MemoryError:
             return self._without("there is not enough memory; use smaller partitions")
         except Exception as error:
@@ -165,6 +183,57 @@ class Job:
         if self._seconds is not None and perf_counter() - begin > self._seconds:
             return self._too_long()
         return replace(result, name=self.run.name, values=dict(self.run.values))
+
+    def _compile(self, progressed: Callable[[], None]) -> None:
+        """Run a few records first, so that the seconds and the progress of the run are its method's alone.
+
+        The compiler's seconds would otherwise be those of whichever method is run first on a machine.
+        """
+        spec = self.run.anonymize
+        options = sorted((name, repr(value)) for name, value in spec.options.items())
+        shapes = frozenset((domain.shape, domain.kind) for domain in self._table.domains)
+        where = str(self._settings.get("scheduler"))
+        key = (spec.algorithm, spec.loss, spec.boundaries, tuple(options), shapes, where)
+        few = max(FEW, 4 * spec.k)
+        if key in _compiled or spec.algorithm not in REGISTRY:
+            return
+        self.compiling = True
+        progressed()
+        try:
+            table = Table(self._table.frame.iloc[:few], self._table.schema)
+            with self._lock:
+                if self.cancelled:
+                    return
+                self._handle = handle = engine.start(
+                    replace(self._flow, table=table), seed=0, **self._settings
+                )
+            handle.result()
+        except engine.Cancelled:
+            return
+        except (AnonflowError, MemoryError):
+            pass  # a few records may be too few for what is asked of all
+        except Exception as error:
+            LOG.debug("%s while a method was compiled", unforeseen(error))
+        finally:
+            self.compiling = False
+        _compiled.add(key)
+
+    @property
+    def doing(self) -> str:
+        """What it is at, in a few words; its progress moves while it works."""
+        if self.ended or self.share >= 1.0:
+            return "done"
+        if not self.begun:
+            return "waiting"
+        seconds = f"{perf_counter() - self._since:.0f} s"
+        if self.compiling:
+            return f"compiling, once on this machine ({seconds})"
+        if self.share <= 0.0:
+            return f"at work for {seconds}"
+        return f"{self.share:.0%} of its partitions"
+
+    def _is_cancelled(self) -> bool:
+        return self.cancelled
 
     def cancel(self) -> None:
         """Stop as soon as possible; or never begin."""
@@ -226,13 +295,13 @@ def sentence(jobs: list[Job]) -> str:
     ended = sum(job.ended for job in jobs)
     at_work = [job for job in jobs if job.begun and not job.ended]
     if at_work:
-        names = ", ".join(f"{job.run.name} ({job.share:.0%})" for job in at_work)
-        return f"Running {names}; {ended} of {len(jobs)} runs done."
+        names = ", ".join(f"{job.run.name} ({job.doing})" for job in at_work)
+        return f"Running {names}; {ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
     places = [job.ticket.place for job in jobs if job.ticket is not None and job.ticket.place >= 0]
     if places:
         place = min(places) + 1
-        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} runs done."
-    return f"{ended} of {len(jobs)} runs done."
+        return f"Waiting for a free processor: you are {_ordinal(place)} in the queue; {ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
+    return f"{ended} of {len(jobs)} run{'' if len(jobs) == 1 else 's'} done."
 
 
 def _ordinal(number: int) -> str:
@@ -245,5 +314,7 @@ def summary(jobs: list[Job], seconds: float) -> str:
     of = len(jobs)
     if any(job.cancelled for job in jobs):
         done = sum(job.share == 1.0 and not job.cancelled for job in jobs)
-        return f"Cancelled: {done} of {of} runs were done and are kept."
+        if not done:
+            return "Cancelled: no run was done."
+        return f"Cancelled: {done} of {of} runs {'was' if done == 1 else 'were'} done and {'is' if done == 1 else 'are'} kept."
     return f"Done: {of} run{'s' if of > 1 else ''} in {seconds:.1f} s."

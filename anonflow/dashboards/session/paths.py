@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
+from anonflow import strict_yaml
 from anonflow.engine.flows.addresses import is_address
 from anonflow.engine.flows.spec import FILES
 from anonflow.errors import FlowError
 from anonflow.risk import WITH_REGISTER
 
-__all__ = ["check_confined", "paths_in", "safe_name"]
+__all__ = ["check_confined", "file_of", "names_a_dataset", "paths_in", "safe_name"]
 
 
 def check_confined(document: Any, folder: Path) -> None:
@@ -60,6 +61,22 @@ def safe_name(name: str) -> str:
         letter if letter.isascii() and (letter.isalnum() or letter in "._-") else "-" for letter in last
     )
     return kept.lstrip(".-")[-100:] or "table.csv"
+
+
+def file_of(source: Mapping[str, Any]) -> str | None:
+    """The file that a source of a flow names; None of a built-in table."""
+    return next((str(source[key]) for key in FILES if source.get(key) is not None), None)
+
+
+def names_a_dataset(path: Path) -> bool:
+    """Whether a stranger's flow takes a built-in table, or is none at all: it waits for no file."""
+    with path.open("rb") as stream:
+        text = stream.read(strict_yaml.MAX_BYTES + 1).decode("utf-8", "replace")
+    try:
+        table = strict_yaml.loads(text).data["table"]
+        return file_of(table["source"]) is None
+    except (FlowError, TypeError, KeyError, AttributeError):
+        return True
 
 
 def _inside(given: str, home: Path) -> bool:

@@ -24,7 +24,7 @@ from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.verification import Finding
 from anonflow.dashboards.session.draft import Draft
 from anonflow.dashboards.session.jobs import FinishedRun
-from anonflow.dashboards.session.paths import check_confined, paths_in, safe_name
+from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
 from anonflow.engine.execution.result import ColumnLoss, RunResult
 from anonflow.errors import DataError, FlowError
 
@@ -40,6 +40,19 @@ MOST_TEXT = 32 << 20
 MOST_BYTES = 1 << 30
 """Bytes of all files of a project together, unpacked, where a server names no cap of its own."""
 
+LARGEST = 2**53
+"""No number of a project is larger: from here on a float no longer tells whole numbers apart."""
+
+DAMAGED = (
+    zipfile.BadZipFile,  # a directory or a checksum that does not fit
+    zlib.error,
+    EOFError,
+    NotImplementedError,  # a kind of archive that Python does not read
+    OSError,  # a place before the file's begin
+    ValueError,  # a name that is no text
+)
+"""What :mod:`zipfile` raises for what is no archive, is cut off, or was changed."""
+
 Check = Callable[[Any], bool]
 
 
@@ -48,11 +61,11 @@ def _text(most: int) -> Check:
 
 
 def _whole(least: int) -> Check:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= LARGEST
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _list(check: Check, most: int) -> Check:
@@ -160,8 +173,7 @@ class Project:
     def table_file(self) -> str | None:
         """The file that the flow takes its table from; None for a built-in table."""
         source = self.document["table"]["source"]
-        name = source.get("csv", source.get("parquet"))
-        return None if name is None else str(name)
+        return file_of(source)
 
     def over(self, source: Mapping[str, Any], folder: Path) -> Project:
         """The project over a table that is open, checked by the engine's loader.
@@ -237,7 +249,7 @@ def save_project(
         If a file that the flow names cannot be read.
     """
     source = document["table"]["source"]
-    table = source.get("csv", source.get("parquet"))
+    table = file_of(source)
     named = {
         str(holder[key]) for place, holder, key in paths_in(dict(document)) if not place.startswith("publish")
     }
@@ -415,7 +427,10 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
             for entry in entries:
                 name = entry.filename
                 own = name in ("project.json", "flow.yaml")
-                if name in parts or entry.flag_bits & 1 or not (own or _is_file(name)):
+                # of the other compressions a few bytes are unpacked to any number at once
+                packed_here = entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+                encrypted = bool(entry.flag_bits & 1)
+                if name in parts or encrypted or not packed_here or not (own or _is_file(name)):
                     raise DataError("this is no anonflow project: it holds a file that no project has")
                 cap = min(left, MOST_TEXT) if own else left
                 with archive.open(entry) as stream:
@@ -426,7 +441,7 @@ def _members(path: Path, most: int) -> dict[str, bytes]:
                     )
                 left -= len(content)
                 parts[name] = content
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError):
+    except DAMAGED:
         raise DataError("this is no anonflow project: the file is damaged, or of another kind") from None
     return parts
 
@@ -462,7 +477,7 @@ def _check(entry: Any, shape: Mapping[str, Check], where: str) -> dict[str, Any]
         if name not in entry:
             raise DataError(f"{where}: {name} is missing; save the project again on the screen Data")
         if not shape[name](entry[name]):
-            raise DataError(f"{where}: {name} is none that a project has; save it again on the screen Data")
+            raise DataError(f"{where}: {name} is no part of a project; save it again on the screen Data")
     if len(entry) > len(shape):
         raise DataError(f"{where}: holds a key that no project has; open it with the version that saved it")
     return entry

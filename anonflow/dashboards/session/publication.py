@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anonflow import engine, strict_yaml
+from anonflow.criteria.verify import verify
 from anonflow.dashboards.session.draft import Draft
 from anonflow.engine.context import Session
 from anonflow.engine.execution.events import EventStream
@@ -18,7 +19,7 @@ from anonflow.engine.report.card import ReleaseCard
 from anonflow.engine.report.report import render
 from anonflow.engine.report.reviewer import review
 from anonflow.errors import ParameterError
-from anonflow.release import Earlier, Release, write_release
+from anonflow.release import Earlier, Release, publish, write_release
 from anonflow.risk.attacker import THRESHOLD
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from anonflow.criteria.verification import Finding
 
-__all__ = ["Publication", "publication"]
+__all__ = ["Publication", "publication", "rehearsed_card"]
 
 FORGOTTEN = (
     "when this session ends, nothing remembers whom this release is about, and a second release of the same people is not "
@@ -85,6 +86,28 @@ class Publication:
     card: ReleaseCard | None = None
     review: bytes = field(default=b"", repr=False)
     again: str = ""
+
+
+def rehearsed_card(seed: int, result: engine.RunResult) -> ReleaseCard | None:
+    """The card of the release that a run's own seed draws, without drawing it for good; None without a result.
+
+    Parameters
+    ----------
+    seed : int
+    result : RunResult
+
+    Raises
+    ------
+    DataError
+        If the consistency graph is too large.
+    """
+    made = result.anonymization
+    if made is None:
+        return None
+    release = publish(made, seed=seed, rehearsal=True)
+    promised = made.guarantee if release.certificate is None else release.certificate.criterion
+    findings = verify(made.table, release, ["covers", promised], made.k, certificate=release.certificate)
+    return cards_of_result(with_findings(result, findings.findings), release, None, (None,), seed)[0]
 
 
 def publication(

@@ -57,7 +57,7 @@ class Background:
 
         def at_work() -> None:
             try:
-                found = work()
+                result = work()
             except AnonflowError as error:
                 call, what = failed, error.message
             except MemoryError:
@@ -65,7 +65,7 @@ class Background:
             except Exception as error:
                 call, what = failed, f"{unforeseen(error)}; {BUG}"
             else:
-                call, what = done, found
+                call, what = done, result
             self._workspace.later(lambda: finish(call, what))
 
         if self._at_once:

@@ -68,7 +68,7 @@ def link(document: Mapping[str, Any]) -> str:
         if isinstance(settings, Mapping):
             kept["steps"].append({word: _filtered(settings, words)})
         else:
-            kept["steps"].append({word: [one for one in settings if _is_known(one, words)]})
+            kept["steps"].append({word: [element for element in settings if _is_known(element, words)]})
     text = json.dumps(kept, separators=(",", ":"), sort_keys=True)
     return "c=" + base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
 
@@ -85,26 +85,26 @@ def configuration(text: str) -> dict[str, Any]:
     try:
         if len(code) > LONGEST:
             raise ValueError
-        found = json.loads(base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)))
+        content = json.loads(base64.urlsafe_b64decode(code + "=" * (-len(code) % 4)))
         if (
-            not isinstance(found, dict)
-            or found.get("version") != 1
-            or not isinstance(found.get("steps"), list)
+            not isinstance(content, dict)
+            or content.get("version") != 1
+            or not isinstance(content.get("steps"), list)
         ):
             raise ValueError
     except (ValueError, RecursionError):
         raise ParameterError("this link holds no configuration; copy it whole, or start without it") from None
-    return found
+    return content
 
 
-def merged(document: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+def merged(document: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     """A first draft with the configuration of a link over it.
 
     Parameters
     ----------
     document : mapping
         Of the table that is open.
-    found : mapping
+    shared : mapping
         Of :func:`configuration`.
 
     Returns
@@ -112,9 +112,9 @@ def merged(document: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
     dict
         Columns that the table does not have are left out; hierarchies that came with a built-in table are its own.
     """
-    made = {key: value for key, value in document.items() if key != "matrix"}
+    merged_document = {key: value for key, value in document.items() if key != "matrix"}
     columns = {name: dict(entry) for name, entry in document["table"]["columns"].items()}
-    given = found.get("columns")
+    given = shared.get("columns")
     if isinstance(given, Mapping):
         source = document["table"]["source"]
         trees = datasets.schema(source["dataset"], hierarchies=True) if "dataset" in source else {}
@@ -125,16 +125,16 @@ def merged(document: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, A
                 columns[name] = {key: value for key, value in entry.items() if key != "hierarchy"}
                 if entry.get("kind") == "hierarchy":
                     columns[name] |= {"hierarchy": trees.get(name, {}).get("hierarchy")}
-    made["table"] = {**document["table"], "columns": columns}
-    if isinstance(found.get("prepare"), list) and found["prepare"] and isinstance(given, Mapping):
-        made["table"]["prepare"] = found["prepare"]
+    merged_document["table"] = {**document["table"], "columns": columns}
+    if isinstance(shared.get("prepare"), list) and shared["prepare"] and isinstance(given, Mapping):
+        merged_document["table"]["prepare"] = shared["prepare"]
     for part in ("partition", "matrix"):
-        if isinstance(found.get(part), Mapping):
-            made[part] = dict(found[part])
-    steps = [dict(step) for step in found["steps"] if isinstance(step, Mapping) and len(step) == 1]
+        if isinstance(shared.get(part), Mapping):
+            merged_document[part] = dict(shared[part])
+    steps = [dict(step) for step in shared["steps"] if isinstance(step, Mapping) and len(step) == 1]
     if any("anonymize" in step for step in steps):
-        made["steps"] = steps
-    return made
+        merged_document["steps"] = steps
+    return merged_document
 
 
 def _known_steps(steps: Any, words: set[str]) -> list[Any]:
@@ -166,8 +166,8 @@ def _labels(tree: Any) -> Iterator[str]:
             yield str(key)
             yield from _labels(value)
     elif isinstance(tree, list | tuple):
-        for one in tree:
-            yield from _labels(one)
+        for child in tree:
+            yield from _labels(child)
 
 
 def _filtered(settings: Mapping[str, Any], words: set[str]) -> dict[str, Any]:
@@ -198,9 +198,9 @@ def _check(value: Any, words: set[str]) -> None:
         ):
             raise _Unknown
     elif isinstance(value, Mapping):
-        for key, one in value.items():
+        for key, entry in value.items():
             _check(key, words)
-            _check(one, words)
+            _check(entry, words)
     elif isinstance(value, list | tuple):
-        for one in value:
-            _check(one, words)
+        for entry in value:
+            _check(entry, words)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import gzip
+import importlib.util
 import os
 import shutil
+import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +20,7 @@ from anonflow.errors import AnonflowError, DataError
 from anonflow.table.csv_form import AUTO
 from anonflow.table.infer import infer_columns
 from anonflow.table.read import csv_form, read_frame
+from anonflow.table.workbooks import ENDINGS as WORKBOOKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,19 +36,25 @@ __all__ = [
     "write_frame",
 ]
 
-ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq")
+ENDINGS = (".csv", ".tsv", ".txt", ".data", ".csv.gz", ".parquet", ".pq", *WORKBOOKS)
 
 KINDS = (
     (b"\x89PNG", "a picture (PNG)"),
     (b"\xff\xd8\xff", "a picture (JPEG)"),
     (b"GIF8", "a picture (GIF)"),
     (b"%PDF", "a PDF document"),
-    (b"PK\x03\x04", "an Excel workbook or another archive (save its sheet as CSV)"),
+    (
+        b"PK\x03\x04",
+        "an Excel workbook or another archive (of a workbook, call it .xlsx, or save its sheet as CSV)",
+    ),
     (b"\xd0\xcf\x11\xe0", "an old Excel workbook or Word document (save it as CSV)"),
     (b"PAR1", "a Parquet file (call it .parquet)"),
     (b"\x1f\x8b", "a packed file (call it .csv.gz)"),
 )
 """What files begin with that are no text, and what they are."""
+
+SPARSE = 10
+"""How many times its size a workbook may unpack to: it is a text with tags around every cell."""
 
 PACKED = 4
 """How many times its size a Parquet file may unpack to: values that repeat make four to one nothing unusual."""
@@ -140,15 +149,19 @@ def take_upload(name: str, path: Path, folder: Path, limits: Limits) -> Path:
     """
     safe = safe_name(name)
     if not safe.lower().endswith(ENDINGS):
-        if safe.lower().endswith((".xlsx", ".xls", ".ods")):
-            raise DataError(f"{safe}: is a workbook; save its sheet as CSV there, and upload that")
-        raise DataError(f"{safe}: a table is a .csv or .parquet file; rename or convert it")
+        if safe.lower().endswith((".xls", ".ods")):
+            raise DataError(
+                f"{safe}: is a workbook of another form; save it as .xlsx or its sheet as CSV, and upload that"
+            )
+        raise DataError(f"{safe}: a table is a .csv, .parquet or .xlsx file; rename or convert it")
     limits.check_upload(path.stat().st_size)
     _check_kind(path, safe)
     if safe.lower().endswith(".gz"):
         _check_unpacked(path, safe, limits)
     elif safe.lower().endswith((".parquet", ".pq")):
         _check_parquet(path, safe, limits)
+    elif safe.lower().endswith(WORKBOOKS):
+        _check_workbook(path, safe, limits)
     target = folder / safe
     if path.resolve() != target.resolve():
         shutil.move(path, target)
@@ -160,7 +173,7 @@ def _check_kind(path: Path, name: str) -> None:
     """A file of another kind under a table's name gets a sentence of its own."""
     with path.open("rb") as stream:
         begins = stream.read(8)
-    if name.lower().endswith((".parquet", ".pq", ".gz")):
+    if name.lower().endswith((".parquet", ".pq", ".gz", *WORKBOOKS)):
         return
     kind = next((kind for magic, kind in KINDS if begins.startswith(magic)), None)
     if kind is not None:
@@ -192,6 +205,10 @@ def read_upload(path: Path, limits: Limits, **options: Any) -> tuple[pd.DataFram
         if path.name.lower().endswith((".parquet", ".pq")):
             source: dict[str, Any] = {"parquet": path.name}
             frame = read_frame(path)
+        elif path.name.lower().endswith(WORKBOOKS):
+            sheet = options.get("sheet")
+            source = {"excel": path.name, **({"sheet": sheet} if sheet else {})}
+            frame = read_frame(path, sheet=sheet)
         else:
             given = {key: value for key, value in options.items() if value}
             form = csv_form(
@@ -253,6 +270,23 @@ def _check_parquet(path: Path, name: str, limits: Limits) -> None:
         raise DataError(
             f"{name}: is no readable Parquet file; write it again, or upload a CSV file"
         ) from None
+
+
+def _check_workbook(path: Path, name: str, limits: Limits) -> None:
+    """A workbook is an archive: what it unpacks to is counted before it is read."""
+    if importlib.util.find_spec("openpyxl") is None:
+        raise DataError(
+            f"{name}: is an Excel workbook, which this server does not read (it needs: pip install 'anonflow[excel]'); "
+            "save its sheet as CSV, and upload that"
+        )
+    try:
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(part.file_size for part in archive.infolist())
+    except (zipfile.BadZipFile, OSError):
+        raise DataError(
+            f"{name}: is no readable Excel workbook; save it again as .xlsx, or export it as CSV"
+        ) from None
+    limits.check_upload(unpacked // SPARSE)
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:

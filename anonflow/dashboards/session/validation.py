@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,20 +14,41 @@ from anonflow.algorithms.patterns.language import pattern_masks
 from anonflow.algorithms.registry import algorithm_named
 from anonflow.criteria.request import DIVERSITY
 from anonflow.dashboards.session.draft import Draft
+from anonflow.dashboards.session.screen_words import on_screen
 from anonflow.engine.execution.plan import refuse_early, why_not
 from anonflow.errors import AnonflowError
+from anonflow.partition import too_few
 from anonflow.table import Schema, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["code", "problems_of", "running_flow", "single_document"]
+__all__ = ["Judgement", "code", "judged", "running_flow", "single_document"]
 
 PATTERNS = 16
 """Quasi-identifiers up to which all patterns are no question."""
 
 MOST = 200
 """Runs that one start may ask for."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What can run of a draft, as far as can be told before it runs.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        Those that may have a result.
+    problems : tuple of str
+        What keeps everything from running, one sentence each; empty if there are runs.
+    impossible : dict
+        Name of a run that can have no result, or several with commas -> why, where others can.
+    """
+
+    runs: tuple[engine.Run, ...] = ()
+    problems: tuple[str, ...] = ()
+    impossible: Mapping[str, str] = field(default_factory=dict)
 
 
 def code(
@@ -35,11 +58,11 @@ def code(
     try:
         return Table(frame, Schema(columns, folder=folder, prepare=prepare)), ()
     except AnonflowError as error:
-        return None, error.problems
+        return None, tuple(map(on_screen, error.problems))
 
 
-def problems_of(draft: Draft, table: Table, source: Mapping[str, Any]) -> tuple[str, ...]:
-    """What keeps the draft from running on a table, as far as can be told before it runs.
+def judged(draft: Draft, table: Table, source: Mapping[str, Any]) -> Judgement:
+    """What of a draft can run on a table, and what cannot.
 
     Parameters
     ----------
@@ -49,35 +72,102 @@ def problems_of(draft: Draft, table: Table, source: Mapping[str, Any]) -> tuple[
     source : mapping
         Where the table came from.
 
-    Returns
-    -------
-    tuple of str
-        One sentence each, the same only once.
+    Notes
+    -----
+    A run that can have no result does not keep the others from theirs. What holds for every run is a problem of the draft.
     """
+    wrong: dict[str, str] = {}
+    problems: dict[str, None] = {}
+    number = _combinations(draft)
+    if number > MOST:
+        return Judgement(problems=(_too_many(number),))
     try:
-        flow = draft.flow()
+        runs = draft.flow().runs
     except AnonflowError as error:
-        # a draft is no file that somebody has seen: what is wrong, without line and column
-        return tuple(text for _, text in error.found) or error.problems
-    found: dict[str, None] = {}
+        runs, wrong = _one_by_one(draft, table.n)
+        if not runs:
+            return Judgement(problems=tuple(dict.fromkeys([*wrong.values()] if wrong else _words_of(error))))
+    if len(runs) > MOST:
+        return Judgement(problems=(_too_many(len(runs)),))
     if draft.get(("table", "source")) != dict(source):
-        found["the flow names another table than the one that is open; open that one"] = None
-    if len(flow.runs) > MOST:
-        found[f"{len(flow.runs)} runs at once; choose fewer methods or values, at most {MOST} in all"] = None
-        return tuple(found)
+        problems["the flow names another table than the one that is open; open that one"] = None
     try:
-        refuse_early(flow, table)
+        refuse_early(_only(draft, runs[0]) if wrong else draft.flow(), table)
     except AnonflowError as error:
-        found[error.message] = None
-    for run in flow.runs:
+        problems[on_screen(error.message)] = None
+    possible = []
+    for run in runs:
         try:
             _check_patterns(run, table)
             problem = why_not(run, table.records)
         except AnonflowError as error:
             problem = error.message
-        if problem is not None:
-            found[problem] = None
-    return tuple(found)
+        if problem is None:
+            possible.append(run)
+        else:
+            wrong[run.name] = on_screen(problem)
+    if problems or not possible:
+        return Judgement(problems=tuple(dict.fromkeys([*problems, *wrong.values()])))
+    return Judgement(tuple(possible), (), _by_reason(wrong))
+
+
+def _too_many(number: int) -> str:
+    return f"{number} runs at once; choose fewer methods or values, at most {MOST} in all"
+
+
+def _combinations(draft: Draft) -> int:
+    matrix = draft.get(("matrix",), {})
+    number = 1
+    for values in matrix.values() if isinstance(matrix, dict) else ():
+        number *= len(values) if isinstance(values, list) else 1
+    return number
+
+
+def _words_of(error: AnonflowError) -> tuple[str, ...]:
+    # a draft is no file that somebody has seen: what is wrong, without line and column
+    places = tuple(text for _, text in getattr(error, "found", ()))
+    return tuple(map(on_screen, places or error.problems))
+
+
+def _one_by_one(draft: Draft, n: int) -> tuple[tuple[engine.Run, ...], dict[str, str]]:
+    """The runs of a draft that load on their own, and why the others do not."""
+    matrix = draft.get(("matrix",), {})
+    runs: list[engine.Run] = []
+    wrong: dict[str, str] = {}
+    if not isinstance(matrix, dict) or not all(isinstance(values, list) for values in matrix.values()):
+        return (), {}
+    for values in itertools.product(*matrix.values()):
+        chosen = dict(zip(matrix, values, strict=True))
+        k = chosen.get("anonymize.k", draft.get(("steps", "anonymize", "k")))
+        try:
+            runs += _restricted(draft, chosen).flow().runs
+        except AnonflowError as error:
+            name = " ".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
+            few = isinstance(k, int) and not isinstance(k, bool) and k > n
+            wrong[name.removeprefix("algorithm=")] = "; ".join(
+                [too_few(n, k).message] if few else _words_of(error)
+            )
+    return tuple(runs), wrong
+
+
+def _restricted(draft: Draft, chosen: Mapping[str, Any]) -> Draft:
+    """The draft with one combination of its matrix alone."""
+    document = dict(draft.document)
+    if chosen:
+        document["matrix"] = {key: [value] for key, value in chosen.items()}
+    return Draft(document=document, folder=draft.folder)
+
+
+def _only(draft: Draft, run: engine.Run) -> engine.Flow:
+    return _restricted(draft, run.values).flow()
+
+
+def _by_reason(wrong: Mapping[str, str]) -> dict[str, str]:
+    """The runs that one reason keeps from a result, together."""
+    names: dict[str, list[str]] = {}
+    for name, reason in wrong.items():
+        names.setdefault(reason, []).append(name)
+    return {", ".join(group): reason for reason, group in names.items()}
 
 
 def _check_patterns(run: engine.Run, table: Table) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import shutil
 import threading
 import time
 import weakref
@@ -23,7 +25,7 @@ from anonflow.dashboards.session.folders import SessionFolder, local_folders
 from anonflow.dashboards.session.job_group import JobGroup
 from anonflow.dashboards.session.jobs import FinishedRun, Job, sentence, summary
 from anonflow.dashboards.session.noted import Noted
-from anonflow.dashboards.session.paths import check_confined, safe_name
+from anonflow.dashboards.session.paths import check_confined, file_of, paths_in, safe_name
 from anonflow.dashboards.session.project import (
     Project,
     flow_document,
@@ -45,12 +47,13 @@ from anonflow.dashboards.session.table_sources import (
     write_frame,
 )
 from anonflow.dashboards.session.user_limits import Limits
-from anonflow.dashboards.session.validation import code, problems_of, running_flow, single_document
+from anonflow.dashboards.session.validation import Judgement, code, judged, running_flow, single_document
 from anonflow.errors import AnonflowError, DataError, FlowError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release import Earlier
 from anonflow.table import Table
 from anonflow.table.infer import infer_columns
+from anonflow.table.prepare import Preparation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,12 +108,16 @@ class Workspace(param.Parameterized):
     owner = param.ClassSelector(class_=Path, default=None, allow_None=True, doc="Remembers releases.")
     table = param.Parameter(None, doc="The frame coded under the draft's columns, or None.")
     problems = param.Parameter((), doc="What cannot work, one sentence each.")
+    impossible = param.Dict(
+        default={}, doc="Names of runs that can have no result -> why; the others can run."
+    )
     algorithms = param.List(default=[], doc="Names of the methods that are run.")
     ks = param.List(default=[], doc="The ks that are run.")
     runs = param.List(default=[], doc="Finished runs, oldest first.")
     chosen = param.Integer(default=None, allow_None=True, doc="Id of the run that is explored and published.")
     running = param.Boolean(default=False)
     progress = param.Dict(default={}, doc="Run name -> share done, while running.")
+    doing = param.Dict(default={}, doc="Run name -> what it is at, in a few words, while running.")
     closed = param.Boolean(default=False, doc="Whether its session is over.")
     dark = param.Boolean(default=False, doc="Whether the screens are dark.")
 
@@ -139,7 +146,9 @@ class Workspace(param.Parameterized):
         self._started: tuple[dict[str, Any], frozenset[str]] | None = None
         self._ids = 0
         self._coded: tuple[dict[str, Any], list[Any]] | None = None
+        self._named: tuple[pd.DataFrame, dict[str, str], pd.DataFrame] | None = None
         self._column_problems: tuple[str, ...] = ()
+        self._possible: tuple[engine.Run, ...] = ()
         self.noted = Noted()
         self._delete = weakref.finalize(self, place.delete)
         self.draft.param.watch(self._draft_changed, "document")
@@ -222,8 +231,29 @@ class Workspace(param.Parameterized):
     def set_aside(self, path: Path) -> Path:
         """Take an uploaded file out of the folder whose files a flow may name, until it is read; its new place."""
         self._own_folder()
-        place = self._place.path / "upload"
+        place = self._place.path / f"upload-{secrets.token_hex(8)}"
         path.replace(place)
+        return place
+
+    def shelve(self, name: str, path: Path, copied: bool = False) -> Path:
+        """Put an uploaded file where no flow can name it, until what goes with it is there; its new place.
+
+        Parameters
+        ----------
+        name : str
+            As its user calls it.
+        path : pathlib.Path
+            Where it is now.
+        copied : bool
+            Whether it stays there, too.
+        """
+        self._own_folder()
+        place = self._place.path / f"shelved-{safe_name(name)}"
+        if copied:
+            shutil.copyfile(path, place)
+            os.chmod(place, 0o600)
+        else:
+            path.replace(place)
         return place
 
     def reread(self, **options: Any) -> Callable[[], None]:
@@ -246,12 +276,27 @@ class Workspace(param.Parameterized):
         return partial(self._open, frame, source, infer_columns(frame), str(name).split(".")[0])
 
     @property
+    def named(self) -> pd.DataFrame | None:
+        """The table as it was read, its columns under the names that the steps before give them."""
+        if self.frame is None:
+            return None
+        try:
+            steps = Preparation(self.draft.get(("table", "prepare")), self.draft.folder)
+            names = steps.renamed(map(str, self.frame.columns))
+        except AnonflowError:  # said where the steps are
+            names = {}
+        if self._named is None or self._named[0] is not self.frame or self._named[1] != names:
+            # the same object as long as nothing changes: screens tell by it whether they must look again
+            self._named = self.frame, names, self.frame.rename(columns=names) if names else self.frame
+        return self._named[2]
+
+    @property
     def table_name(self) -> str:
         """What the table that is open is called: its file, or the built-in table; empty if none is open."""
         if self.frame is None:
             return ""
         source = self.source
-        return str(source.get("csv") or source.get("parquet") or source.get("dataset") or "table")
+        return str(file_of(source) or source.get("dataset") or "table")
 
     def open_flow(self, text: str) -> None:
         """Go on with a flow file: its data set is loaded, or the file that it names, uploaded before, is read.
@@ -274,9 +319,7 @@ class Workspace(param.Parameterized):
             options = {key: value for key, value in source.items() if key != "dataset"}
             frame = load_dataset(source["dataset"], self.limits, **options)
         else:
-            place = self._own_folder() / str(source.get("csv", source.get("parquet")))
-            given = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
-            frame, _ = read_upload(place, self.limits, **given)
+            frame, _ = self._read_again(source)
         kept = {key: value for key, value in document.items() if key not in ("publish", "run")}
         self._take(frame, source, kept)
 
@@ -391,6 +434,12 @@ class Workspace(param.Parameterized):
 
     def _flow_alone(self, text: str) -> Project:
         document = flow_document(text, self._own_folder())
+        for _, holder, key in paths_in(
+            document
+        ):  # what was dropped beside a flow lies beside it, whatever its folder was
+            beside = safe_name(holder[key])
+            if not (self._own_folder() / holder[key]).exists() and (self._own_folder() / beside).exists():
+                holder[key] = beside
         return Project(
             {key: value for key, value in document.items() if key not in ("publish", "run")}, {}, ()
         )
@@ -420,8 +469,8 @@ class Workspace(param.Parameterized):
         return load_dataset(name, self.limits, **options), source
 
     def _read_again(self, source: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        place = self._own_folder() / str(source.get("csv", source.get("parquet")))
-        given = {key: source[key] for key in ("delimiter", "encoding", "missing") if key in source}
+        place = self._own_folder() / str(file_of(source))
+        given = {key: source[key] for key in ("delimiter", "encoding", "missing", "sheet") if key in source}
         return read_upload(place, self.limits, **given)
 
     def _take_project(self, project: Project, frame: Any, source: dict[str, Any]) -> None:
@@ -558,11 +607,10 @@ class Workspace(param.Parameterized):
         ParameterError
             If the table has no such column.
         """
-        if self.frame is None or column not in self.frame.columns:
+        frame = self.named
+        if frame is None or column not in frame.columns:
             raise ParameterError("the table has no such column; name one of its header")
-        entry = edited_column(
-            self.draft.get(("table", "columns", column), {}), declared, self.frame[[column]]
-        )
+        entry = edited_column(self.draft.get(("table", "columns", column), {}), declared, frame[[column]])
         self.draft.set(("table", "columns", column), entry or None)
 
     def _own_folder(self) -> Path:
@@ -573,18 +621,21 @@ class Workspace(param.Parameterized):
     def _take(self, frame: Any, source: dict[str, Any], document: dict[str, Any]) -> None:
         self._abandon()
         self._coded = None
-        status = f"{len(frame):,} records and {len(frame.columns)} columns are open."
+        status = f"{len(frame):,} records and {plural(len(frame.columns), 'column')} are open."
+        folder = self._own_folder()
         self.noted = Noted(drawn=self.noted.drawn)
-        self.param.update(frame=frame, source=source, runs=[], chosen=None, status=status)
-        self._keep_runs()
-        self.draft.restart(document, folder=self._own_folder())
-        self._refresh()
+        # one change for whoever looks: a frame without its columns would be shown as one that cannot be used
+        with param.parameterized.batch_call_watchers(self):
+            self.param.update(frame=frame, source=source, runs=[], chosen=None, status=status)
+            self._keep_runs()
+            self.draft.restart(document, folder=folder)
+            self._refresh()
 
     def _abandon(self) -> None:
         """Runs that are on their way are stopped, and will not be kept."""
         if self._batch is not None:
             self._batch.abandon()
-        self.param.update(running=False, progress={})
+        self.param.update(running=False, progress={}, doing={})
 
     # ------------------------------------------------------------------------------------- the draft
 
@@ -643,13 +694,15 @@ class Workspace(param.Parameterized):
         elif (columns, steps) != self._coded:
             table, self._column_problems = code(self.frame, columns, self.draft.folder, steps)
             self._coded = columns, steps
-        problems = self._column_problems
-        if not problems and table is not None:
-            problems = problems_of(self.draft, table, self.source)
+        judgement = Judgement(problems=self._column_problems)
+        if not self._column_problems and table is not None:
+            judgement = judged(self.draft, table, self.source)
         matrix = document.get("matrix") if isinstance(document.get("matrix"), dict) else {}
+        self._possible = judgement.runs
         self.param.update(
             table=table,
-            problems=tuple(problems),
+            problems=judgement.problems,
+            impossible=dict(judgement.impossible),
             algorithms=_listed(matrix, self.draft, "algorithm"),
             ks=_listed(matrix, self.draft, "k"),
         )
@@ -672,7 +725,7 @@ class Workspace(param.Parameterized):
             raise FlowError.collected("this cannot run", self.problems)
         assert self.table is not None
         done = self._done_before_cancel()
-        runs = [run for run in self.draft.flow().runs if run.name not in done]
+        runs = [run for run in self._possible if run.name not in done]
         self._started = self.draft.document, done
         self._begin([(run, single_document(self.draft.document, run)) for run in runs], self.table)
 
@@ -730,8 +783,13 @@ class Workspace(param.Parameterized):
 
     @property
     def missing(self) -> int:
-        """How many runs a start would do: all of the draft, or what a cancelled start left."""
-        return len(self.algorithms) * len(self.ks) - len(self._done_before_cancel())
+        """How many runs a start would do: all of the draft that can have a result, or what a cancelled start left."""
+        return self.possible - len(self._done_before_cancel())
+
+    @property
+    def possible(self) -> int:
+        """How many runs of the draft can have a result."""
+        return len(self._possible)
 
     def cancel(self) -> None:
         """Stop what runs and what waits; finished runs are kept."""
@@ -751,7 +809,8 @@ class Workspace(param.Parameterized):
 
     def _show(self, batch: JobGroup) -> None:
         progress = {job.run.name: job.share for job in batch.jobs}
-        self.param.update(progress=progress, status=sentence(list(batch.jobs)))
+        doing = {job.run.name: job.doing for job in batch.jobs}
+        self.param.update(progress=progress, doing=doing, status=sentence(list(batch.jobs)))
 
     def _end(self, batch: JobGroup, job: Job, result: engine.RunResult | None) -> None:
         """A job is over: its run is kept, and the last one says so."""
@@ -765,7 +824,7 @@ class Workspace(param.Parameterized):
                 changes["chosen"] = run.id
         if batch.is_over:
             status = summary(list(batch.jobs), batch.seconds)
-            changes |= {"running": False, "progress": {}, "status": status}
+            changes |= {"running": False, "progress": {}, "doing": {}, "status": status}
         self.param.update(**changes)
         if result is not None:
             self._keep_runs()
@@ -778,7 +837,7 @@ class Workspace(param.Parameterized):
         return runs
 
     def edit_run(self, id: int, **said: Any) -> None:
-        """Say how a run is called (``label``), what is to be said of it (``note``), or whether it is ``pinned``.
+        """Say how a run is called (``label``), a note on it (``note``), or whether it is ``pinned``.
 
         Raises
         ------

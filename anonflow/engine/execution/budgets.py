@@ -105,7 +105,7 @@ def _fit(
 ) -> Choice:
     spec = run.anonymize
     budget = run.budget
-    assert budget is not None, "the loader has seen to it"
+    assert budget is not None, "the loader has checked it"
 
     def rows(cut: slice) -> Records:
         return within(along.rows(cut.start, cut.stop).load(domains)[1], spec.method, spec.boundaries)

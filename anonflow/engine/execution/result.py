@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from anonflow.release import Release
     from anonflow.risk import Answer
 
-__all__ = ["COLUMNS", "ColumnLoss", "RunReport", "RunResult"]
+__all__ = ["BETTER", "COLUMNS", "ColumnLoss", "RunReport", "RunResult"]
 
 COLUMNS = ("algorithm", "k", "records", "gcp", "usefulness", "suppressed", "seconds", "checks")
+
+BETTER = {"suppressed": "lower", "seconds": "lower"}
+"""Of the columns that are no measures, and of which one number is better: which."""
 
 
 @dataclass(frozen=True)

@@ -237,7 +237,8 @@ def measure(records: Records, matched: Matched) -> Measured | Failed:
     try:
         generalization = matched.outcome.generalization.with_suppressed(matched.outcome.suppressed)
         costs = loss.cell_costs(generalization, "ncp").sum(axis=1)
-        whole = generalization.whole()
+        outcome = matched.outcome
+        whole = generalization.aggregated(records, outcome.classes, outcome.suppressed).whole()
         exact = np.zeros(whole.shape, bool)
         layout = generalization.layout
         for t, a in enumerate(layout.ranges):

@@ -101,6 +101,17 @@ class Flow:
     staging: Path | None = None
     staged_source: Path | None = None
 
+    @property
+    def measures(self) -> dict[str, dict[str, Any]]:
+        """Name -> its options, of all that is measured: what is asked for, and what every report has.
+
+        Where columns are published as means or medians of classes, that is also what this does to their variances.
+        """
+        asked = self.spec.steps.measures
+        aggregated = any(column.aggregate is not None for column in self.schema.columns.values())
+        names = ("gcp", *asked, *(("sse", "variance-kept") if aggregated else ()), "usefulness")
+        return {name: asked.get(name, {}) for name in dict.fromkeys(names)}
+
     @classmethod
     def for_table(
         cls,

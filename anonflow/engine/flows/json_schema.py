@@ -18,7 +18,7 @@ from anonflow.option import NEEDED, Option, options_of
 from anonflow.risk import ATTACKERS
 from anonflow.table.notation import RANGES
 from anonflow.table.prepare import STEPS
-from anonflow.table.schema import KINDS, MISSING_RULES, PUBLIC_HIERARCHY, ROLES
+from anonflow.table.schema import AGGREGATES, KINDS, MISSING_RULES, PUBLIC_HIERARCHY, ROLES
 
 __all__ = ["flow_schema", "words_of"]
 
@@ -217,6 +217,7 @@ def _columns() -> dict[str, Any]:
             "max-width": {"type": "number", "exclusiveMinimum": 0},
             "max-set": {"type": "integer", "minimum": 1},
             "at-least": {"type": "integer", "minimum": 1},
+            "aggregate": {"enum": list(AGGREGATES)},
             "notation": {
                 "anyOf": [
                     {"enum": list(RANGES)},

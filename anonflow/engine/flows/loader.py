@@ -30,6 +30,7 @@ from anonflow.engine.flows.spec import (
 from anonflow.engine.flows.steps import Steps
 from anonflow.engine.flows.versions import newest
 from anonflow.errors import FlowError
+from anonflow.table.schema import Schema
 
 __all__ = ["flow_from", "load_flow"]
 
@@ -125,6 +126,8 @@ class _Checker:
         diversify = steps.diversify(schema)
         matrix = Matrix(sections)
         runs = matrix.runs(steps, partition)
+        if schema is not None:
+            self._columns(schema, runs)
         steps.check_verify(list(dict.fromkeys(planned.anonymize.method.name for planned in runs)))
         steps.check_measure()
         published = self._published(publish, runs, matrix.values)
@@ -161,6 +164,15 @@ class _Checker:
             self.problems.add(
                 ("flow",), "a flow's name has up to 64 letters, digits, '.', '-' and '_'", value=True
             )
+
+    def _columns(self, schema: Schema, runs: tuple[Run, ...]) -> None:
+        """See that the methods of the runs can publish the columns as the schema asks for it."""
+        for method in dict.fromkeys(run.anonymize.method for run in runs):
+            for name, column in schema.columns.items():
+                if column.aggregate is not None and (problem := method.aggregate_problem(name)):
+                    self.problems.add(("table", "columns", name, "aggregate"), problem)
+                if column.kind == "categorical" and (problem := method.levels_problem(name)):
+                    self.problems.add(("table", "columns", name, "kind"), problem)
 
     # ---------------------------------------------------------------------------------- publishing
 

@@ -64,7 +64,7 @@ class Matrix:
             elif not isinstance(values, list) or not values:
                 self.problems.add(("matrix", key), "a matrix key has a list of values", value=True)
             elif any(value in values[:i] for i, value in enumerate(values)):
-                self.problems.add(("matrix", key), "a value stands twice", value=True)
+                self.problems.add(("matrix", key), "a value is listed twice", value=True)
             else:
                 matrix[key] = values
         size = 1

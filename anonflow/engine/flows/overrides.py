@@ -55,7 +55,7 @@ def overridden(
         if not equals or _KEY.fullmatch(key) is None:
             raise ParameterError("--set takes KEY=VALUE, such as steps.anonymize.k=20")
         if key in seen:
-            raise ParameterError(f"--set {key}: is said twice; say it once")
+            raise ParameterError(f"--set {key}: is given twice; give it once")
         seen.add(key)
         named = _VARIABLE.fullmatch(text)
         if named is not None:

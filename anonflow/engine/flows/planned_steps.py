@@ -46,9 +46,7 @@ def outline(flow: Any) -> list[tuple[str, str]]:
     rows.append(("match", f"each partition: {', '.join(named[:_MOST])}{more}"))
     criteria = ", ".join(_named(entry) for entry in steps.verify or ("covers", "guarantee"))
     rows.append(("verify", f"each partition: {criteria}"))
-    rows.append(
-        ("measure", f"each partition: {', '.join(dict.fromkeys(('gcp', *steps.measures, 'usefulness')))}")
-    )
+    rows.append(("measure", f"each partition: {', '.join(flow.measures)}"))
     if steps.diversify is not None:
         rows.append(("diversify", f"each partition: {_named(steps.diversify.asked)}"))
     picked = flow.published

@@ -17,7 +17,7 @@ from anonflow.engine.flows.fingerprint import Fingerprint
 from anonflow.engine.flows.flow import Flow
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Certificate, Release
-from anonflow.risk.attack import COLUMNS, row_of
+from anonflow.risk.attack import frame_of, row_of
 from anonflow.risk.attacker import percent
 from anonflow.risk.linkable import published
 from anonflow.table import Table
@@ -92,7 +92,6 @@ def attacked(
     ParameterError, DataError
         If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
-    import pandas as pd
 
     own = derived_seed(seed, "attackers")
     if flow.spec.steps.attack:
@@ -107,7 +106,7 @@ def attacked(
         # nobody asked for this one: the others are tried all the same
         with suppress(DataError, ParameterError):
             rows.append(row_of(attacker, attacker.attack(context)))
-    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
+    return frame_of(rows) if rows else None
 
 
 def is_attacked(flow: Flow, n: int) -> bool:
@@ -152,13 +151,12 @@ def attacked_part(
     ParameterError, DataError
         If the flow names attackers, and the release cannot be attacked by them, or their file has changed.
     """
-    import pandas as pd
 
     own = derived_seed(seed, "attackers")
-    rows = []
+    rows: list[dict[str, Any]] = []
     asked = bool(flow.spec.steps.attack)
-    exact = {risk.Linker.name: _linker(sizes, k), risk.Unit.name: _of_people(people)}
-    exact = {name: row for name, row in exact.items() if row is not None}
+    known = {risk.Linker.name: _linker(sizes, k), risk.Unit.name: _of_people(people)}
+    exact = {name: row for name, row in known.items() if row is not None}
     if part is not None:
         context = replace(
             risk.AttackContext.of(part.table, part.release, k, seed=own),
@@ -190,7 +188,7 @@ def attacked_part(
             rows.append(row)
     if part is None or not asked:
         rows += exact.values()
-    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
+    return frame_of(rows) if rows else None
 
 
 def _of_people(success: risk.Success | None) -> dict[str, Any] | None:

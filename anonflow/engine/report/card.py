@@ -351,7 +351,7 @@ def _promise(guarantee: str, findings: Sequence[Finding], k: int) -> CardLine:
     open_ones = [finding.criterion for finding in findings if finding.holds is None]
     promise = promise_of(guarantee) or f"{guarantee}, k = {k}."
     if broken:
-        return CardLine("promise", FAILED, f"{promise} The verifier says no to {', '.join(broken)}.")
+        return CardLine("promise", FAILED, f"{promise} The verifier rejects {', '.join(broken)}.")
     if open_ones or not findings:
         unchecked = ", ".join(open_ones) or "anything"
         return CardLine("promise", NOT_MEASURED, f"{promise} The verifier could not check {unchecked}.")

@@ -68,6 +68,19 @@ def limits_of(*guarantees: str) -> list[str]:
 PATTERNS = 60
 """Patterns of suppression that a report shows."""
 
+OF_NUMBERS = {
+    "sse": "squared distance of numbers from the published ones, of that from their mean (SSE / SST)",
+    "variance-kept": "variance of the published numbers, of that of the originals",
+}
+"""Measures of numbers that a report shows where they were taken, and what they are."""
+
+MEANS = (
+    "{}: the cells are means or medians of classes. Their variance is smaller than that of people's numbers, and so are "
+    "standard errors and p-values that are computed from them. The information loss is that of the classes' ranges, which are "
+    "not published. Whoever knows the numbers of all others in a class computes the last one from a mean."
+)
+"""What a reader must know of such columns."""
+
 HEADER = ("run", "records", "GCP", "usefulness", "suppressed", "seconds", "checks")
 
 
@@ -128,7 +141,7 @@ def render(flow: Flow, table: Described, report: RunReport, seconds: float) -> s
         shown,
         table.n,
         columns_of(table),
-        left_out_of(table),
+        (*left_out_of(table), *of_means(table)),
         seconds,
         attacks=attacks,
         card=report.card,
@@ -151,7 +164,16 @@ def comparison(table: Described, report: RunReport) -> str:
     str
         HTML; names and numbers, never a cell's value.
     """
-    return page(report.flow, report.results, [], table.n, columns_of(table), (), report.seconds, owner=True)
+    return page(
+        report.flow,
+        report.results,
+        [],
+        table.n,
+        columns_of(table),
+        of_means(table),
+        report.seconds,
+        owner=True,
+    )
 
 
 def page(
@@ -273,6 +295,11 @@ def _cards(result: RunResult, seconds: float) -> list[tuple[str, str]]:
         (_number(row["gcp"]), "information loss (GCP)"),
         *bound,
         (_number(row["usefulness"]), "usefulness (lower is better)"),
+        *(
+            (_number(result.measures[name]), words)
+            for name, words in OF_NUMBERS.items()
+            if name in result.measures
+        ),
         (f"{result.suppressed:,}", "suppressed"),
         (result.checks, "checks passed"),
         (f"{seconds:.1f} s", "in all"),
@@ -440,6 +467,12 @@ def left_out_of(table: Described) -> tuple[str, ...]:
     return tuple(f"{count:,} {words}" for count, words in sentences if count)
 
 
+def of_means(table: Described) -> tuple[str, ...]:
+    """What is said of columns that are published as means or medians, a sentence or none."""
+    names = [name for name, column in table.schema.columns.items() if column.aggregate is not None]
+    return (MEANS.format(", ".join(names)),) if names else ()
+
+
 def columns_of(table: Described) -> list[tuple[str, str, str, str]]:
     """Name, role, kind and number of distinct values of every published column."""
     columns = []
@@ -447,6 +480,8 @@ def columns_of(table: Described) -> list[tuple[str, str, str, str]]:
         column = table.schema[name]
         domains = [domain for domain in table.domains if domain.column == name]
         kind = column.kind or ""
+        if column.aggregate is not None:
+            kind = f"{kind}, published as the {column.aggregate} of a class"
         distinct = "" if not domains else " / ".join(f"{int((d.counts > 0).sum()):,}" for d in domains)
         columns.append((str(name), column.role, kind, distinct))
     return columns

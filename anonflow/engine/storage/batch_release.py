@@ -394,8 +394,9 @@ class _DrawnBatch:
         self.table = stored.rows.table()
         self.positions = self.table[POSITION].to_numpy()
         self.records, outcome = stored.outcome(context.domains, self.table)
+        published = outcome.generalization.aggregated(self.records, outcome.classes, outcome.suppressed)
         self.whole = GeneralizedRows(
-            outcome.generalization, outcome.matches, outcome.classes, outcome.suppressed, self.positions
+            published, outcome.matches, outcome.classes, outcome.suppressed, self.positions
         )
         self.kept = np.flatnonzero(~outcome.suppressed)
         self.hidden = np.flatnonzero(outcome.suppressed)

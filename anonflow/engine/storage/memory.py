@@ -269,12 +269,11 @@ class InMemory:
                 findings = ()
             if whole:
                 findings += verify(table, anonymization, whole, run.anonymize.k).findings
-        asked_for = flow.spec.steps.measures
-        names = list(dict.fromkeys(("gcp", *asked_for, "usefulness")))
+        names = flow.measures
         # without classes it counts who is covered, anywhere in the table
         again = {"discernibility"} if anonymization.classes is None else set()
         others = [
-            {name: asked_for.get(name, {})} for name in names if name not in result.measures or name in again
+            {name: options} for name, options in names.items() if name not in result.measures or name in again
         ]
         measures = result.measures | (utility.measure(table, anonymization, others) if others else {})
         return replace(

@@ -174,8 +174,9 @@ def _people(
         if own is None:
             return None
         chance[positions] = own
-    owners = np.load(context.units)
-    return people_named(chance, owners[0], owners[1] if len(owners) > 1 else None, context.k)
+    at = np.flatnonzero(~np.isnan(chance))
+    owners = np.load(context.units)[:, at]
+    return people_named(chance[at], owners[0], owners[1] if len(owners) > 1 else None, context.k)
 
 
 def _sample_calls(

@@ -36,7 +36,7 @@ def distances(comparison: Comparison, ways: int, most: int | None = None) -> np.
     if most is not None and len(chosen) > most:
         at = np.random.default_rng(0).choice(len(chosen), most, replace=False)
         chosen = [chosen[i] for i in np.sort(at)]
-    found = []
+    distances = []
     for columns in chosen:
         key = _keys(coded.original, columns, coded.sizes)
         each = []
@@ -47,8 +47,8 @@ def distances(comparison: Comparison, ways: int, most: int | None = None) -> np.
             q = np.bincount(cell[len(key) :], minlength=cell.max() + 1) / max(len(other), 1)
             lost = comparison.lost if len(other) else 1.0
             each.append((np.abs(p - (1 - lost) * q).sum() + lost) / 2)
-        found.append(np.mean(each))
-    return np.array(found)
+        distances.append(np.mean(each))
+    return np.array(distances)
 
 
 def _keys(codes: np.ndarray, columns: tuple[int, ...], sizes: tuple[int, ...]) -> np.ndarray:
@@ -65,5 +65,5 @@ def k_marginals(comparison: Comparison, ways: int) -> dict[str, float]:
 
 def pair_distance(comparison: Comparison) -> dict[str, float]:
     """The mean distance over all pairs of columns, and that of the worst pair."""
-    found = distances(comparison, 2)
-    return {"": float(found.mean()), "worst": float(found.max())}
+    values = distances(comparison, 2)
+    return {"": float(values.mean()), "worst": float(values.max())}

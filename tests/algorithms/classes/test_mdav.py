@@ -95,8 +95,12 @@ PUBLISHED = {
     "census": {3: 5.6922, 5: 9.0884, 10: 14.1559},
     "eia": {3: 0.4829, 5: 1.6667, 10: 3.8397},
 }
-"""Information loss in percent, 100 sse / sst, of MDAV on the reference data sets of the project CASC, as the literature has
-it (Domingo-Ferrer, Martinez-Balleste, Mateo-Sanz and Sebe, VLDB Journal 15, 2006; Laszlo and Mukherjee, IEEE TKDE 17, 2005)."""
+"""Information loss in percent, 100 sse / sst, that papers on microaggregation give for MDAV on the reference data of the project CASC.
+
+Noted from memory of Domingo-Ferrer, Martinez-Balleste, Mateo-Sanz and Sebe (VLDB Journal 15, 2006) and of Laszlo and Mukherjee (IEEE TKDE
+17, 2005), and not compared with print yet. Nothing in the package or its documentation rests on them: this test compares them as soon as
+the data are in the data folder (``casc/tarragona.csv``, ``census.csv``, ``eia.csv``, numbers with a header).
+"""
 
 
 @pytest.mark.data

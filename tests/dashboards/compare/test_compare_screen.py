@@ -121,7 +121,7 @@ def test_two_runs_side_by_side(done: Workspace) -> None:
     assert told["method"] == ("greedy", "mondrian")
     assert told["k"] == ("3", "5")
     assert told["guarantee"] == ("k-regular", "k-anonymity")
-    assert "information loss (GCP)" in told
+    assert "information loss (GCP) ↓" in told
     assert not any(" of " in place for place in told)
     names, first, second = model.losses_of_both()
     assert names == list(column_losses(done.runs[0]))
@@ -137,7 +137,7 @@ def test_history_undo_and_taking_up_a_run(small: Workspace) -> None:
     assert model.history() == []
     small.set_ks([4])
     small.set_algorithms(["mondrian"])
-    assert model.history() == ["method from greedy to mondrian", "k from 10 to 4"]
+    assert model.history() == ["method: greedy → mondrian", "k: 10 → 4"]
     small.start()
     small.wait(60)
     run = small.runs[0]

@@ -291,7 +291,10 @@ def test_a_click_on_a_node_of_the_lattice_runs_it() -> None:
         workspace.choose(workspace.runs[0].id)
     assert len(workspace.runs) == 5
     assert workspace.draft.text() == draft
+    assert not screen.levels_problem.visible  # an empty bar in the colour of errors
     screen._node_clicked("node:99")
-    assert "no such node" in screen.levels_said.object
+    assert "no such node" in screen.levels_problem.object
+    assert screen.levels_problem.visible
     screen._node_clicked("elsewhere")
+    assert not screen.levels_problem.visible
     workspace.close()

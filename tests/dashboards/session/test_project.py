@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import stat
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +196,11 @@ def test_runs_of_a_stranger_are_checked(workspace: Workspace, other: Workspace, 
         ({"algorithm": "evil"}, "a method that there is not"),
         ({"k": "5"}, "run 1 of this project: k is none"),
         ({"k": 1}, "run 1 of this project: k is none"),
+        ({"k": 10**400}, "run 1 of this project: k is none"),
+        ({"k": True}, "run 1 of this project: k is none"),
+        ({"when": 10**400}, "run 1 of this project: when is none"),
+        ({"when": True}, "run 1 of this project: when is none"),
+        ({"measures": {"gcp": 10**400}}, "measures is none"),
         ({"seconds": -1.0}, "run 1 of this project: seconds is none"),
         ({"note": "x" * 30_000}, "run 1 of this project: note is none"),
         ({"sizes": [[1, 2, 3]]}, "sizes is none"),
@@ -223,6 +230,34 @@ def test_a_file_that_is_no_archive_is_no_flow_either(workspace: Workspace, tmp_p
         with pytest.raises(AnonflowError):
             workspace.open_project(path)
     assert project.ENDING == ".anonflow.zip"
+
+
+@pytest.mark.parametrize(
+    "packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+)
+def test_a_damaged_project_is_refused_in_a_sentence(
+    workspace: Workspace, tmp_path: Path, packing: int
+) -> None:
+    workspace.open_file("people.csv", people(tmp_path))
+    whole = io.BytesIO(workspace.save_project())
+    stream = io.BytesIO()
+    with zipfile.ZipFile(whole) as saved, zipfile.ZipFile(stream, "w", packing) as archive:
+        for name in saved.namelist():
+            archive.writestr(name, saved.read(name))
+    content = stream.getvalue()
+    if packing in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with pytest.raises(DataError, match="no anonflow project"):
+            project.read_project(written(tmp_path, content), tmp_path)
+    else:
+        assert project.read_project(written(tmp_path, content), tmp_path).records == 40
+    chance = random.Random(packing)
+    for _ in range(200):
+        damaged = bytearray(content)
+        for _ in range(chance.randint(1, 4)):  # anywhere, or in the directory at the end
+            at = chance.choice([chance.randrange(len(content)), len(content) - 1 - chance.randrange(200)])
+            damaged[at] = chance.choice([0, 255, chance.randrange(256)])
+        with suppress(AnonflowError):
+            project.read_project(written(tmp_path, bytes(damaged)), tmp_path)
 
 
 def test_runs_are_named_noted_pinned_and_deleted(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_a_question_of_ones_own(table: af.Table) -> None:
         ({"regression": {"formula": "income age"}}, "a formula is text such as"),
         ({"regression": {"formula": "income ~ age + "}}, "a column is missing between the signs"),
         ({"regression": {"formula": "income ~ income"}}, "stands on both sides"),
-        ({"regression": {"formula": "income ~ age + age"}}, "stands twice"),
+        ({"regression": {"formula": "income ~ age + age"}}, "listed twice"),
         ({"regression": {"formula": "job ~ age"}}, "take an outcome of numbers, or of two values"),
         ({"regression": {"formula": "income ~ __import__('os').system('x')"}}, "formula: there is no column"),
         ({"question": {}}, "measure 'question' needs a condition"),

@@ -1,0 +1,33 @@
+"""Which of two numbers is better, beside every number that a screen shows: read from where it is declared."""
+
+from __future__ import annotations
+
+from anonflow import utility
+from anonflow.engine.execution.result import BETTER
+
+__all__ = ["arrow", "better", "directed"]
+
+_ARROWS = {"lower": " ↓", "higher": " ↑", "": ""}
+
+
+def better(name: str) -> str:
+    """``lower``, ``higher``, or nothing where a number judges nothing by itself.
+
+    Parameters
+    ----------
+    name : str
+        A measure, or a column of a run's row.
+    """
+    measure = utility.MEASURES.get(name)
+    return measure.better if measure is not None else BETTER.get(name, "")
+
+
+def directed(label: str, name: str) -> str:
+    """Such as ``information loss (GCP), lower is better``."""
+    which = better(name)
+    return f"{label}, {which} is better" if which else label
+
+
+def arrow(label: str, name: str) -> str:
+    """The same in a narrow place, such as ``GCP ↓``."""
+    return label + _ARROWS[better(name)]

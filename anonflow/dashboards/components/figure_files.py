@@ -1,0 +1,75 @@
+"""Figures as files of their own (SVG), and several files as one (ZIP)."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+
+from anonflow.algorithms.registry import look_of
+from anonflow.drawing import plots
+from anonflow.drawing.frontier import risk_and_loss
+from anonflow.engine.execution.result import RunResult
+from anonflow.utility.frontier import frontier
+
+__all__ = ["figures_of_run", "figures_of_runs", "svg_file", "zipped"]
+
+INK, PAGE = "#1d2329", "#ffffff"
+
+
+def svg_file(picture: str) -> bytes:
+    """A drawing of a page as a file that stands alone: with its name space, and colours of its own."""
+    alone = re.sub(
+        r"^<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" color="{INK}" ', str(picture).strip(), count=1
+    )
+    return re.sub(
+        r"(</title>)", rf'\1<rect width="100%" height="100%" fill="{PAGE}"/>', alone, count=1
+    ).encode()
+
+
+def figures_of_run(result: RunResult) -> dict[str, bytes]:
+    """What a published report draws of a run, by file name: column names and counts, never a value."""
+    labels = [column.column for column in result.columns]
+    cells = [
+        (column.exact, max(0.0, 1.0 - column.exact - column.whole), column.whole) for column in result.columns
+    ]
+    made = result.anonymization
+    regular = made is not None and made.matches is not None
+    unit = "matches" if regular else "size of the class"
+    drawn = {
+        "loss-by-column": plots.bars(
+            labels, [column.loss for column in result.columns], "Information loss by column, lower is better"
+        ),
+        "cells": plots.stacked(labels, cells, "Cells as they were, generalized, hidden"),
+        "loss-by-row": plots.columns(result.spread, "Information loss by row", "loss of a row, in percent"),
+    }
+    if len(result.sizes) > 1:
+        drawn["sizes"] = plots.columns(result.sizes, "Matches of rows" if regular else "Class sizes", unit)
+    return {f"{name}.svg": svg_file(picture) for name, picture in drawn.items()}
+
+
+def figures_of_runs(results: Sequence[RunResult]) -> dict[str, bytes]:
+    """Runs side by side: GCP against k, and the risk-utility frontier; the owner's, who compares."""
+    runs = [run for run in results if run.problem is None and run.measures.get("gcp") is not None]
+    series: dict[str, list[tuple[float, float]]] = {}
+    for run in sorted(runs, key=lambda each: each.k):
+        series.setdefault(run.algorithm, []).append((float(run.k), float(run.measures["gcp"])))
+    drawn: dict[str, str] = {}
+    if len({run.k for run in runs}) > 1:
+        drawn["gcp-against-k"] = plots.lines(series, "GCP against k", "k", "GCP, lower is better")
+    if runs:
+        points = [(run.algorithm, run.name, 1 / run.k, float(run.measures["gcp"])) for run in runs]
+        best = frontier([risk for *_, risk, _ in points], [gcp for *_, gcp in points]).tolist()
+        looks = {run.algorithm: look_of(run.algorithm) for run in runs}
+        drawn["risk-and-utility"] = risk_and_loss(points, best, "risk, 1/k", "GCP, lower is better", looks)
+    return {f"{name}.svg": svg_file(picture) for name, picture in drawn.items()}
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """Files as one archive; it tells no time."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
+    return held.getvalue()

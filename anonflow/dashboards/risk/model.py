@@ -1,0 +1,168 @@
+"""What the screen Risk shows of a table before anything is done, without the screen: the owner's view."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import param
+
+from anonflow.dashboards.session.screen_work import Background
+from anonflow.dashboards.session.workspace import Workspace
+from anonflow.risk.before import RiskBefore, risk_before, smallest_sets
+from anonflow.table.infer import Advice, advise
+from anonflow.table.key_sets import MOST_SETS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anonflow.table import Table
+
+__all__ = ["RISKIEST", "PictureOfRisk", "RiskModel", "set_sizes"]
+
+RISKIEST = 20
+"""Records that are listed."""
+
+MOST_CELLS = 100_000_000
+"""Records times sets of columns, at most: more would take tens of seconds on this screen."""
+
+
+@dataclass(frozen=True, eq=False)
+class PictureOfRisk:
+    """What was computed of a table.
+
+    Attributes
+    ----------
+    risk : RiskBefore
+    riskiest : pandas.DataFrame
+        As :meth:`anonflow.table.key_sets.KeySets.riskiest`.
+    smallest : list of list of tuple of str
+        Of the same records, the smallest sets of columns on which each is unique.
+    values : pandas.DataFrame
+        Of the same records, their quasi-identifiers: the owner's.
+    advice : tuple of Advice
+        Of all columns of the file.
+    """
+
+    risk: RiskBefore
+    riskiest: pd.DataFrame
+    smallest: list[list[tuple[str, ...]]]
+    values: pd.DataFrame
+    advice: tuple[Advice, ...]
+
+
+def set_sizes(columns: int, records: int) -> dict[int, int]:
+    """For each m that this screen offers, how many sets of up to m columns there are.
+
+    Parameters
+    ----------
+    columns, records : int
+    """
+    offered: dict[int, int] = {}
+    number = 0
+    for m in range(1, columns + 1):
+        number += math.comb(columns, m)
+        if m > 1 and (number > MOST_SETS or number * records > MOST_CELLS):
+            break
+        offered[m] = number
+    return offered
+
+
+class RiskModel(param.Parameterized):
+    """The table of a workspace, as a reviewer looks at it.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    ``picture`` is of the table and the settings that it was computed for, until the next is there; ``stale`` says that it
+    is of others.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    most = param.Integer(default=3, bounds=(1, None), doc="m: the largest sets of columns.")
+    fraction = param.Number(
+        default=None,
+        allow_None=True,
+        doc="Sampling fraction n / N; None where it is not known, or weights say it.",
+    )
+    picture = param.Parameter(None, doc="PictureOfRisk, or None.")
+    computing = param.Boolean(default=False)
+    stale = param.Boolean(default=False)
+    problem = param.String(default="", doc="Why there is no picture.")
+
+    def __init__(self, workspace: Workspace, **settings: Any) -> None:
+        super().__init__(workspace=workspace, **settings)
+        self.background = Background(workspace, at_once=True)
+        self._computed: tuple[Any, ...] | None = None
+        self._advice: tuple[Any, tuple[Advice, ...]] | None = None
+        workspace.param.watch(self._changed, "table")
+        self.param.watch(self._changed, ["most", "fraction"])
+        self._changed()
+
+    @property
+    def table(self) -> Table | None:
+        """The open table under the draft's columns; None where there is none, or it cannot be used like this."""
+        table: Table | None = self.workspace.table
+        return table
+
+    @property
+    def weighted(self) -> bool:
+        """Whether a column says for how many people of the population each record stands."""
+        return self.table is not None and self.table.schema.weight_column is not None
+
+    def sizes(self) -> dict[int, int]:
+        """The m that are offered for this table: :func:`set_sizes`."""
+        return {} if self.table is None else set_sizes(len(self.table.qi_columns), self.table.n)
+
+    def compute(self) -> None:
+        """Compute the picture aside, if that of the table and the settings is not there."""
+        table, settings = self.table, self._settings()
+        if table is None or settings == self._computed:
+            return
+        self._computed = settings
+        frame, most, fraction = self.workspace.frame, settings[1], settings[2]
+        known = self._advice[1] if self._advice is not None and self._advice[0] is frame else None
+        self.param.update(computing=True, stale=self.picture is not None, problem="")
+
+        def work() -> PictureOfRisk:
+            risk = risk_before(table, most, fraction)
+            riskiest = risk.sets.riskiest(RISKIEST)
+            positions = riskiest["position"].tolist()
+            values = table.frame[list(risk.columns)].iloc[positions].astype(object)
+            return PictureOfRisk(
+                risk,
+                riskiest,
+                smallest_sets(table, risk.sets, positions),
+                values.where(values.notna(), ""),
+                known or tuple(advise(frame)),
+            )
+
+        def done(picture: PictureOfRisk) -> None:
+            self._advice = frame, picture.advice
+            self.param.update(picture=picture, computing=False, stale=False)
+
+        def failed(problem: str) -> None:
+            self.param.update(computing=False, stale=self.picture is not None, problem=problem)
+
+        self.background.start(work, done, failed)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the picture is, or is becoming, that of the table and the settings."""
+        return self.table is None or self._settings() == self._computed
+
+    def _settings(self) -> tuple[Any, int, float | None]:
+        most = min(self.most, max(self.sizes(), default=1))
+        return self.table, most, None if self.weighted else self.fraction
+
+    def _changed(self, *events: Any) -> None:
+        if self.table is None:
+            self.background.forget()
+            self._computed = None
+            self.param.update(picture=None, computing=False, stale=False, problem="")
+        else:
+            self.stale = self.picture is not None and not self.is_current

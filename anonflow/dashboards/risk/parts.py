@@ -1,0 +1,287 @@
+"""What the screen Risk is made of: markup of a picture of risk, every text of the table in it escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from anonflow.dashboards.components.html import cards, facts
+from anonflow.dashboards.risk.model import PictureOfRisk
+from anonflow.drawing.column_sets import column_sets
+from anonflow.drawing.comparisons import heat
+from anonflow.drawing.plots import bars
+from anonflow.risk.attacker import THRESHOLD
+from anonflow.risk.before import Owners, RiskBefore
+from anonflow.risk.population import PopulationRisk
+from anonflow.table.infer import Advice
+from anonflow.table.population import NOT_ESTIMABLE, Estimate
+
+__all__ = [
+    "alone",
+    "column_parts",
+    "column_sets_of",
+    "owners",
+    "pairs_of",
+    "population",
+    "reasons",
+    "riskiest",
+    "sets_table",
+]
+
+DRAWN = 20
+"""Sets in the picture, the riskiest."""
+
+LISTED = 100
+"""Sets in the table below it."""
+
+PAIRED = 24
+"""Columns in the table of pairs."""
+
+
+def alone(risk: RiskBefore) -> Markup:
+    """Who stands alone: numbers, and how their number grows with what is known."""
+    n = max(risk.records, 1)
+    m = risk.sets.most
+    numbers = cards(
+        [
+            (f"{risk.records:,}", "records"),
+            (f"{risk.unique:,}", "unique on all quasi-identifiers"),
+            (f"{risk.special:,}", f"special uniques: on {_columns(m)} or fewer"),
+            (f"{int(risk.sizes.min(initial=n)):,}", "records in the smallest class"),
+            (f"{risk.average:.1%}", "average risk (1 / class size)"),
+            (f"{risk.above():,}", f"records with a risk above {THRESHOLD:g}"),
+        ]
+    )
+    known = [(f"any {_columns(s)}" if s > 1 else "any 1 column", count) for s, count in risk.unique_by_size()]
+    if len(risk.columns) > m:
+        known.append((f"all {len(risk.columns)} columns", risk.unique))
+    picture = bars(
+        [name for name, _ in known],
+        [count / n for _, count in known],
+        "Records that are unique to who knows so many columns",
+    )
+    return Markup(
+        "{}<h4>Unique to who knows</h4>{}"
+        "<p class='soft'>A special unique is alone by few values already: whatever a method does to the other columns does not "
+        "hide it.</p>"
+    ).format(numbers, picture)
+
+
+def column_sets_of(risk: RiskBefore, size: int | None = None) -> Markup:
+    """The riskiest sets of columns, drawn; of one size, where it is named."""
+    at = _riskiest_sets(risk, size)[:DRAWN]
+    n = max(risk.records, 1)
+    sets = risk.sets
+    rows = [
+        (sets.sets[each], sets.uniques[each] / n, sets.minimal[each] / n,
+         f"{sets.uniques[each] / n:.1%}, {sets.uniques[each]:,} records")
+        for each in at
+    ]  # fmt: skip
+    used = sorted({column for members, *_ in rows for column in members})
+    place = {column: number for number, column in enumerate(used)}
+    drawn = column_sets(
+        [sets.columns[column] for column in used],
+        [([place[a] for a in members], *others) for members, *others in rows],
+        f"The {len(rows)} sets of columns on which most records are unique",
+    )
+    return Markup(
+        "<p class='soft'><svg width='12' height='12' aria-hidden='true'><rect width='12' height='12' rx='2' fill='#2a7fb8'/></svg> "
+        "unique on these columns and on no fewer of them (minimal sample uniques) &nbsp; "
+        "<svg width='12' height='12' aria-hidden='true'><rect width='12' height='12' rx='2' fill='#7fb8de'/></svg> "
+        "unique on fewer of them already</p><div class='scroll wide' tabindex='0' role='group' "
+        "aria-label='Sets of columns'>{}</div>"
+    ).format(drawn)
+
+
+def sets_table(risk: RiskBefore, size: int | None = None) -> Markup:
+    """The same sets and more of them as a table, folded."""
+    at = _riskiest_sets(risk, size)[:LISTED]
+    sets, n = risk.sets, max(risk.records, 1)
+    rows = [
+        [
+            ", ".join(sets.columns[a] for a in sets.sets[each]),
+            f"{sets.uniques[each]:,}",
+            f"{sets.minimal[each]:,}",
+            f"{sets.smallest[each]:,}",
+            f"{sets.classes[each] / n:.2%}",
+        ]
+        for each in at
+    ]
+    more = len(_riskiest_sets(risk, size)) - len(at)
+    return Markup("<details><summary>The same as a table{}</summary>{}</details>").format(
+        f": the first {len(at):,} of {len(at) + more:,}" if more else "",
+        facts(["columns", "unique", "minimal uniques", "smallest class", "average risk"], rows, range(1, 5)),
+    )
+
+
+def _riskiest_sets(risk: RiskBefore, size: int | None) -> list[int]:
+    """Places of the sets of a size, or of all, most uniques first, then small ones first."""
+    sets = risk.sets
+    places = [at for at, each in enumerate(sets.sets) if size is None or len(each) == size]
+    return sorted(places, key=lambda at: (-int(sets.uniques[at]), len(sets.sets[at]), at))
+
+
+def pairs_of(risk: RiskBefore) -> Markup:
+    """The share of records that are unique on each pair of columns, and on each column: a shaded table."""
+    sets, n = risk.sets, max(risk.records, 1)
+    if sets.most < 2 or len(risk.columns) < 2:
+        return Markup("")
+    share = {each: sets.uniques[at] / n for at, each in enumerate(sets.sets) if len(each) <= 2}
+    parts = sets.contributions()["minimal uniques"].to_numpy()
+    shown = sorted(sorted(range(len(sets.columns)), key=lambda a: -int(parts[a]))[:PAIRED])
+    names = [sets.columns[a] for a in shown]
+    values: list[list[float | None]] = [
+        [share[(a,)] if a == b else share[(min(a, b), max(a, b))] for b in shown] for a in shown
+    ]
+    left = len(sets.columns) - len(shown)
+    note = f" {left} columns of the least risk are left out." if left else ""
+    return Markup(
+        "<h4>By two columns</h4><p class='soft'>The share of records that are unique on each pair; in the diagonal, on the column "
+        "alone. The largest is shaded most.{}</p>{}"
+    ).format(note, heat(names, names, values, darkest=max(share.values())))
+
+
+def column_parts(risk: RiskBefore) -> Markup:
+    """How much each column adds: its part in the minimal sample uniques."""
+    each = risk.sets.contributions().sort_values("share", ascending=False, kind="stable")
+    if not int(each["minimal uniques"].sum()):
+        return Markup("<p>No record is unique on {} or fewer.</p>").format(_columns(risk.sets.most))
+    return Markup("{}").format(
+        bars(
+            each["column"].tolist(),
+            each["share"].tolist(),
+            "Part of each column in the minimal sample uniques",
+        )
+    )
+
+
+def riskiest(picture: PictureOfRisk) -> Markup:
+    """The records of the highest scores with their values: the owner's."""
+    risk = picture.risk
+    if not len(picture.riskiest):
+        return Markup("<p>No record is unique on {} or fewer.</p>").format(_columns(risk.sets.most))
+    rows = []
+    for figures, sets, cells in zip(
+        picture.riskiest.to_dict("records"),
+        picture.smallest,
+        picture.values.itertuples(index=False, name=None),
+        strict=True,
+    ):
+        rows.append(
+            [
+                f"{figures['position']:,}",
+                f"{figures['score']:,}",
+                f"{figures['minimal uniques']:,}",
+                *(
+                    Markup("<mark>{}</mark>").format(cell) if name in sets[0] else str(cell)
+                    for name, cell in zip(risk.columns, cells, strict=True)
+                ),
+            ]
+        )
+    return facts(["record", "score", "minimal uniques", *risk.columns], rows, range(3))
+
+
+def population(risk: PopulationRisk) -> Markup:
+    """Unique people of the population by each model, and the individual risks."""
+    numbers = cards(
+        [
+            (f"{risk.people:,.0f}", "people in the population"),
+            (f"{risk.expected:,.1f}", "records expected to be linked rightly"),
+            (f"{risk.average:.2%}", "average individual risk"),
+            (f"{float(risk.risks.max(initial=0)):.2%}", "highest individual risk"),
+            (f"{risk.above():.1%}", f"of the records above {THRESHOLD:g}"),
+        ]
+    )
+    told = Markup("").join(Markup("<p>{}</p>").format(each) for each in risk.sentences())
+    if not risk.estimates:
+        return Markup("{}{}").format(numbers, told)
+    rows = [
+        [
+            Markup("<b>{}</b>").format(each.model) if each is risk.chosen else each.model,
+            f"{each.uniques:,.1f}" if each.is_there else NOT_ESTIMABLE,
+            f"{each.uniques / risk.people:.2%}" if each.is_there else "",
+            _interval(each),
+            "picked by Dankar's rule" if each is risk.chosen else "",
+        ]
+        for each in risk.estimates
+    ]
+    header = [
+        "model",
+        "unique people of the population",
+        "share",
+        "with confidence 95 %, if the model holds",
+        "",
+    ]
+    return Markup("{}{}{}").format(numbers, told, facts(header, rows, [1, 2]))
+
+
+def _interval(estimate: Estimate) -> str:
+    if not estimate.is_there or estimate.low != estimate.low:
+        return estimate.why
+    return f"{estimate.low:,.1f} to {estimate.high:,.1f} {estimate.why}"
+
+
+def owners(risk: RiskBefore) -> Markup:
+    """People with several rows, and households."""
+    rows = [
+        [
+            what,
+            f"{each.number:,}",
+            f"{each.most_rows:,}",
+            f"{each.alone:,}",
+            f"{each.average:.1%}",
+            f"{each.highest:.1%}",
+        ]
+        for what, each in _owners(risk)
+    ]
+    header = ["", "how many", "most rows of one", "with a unique row", "average risk", "highest risk"]
+    return Markup(
+        "{}<p class='soft'>Risk: that one of their rows is named rightly by who knows all of them.</p>"
+    ).format(facts(header, rows, range(1, 6)))
+
+
+def _owners(risk: RiskBefore) -> list[tuple[str, Owners]]:
+    both = (("people (the unit)", risk.people), ("households", risk.households))
+    return [(what, each) for what, each in both if each is not None]
+
+
+def reasons(advice: Sequence[Advice], columns: Mapping[str, Any]) -> Markup:
+    """What the advisor says of each column, beside what the draft says of it.
+
+    Parameters
+    ----------
+    advice : sequence of Advice
+    columns : mapping
+        As under ``columns`` of the draft.
+    """
+    rows = []
+    for each in sorted(advice, key=lambda one: _rank(one, columns)):
+        entry = columns.get(each.column) or {}
+        role = entry.get("role", "not published")
+        proposed = each.entry["role"]
+        rows.append(
+            [
+                Markup("<b>{}</b>").format(each.column),
+                Markup("<span class='whole'>{}</span>").format(role),
+                Markup("<span class='whole'>{}</span>").format(proposed)
+                if proposed == role
+                else Markup("<b class='whole'>→ {}</b>").format(proposed),
+                f"{each.distinct:,}",
+                "; ".join(each.reasons),
+            ]
+        )
+    return facts(["column", "its role", "the advisor's guess", "different values", "why"], rows, [3])
+
+
+def _rank(advice: Advice, columns: Mapping[str, Any]) -> tuple[bool, int, int]:
+    """Columns with another role than the guess first, then identifiers, quasi-identifiers, and the most distinct."""
+    role = (columns.get(advice.column) or {}).get("role", "")
+    order = ["identifier", "quasi-identifier", "sensitive", "weight"]
+    place = order.index(role) if role in order else len(order)
+    return role == advice.entry["role"], place, -advice.distinct
+
+
+def _columns(number: int) -> str:
+    return f"{number} column{'' if number == 1 else 's'}"

@@ -1,0 +1,245 @@
+"""The screen Risk: what a reviewer asks of a table before anything is done to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+import param
+from markupsafe import Markup
+
+from anonflow.dashboards.components.html import badge, card, empty, html
+from anonflow.dashboards.risk import parts
+from anonflow.dashboards.risk.model import RiskModel
+from anonflow.dashboards.session.workspace import Workspace
+
+__all__ = ["RiskScreen"]
+
+NO_TABLE = "No table yet: go to Data and open one."
+WRONG = "The columns cannot be used like this yet; the screen Data says why."
+NO_COLUMNS = "No column is a quasi-identifier yet: say on the screen Data what others can know."
+
+
+class RiskScreen(pn.viewable.Viewer):
+    """Who stands alone, on which columns, and in which population.
+
+    Parameters
+    ----------
+    workspace : Workspace
+
+    Notes
+    -----
+    Nothing is computed while the screen is hidden.
+    """
+
+    workspace = param.ClassSelector(class_=Workspace, constant=True)
+    title = param.String(default="Risk", constant=True)
+
+    def __init__(self, workspace: Workspace, **settings: Any) -> None:
+        super().__init__(workspace=workspace, **settings)
+        self.model = RiskModel(workspace)
+        self._filling = False
+        self._drawn: Any = None
+        self.nothing = empty(NO_TABLE)
+        self._make_settings()
+        self._make_cards()
+        self._root = pn.Column(
+            html(
+                Markup(
+                    "<h2>Risk</h2><p>{} <span class='soft'>What a reviewer asks of the table before anything is done to it. This "
+                    "screen shows values of the table: do not publish pictures of it.</span></p>"
+                ).format(badge(False, "Owner's view"))
+            ),
+            self.nothing,
+            self.inside,
+            sizing_mode="stretch_width",
+        )
+        workspace.param.watch(self._show, ["frame", "table"])
+        workspace.draft.param.watch(self._show_reasons, "document")
+        self._root.param.watch(self._show, "visible")
+        self.model.param.watch(self._settings_changed, ["most", "fraction"])
+        self.model.param.watch(self._show_picture, ["picture", "computing", "stale", "problem"])
+        self._show()
+
+    # ------------------------------------------------------------------------------------- settings
+
+    def _make_settings(self) -> None:
+        self.known = html("")
+        self.most = pn.widgets.Select(label="Look at every combination of", options={}, width=300)
+        self.fraction = pn.widgets.FloatInput(
+            label="Sampling fraction, if it is a sample", value=None, start=1e-9, end=1.0, step=0.01,
+            placeholder="such as 0.05", width=240,
+        )  # fmt: skip
+        self.sampled = html("")
+        self.status = html("")
+        self.most.param.watch(self._most_changed, "value")
+        self.fraction.param.watch(self._fraction_changed, "value")
+
+    def _most_changed(self, event: Any) -> None:
+        if not self._filling and event.new is not None:
+            self.model.most = event.new
+
+    def _fraction_changed(self, event: Any) -> None:
+        if not self._filling:
+            self.model.fraction = event.new
+
+    def _settings_changed(self, *events: Any) -> None:
+        if self._root.visible:
+            self.model.compute()
+
+    def _show(self, *events: Any) -> None:
+        """The settings of the table that is open; its picture, if somebody looks."""
+        workspace, table = self.workspace, self.model.table
+        usable = table is not None and bool(table.qi_columns)
+        self.nothing.visible, self.inside.visible = not usable, usable
+        if not usable:
+            why = NO_TABLE if workspace.frame is None else WRONG if table is None else NO_COLUMNS
+            self.nothing.object = str(Markup("<p>{}</p>").format(why))
+            return
+        assert table is not None
+        sizes = self.model.sizes()
+        self._filling = True
+        try:
+            options = {_sets(m, number): m for m, number in sizes.items()}
+            if self.most.options != options:
+                self.most.options = options
+            self.most.value = min(self.model.most, max(sizes))
+            self.fraction.visible = not self.model.weighted
+        finally:
+            self._filling = False
+        weight = table.schema.weight_column
+        self.sampled.object = "" if weight is None else str(
+            Markup("<p class='soft'>For how many people of the population each record stands, the column <b>{}</b> says.</p>").format(weight)
+        )  # fmt: skip
+        left = table.dropped + table.filtered
+        note = (
+            f" Of the file, {left:,} records are left out by the steps before, or for a missing value."
+            if left
+            else ""
+        )
+        self.known.object = str(
+            Markup("<p>Others can know: <b>{}</b>.{}</p>").format(", ".join(table.qi_columns), note)
+        )
+        self._show_reasons()
+        if self._root.visible:
+            self.model.compute()
+
+    # ---------------------------------------------------------------------------------------- cards
+
+    def _make_cards(self) -> None:
+        names = (
+            "alone",
+            "sets",
+            "sets_table",
+            "pairs",
+            "columns",
+            "riskiest",
+            "population",
+            "owners",
+            "reasons",
+        )
+        self.parts = {name: html("", f"af-risk-{name.replace('_', '-')}") for name in names}
+        self.size = pn.widgets.RadioButtonGroup(label="Sets of", options={"all sizes": 0}, value=0)
+        self.size.param.watch(self._show_sets, "value")
+        part = self.parts
+        self.unsampled = html(
+            Markup(
+                "<p class='soft'>Whoever is unique here need not be unique in the population. Where the table is a sample, type the "
+                "sampling fraction above, or give a column the role weight on the screen Data.</p>"
+            )
+        )
+        self.people = card("People and households", part["owners"])
+        self.cards = [
+            card("Who stands alone", part["alone"]),
+            card("Every combination of columns", self.size, part["sets"], part["sets_table"], part["pairs"],
+                 lead="Who knows these columns of a person, and nothing else, finds the person's record if it is unique."),
+            card("Which columns it comes from", part["columns"],
+                 lead="Of all minimal sample uniques, the share that each column is part of."),
+            card("The riskiest records", part["riskiest"],
+                 lead="By SUDA's score: many small sets of columns single them out. Marked: one of the smallest sets. Records are "
+                      "counted from 0."),
+            self.people,
+            card("In the population", self.unsampled, part["population"]),
+        ]  # fmt: skip
+        self.inside = pn.Column(
+            card(
+                "What others know",
+                self.known,
+                pn.FlexBox(self.most, self.fraction, gap="8px", sizing_mode="stretch_width"),
+                self.sampled,
+                self.status,
+            ),
+            *self.cards,
+            card("Why these columns", part["reasons"],
+                 lead="Guessed from names and values, and never certain: whether others can know a column, only you know. "
+                      "Roles are changed on the screen Data."),
+            sizing_mode="stretch_width",
+            margin=0,
+        )  # fmt: skip
+
+    def _show_picture(self, *events: Any) -> None:
+        model, picture = self.model, self.model.picture
+        for each in self.cards:
+            each.css_classes = ["af-card", *(["af-stale"] if model.stale else [])]
+            each.visible = picture is not None and (each is not self.people or self._has_owners())
+        if model.problem:
+            self.status.object = str(
+                Markup("<p class='af-bad'>This cannot be computed: {}</p>").format(model.problem)
+            )
+        else:
+            self.status.object = "<p class='soft' role='status'>Computing…</p>" if model.computing else ""
+        if picture is None or picture is self._drawn:
+            return
+        self._drawn = picture
+        risk = picture.risk
+        sizes = {"all sizes": 0} | {_columns(s): s for s in range(1, risk.sets.most + 1)}
+        self._filling = True
+        try:
+            if self.size.options != sizes:
+                self.size.options = sizes
+                self.size.value = 0
+        finally:
+            self._filling = False
+        part = self.parts
+        part["alone"].object = str(parts.alone(risk))
+        part["pairs"].object = str(parts.pairs_of(risk))
+        part["columns"].object = str(parts.column_parts(risk))
+        part["riskiest"].object = str(parts.riskiest(picture))
+        part["owners"].object = str(parts.owners(risk)) if self._has_owners() else ""
+        part["population"].object = (
+            str(parts.population(risk.population)) if risk.population is not None else ""
+        )
+        self.unsampled.visible = risk.population is None
+        self._show_sets()
+        self._show_reasons()
+
+    def _has_owners(self) -> bool:
+        picture = self.model.picture
+        return picture is not None and (
+            picture.risk.people is not None or picture.risk.households is not None
+        )
+
+    def _show_sets(self, *events: Any) -> None:
+        picture = self.model.picture
+        if picture is None or self._filling:
+            return
+        size = self.size.value or None
+        self.parts["sets"].object = str(parts.column_sets_of(picture.risk, size))
+        self.parts["sets_table"].object = str(parts.sets_table(picture.risk, size))
+
+    def _show_reasons(self, *events: Any) -> None:
+        picture = self.model.picture
+        if picture is not None:
+            columns = self.workspace.draft.get(("table", "columns"), {})
+            self.parts["reasons"].object = str(parts.reasons(picture.advice, columns))
+
+    def __panel__(self) -> pn.viewable.Viewable:
+        return self._root
+
+
+def _sets(m: int, number: int) -> str:
+    return f"1 column: {number:,} sets" if m == 1 else f"up to {m} columns: {number:,} sets"
+
+
+def _columns(number: int) -> str:
+    return f"{number} column{'' if number == 1 else 's'}"

@@ -1,0 +1,143 @@
+"""Hierarchy files that are dropped beside a table: matched with its columns by their names, and attached in one edit."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anonflow.dashboards.session.paths import safe_name
+from anonflow.dashboards.session.table_sources import edited_column
+from anonflow.errors import AnonflowError, HierarchyError
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.coding import column_values
+
+if TYPE_CHECKING:
+    from anonflow.dashboards.session.workspace import Workspace
+
+__all__ = ["MOST", "attach", "copy_hierarchy", "is_hierarchy_name", "matched_column", "read_hierarchy"]
+
+MOST = 5_000_000
+"""Bytes of an uploaded hierarchy."""
+
+_WORD = re.compile(r"hierarch(?:y|ies)", re.IGNORECASE)
+
+
+def is_hierarchy_name(name: str) -> bool:
+    """Whether a file says by its name that it holds a hierarchy."""
+    return name.lower().endswith((".csv", ".txt")) and _WORD.search(name) is not None
+
+
+def matched_column(name: str, columns: Collection[str]) -> str | None:
+    """The column that a hierarchy file is for, by its name; None where no column has it.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``age.csv``, ``adult_hierarchy_age.csv`` or ``age-hierarchy.csv``.
+    columns : collection of str
+        Where several fit, the longest name is meant.
+    """
+    stem = Path(name).name.rpartition(".")[0].lower()
+    without = _WORD.sub("", stem).strip("-_. ")
+    fits = [
+        column
+        for column in columns
+        if any(re.search(rf"(?:^|[-_. ]){re.escape(column.lower())}$", text) for text in (stem, without))
+    ]
+    return max(fits, key=len, default=None)
+
+
+def read_hierarchy(path: Path) -> tuple[Hierarchy, str]:
+    """A hierarchy file, and what stands between its columns.
+
+    Raises
+    ------
+    HierarchyError
+        If it is larger than :data:`MOST`, or no hierarchy.
+    """
+    if path.stat().st_size > MOST:
+        raise HierarchyError(f"the file has more than {MOST // 1_000_000} MB; name it in a flow instead")
+    with path.open("rb") as stream:
+        first = stream.readline(100_000).decode("utf-8", "replace")
+    delimiter = max(";,\t|", key=first.count)
+    return Hierarchy.from_csv(path, delimiter), delimiter
+
+
+def attach(workspace: Workspace, files: Mapping[str, Path]) -> str:
+    """Give quasi-identifiers the hierarchies of these files, as one edit; what was done, in words.
+
+    Parameters
+    ----------
+    workspace : Workspace
+        With an open table.
+    files : mapping
+        Name, as its user calls it -> where the file is. They are copied.
+    """
+    edits: list[tuple[tuple[str, ...], Any]] = []
+    done: list[str] = []
+    refusals: list[str] = []
+    columns = workspace.draft.get(("table", "columns"), {})
+    for name, path in files.items():
+        column = matched_column(name, [str(column) for column in workspace.frame.columns])
+        if column is None:
+            refusals.append(f"{name}: no column has its name")
+            continue
+        role = columns.get(column, {}).get("role")
+        if role not in ("quasi-identifier", None):
+            refusals.append(f"{name}: {column} is {role}, and only quasi-identifiers are generalized")
+            continue
+        try:
+            tree, delimiter = read_hierarchy(path)
+            _check(workspace, tree, column)
+        except AnonflowError as error:
+            refusals.append(f"{name}: {error.problems[0].replace(str(path), name)}")
+            continue
+        place = safe_name(name)
+        if path.resolve() != (workspace.folder / place).resolve():
+            shutil.copyfile(path, workspace.folder / place)
+        os.chmod(workspace.folder / place, 0o600)
+        edits.append(
+            _edit(workspace, column, place if delimiter == ";" else {"csv": place, "delimiter": delimiter})
+        )
+        done.append(column)
+    if edits:
+        workspace.draft.set_all(edits)
+    number = "1 hierarchy was" if len(done) == 1 else f"{len(done)} hierarchies were"
+    return "; ".join([*([f"{number} attached: {', '.join(done)}"] if done else []), *refusals])
+
+
+def copy_hierarchy(workspace: Workspace, spec: Any, column: str) -> None:
+    """Give another column the hierarchy that one has, as one edit.
+
+    Parameters
+    ----------
+    workspace : Workspace
+    spec : mapping or str
+        As under ``hierarchy`` of a flow.
+    column : str
+
+    Raises
+    ------
+    HierarchyError, DataError
+        If it does not have the column's values.
+    """
+    values = [value for value in column_values(workspace.frame[column], column)[0] if value]
+    _check(workspace, Hierarchy.from_mapping(spec, folder=workspace.draft.folder, values=values), column)
+    workspace.draft.set_all([_edit(workspace, column, spec)])
+
+
+def _check(workspace: Workspace, tree: Hierarchy, column: str) -> None:
+    values, counts = column_values(workspace.frame[column], column)
+    if "" in values and "" not in tree.leaves:
+        tree = tree.extended("")
+    tree.check_values(values, column, counts.tolist())
+
+
+def _edit(workspace: Workspace, column: str, spec: Any) -> tuple[tuple[str, ...], Any]:
+    before = workspace.draft.get(("table", "columns", column), {})
+    declared = {"role": "quasi-identifier", "kind": "hierarchy", "hierarchy": spec, "boundary": None}
+    return ("table", "columns", column), edited_column(before, declared, workspace.frame[[column]])

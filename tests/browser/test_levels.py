@@ -1,0 +1,82 @@
+"""The lattice of levels in a real browser: drawn, read in light and dark, a click runs a node and shows where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anonflow as af
+from tests.browser.conftest import outside, ready, shot
+from tests.browser.test_compare_explore_publish import run_all, step
+
+pytestmark = pytest.mark.browser
+
+FLOW = """
+flow: levels
+version: 1
+table:
+  source: {dataset: census_like, n: 400, seed: 3}
+  columns:
+    Age:          {role: quasi-identifier, kind: numeric}
+    Gender:       {role: quasi-identifier, kind: suppression}
+    Marital:      {role: quasi-identifier, kind: suppression}
+    Salary-class: {role: sensitive}
+steps:
+  - anonymize: {algorithm: full-domain, k: 5, limit: 0.05, widths: {Age: [10, 20, 40]}}
+  - draw: {}
+  - verify: [covers, guarantee]
+publish: {table: out/levels.csv, report: out/levels.html}
+"""
+
+
+@pytest.fixture(scope="module")
+def flow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("levels") / "levels.yaml"
+    path.write_text(FLOW, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_click_on_a_node_runs_it(new_page: Callable[..., Any], serve: Any, flow: Path, scheme: str) -> None:
+    served = serve(str(flow))
+    page = new_page(color_scheme=scheme)
+    page.goto(served.url)
+    ready(page)
+    step(page, "Compare")
+    run_all(page, "Done: 1 run")
+    step(page, "Explore")
+    nodes = page.locator("[data-key^='node:']")
+    nodes.first.wait_for()
+    assert nodes.count() == 20
+    page.get_by_text("★ optimum, this run").first.wait_for()
+    before = page.locator("nav li button", has_text="Explore").inner_text()
+    # the top hides everything but who is in the table: it is anonymous for any k
+    nodes.filter(has_text="4 1 1").first.click()
+    page.get_by_text("● this run").first.wait_for(timeout=60_000)
+    page.get_by_text("★ optimum", exact=True).first.wait_for()
+    assert page.locator("[data-key^='node:']").count() == 20
+    page.locator(".lattice").first.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    shot(page, f"levels-{scheme}", full_page=True)
+    assert page.locator("nav li button", has_text="Explore").inner_text() == before or "full-domain" in before
+    assert outside(page.asked) == []
+    assert not page.errors, page.errors
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_report_shows_the_levels(new_page: Callable[..., Any], flow: Path, scheme: str) -> None:
+    report = flow.parent / "out" / "levels.html"
+    if not report.exists():
+        assert af.run(flow).ok
+    page = new_page(color_scheme=scheme)
+    page.goto(report.as_uri())
+    picture = page.locator(".lattice svg").first
+    picture.scroll_into_view_if_needed()
+    assert page.get_by_text("★ optimum, this run").count() == 1
+    assert page.locator("[data-key]").count() == 0, "a report has nothing to click"
+    shot(page, f"levels-report-{scheme}", full_page=True)
+    picture.screenshot(path=Path("out") / f"levels-report-part-{scheme}.png")
+    assert not page.errors, page.errors

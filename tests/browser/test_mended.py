@@ -1,0 +1,213 @@
+"""What hurt once: the keyboard alone, files dropped together, the dark, a page that is left, a project in another session."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.browser.conftest import outside, ready, shot
+from tests.browser.test_compare_explore_publish import press, run_all, step
+
+pytestmark = pytest.mark.browser
+
+ACTIVE = """() => {
+  let at = document.activeElement;
+  while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
+  if (!at) return { tag: "", text: "", css: "" };
+  const text = at.innerText || at.textContent || at.value || "";
+  return { tag: at.tagName, text: text.trim().replace(/\\s+/g, " "), css: String(at.className && at.className.baseVal === undefined ? at.className : "") };
+}"""
+"""What has the keyboard, through all shadow roots."""
+
+
+def people(path: Path, rows: int = 80) -> Path:
+    rng = random.Random(5)
+    lines = ["age,city,income"]
+    lines += [
+        f"{rng.randint(20, 49)},{rng.choice(['Athens', 'Volos', 'Patras'])},{('low', 'high')[i % 2]}"
+        for i in range(rows)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def tab_to(page: Any, wanted: str, most: int = 200) -> None:
+    """Press the tabulator key until what has the keyboard says `wanted`, or has it as a class."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        at = page.evaluate(ACTIVE)
+        if wanted in at["text"][:80] or wanted in at["css"].split():
+            return
+    raise AssertionError(f"the keyboard never came to {wanted!r}")
+
+
+def test_from_file_to_release_by_keyboard_alone(page: Any, serve: Callable[..., Any], tmp_path: Path) -> None:
+    page.goto(serve().url)
+    ready(page)
+    tab_to(page, "Your own file")
+    page.keyboard.press("Enter")
+    page.get_by_text("The first line of a CSV file").wait_for()
+    ready(page)
+    tab_to(page, "filepond--label-action")
+    with page.expect_file_chooser() as waiting:
+        page.keyboard.press("Enter")
+    waiting.value.set_files(people(tmp_path / "people.csv"))
+    page.get_by_text("are unique on these QIs").wait_for(timeout=90_000)
+    ready(page)
+    tab_to(page, "4 Compare" if page.locator("nav li").count() == 6 else "Compare")
+    page.keyboard.press("Enter")
+    page.locator("nav li button[aria-current=step]", has_text="Compare").wait_for()
+    ready(page)
+    page.wait_for_timeout(500)
+    for _ in range(3):  # one that comes while the layout moves may be lost
+        tab_to(page, "Run")
+        while page.evaluate(ACTIVE)["tag"] != "BUTTON" or page.evaluate(ACTIVE)["text"] != "Run":
+            tab_to(page, "Run")
+        page.keyboard.press("Enter")
+        try:
+            page.get_by_text("Done: 1 run").first.wait_for(timeout=60_000)
+        except Exception:
+            continue
+        break
+    page.get_by_text("Done: 1 run").first.wait_for()
+    ready(page)
+    tab_to(page, "Publish")
+    page.keyboard.press("Enter")
+    page.locator("nav li button[aria-current=step]", has_text="Publish").wait_for()
+    ready(page)
+    page.wait_for_timeout(500)
+    tab_to(page, "Draw the release")
+    page.keyboard.press("Enter")
+    page.get_by_text("Every check passed").first.wait_for(timeout=90_000)
+    ready(page)
+    page.wait_for_timeout(500)
+    tab_to(page, "Release, CSV")
+    with page.expect_download() as got:
+        page.keyboard.press("Enter")
+    got.value.save_as(tmp_path / "release.csv")
+    assert len(pd.read_csv(tmp_path / "release.csv", dtype=str)) == 80
+    assert not page.errors, page.errors
+    assert outside(page.asked) == []
+
+
+LIGHT = """css => {
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((one) => [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
+  const found = all(document).find((one) => one.matches(css));
+  const parts = getComputedStyle(found).backgroundColor.match(/[\\d.]+/g).map(Number);
+  return (parts[0] + parts[1] + parts[2]) / 3;
+}"""
+"""How light the background of something is, 0 to 255."""
+
+
+def test_files_together_the_dark_and_what_is_left(
+    new_page: Callable[..., Any], serve: Callable[..., Any], tmp_path: Path
+) -> None:
+    page = new_page(viewport={"width": 1000, "height": 700}, color_scheme="dark",
+                    permissions=["clipboard-read", "clipboard-write"])  # fmt: skip
+    page.goto(serve().url)
+    ready(page)
+    flashes = page.evaluate("""() => {
+      window.flashes = [];
+      const text = (root) => [...root.childNodes].map((one) => one.nodeType === 3 ? one.data : text(one.shadowRoot || one)).join(" ");
+      const look = () => {
+        const shown = text(document.body);
+        for (const bad of ["0 methods"]) if (shown.includes(bad)) window.flashes.push(bad);
+        requestAnimationFrame(look);
+      };
+      look();
+    }""")
+    assert flashes is None
+    # the table and a hierarchy of it, in one go
+    tree = tmp_path / "hierarchy_city.csv"
+    tree.write_text("Athens;South;*\nPatras;South;*\nVolos;North;*\n", encoding="utf-8")
+    table = people(tmp_path / "people.csv")
+    page.get_by_text("Your own file", exact=True).click()
+    page.locator("input[type=file]").first.set_input_files([tree, table])
+    page.get_by_text("1 hierarchy was attached: city").wait_for(timeout=90_000)
+    ready(page)
+    # a file that is none: red, and what is still open
+    wrong = tmp_path / "picture.csv"
+    wrong.write_bytes(b"\x89PNG\r\n\x1a\n" + b"x" * 200)
+    page.locator("input[type=file]").first.set_input_files(wrong)
+    red = page.locator(".af-bad p", has_text="a picture (PNG)")
+    red.wait_for()
+    assert "people.csv is still open" in red.inner_text()
+    assert page.locator(".said .table").inner_text() == "people.csv"
+    # read as something else, it is read again without being sent again
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes(b"age,town\n" + b"".join(f"{i},Gen\xe8ve\n".encode("latin-1") for i in range(20, 60)))
+    page.locator("input[type=file]").first.set_input_files(latin)
+    page.locator(".af-bad p", has_text="latin.csv").wait_for()
+    page.get_by_text("How the CSV file is written").click()
+    page.get_by_label("Encoding").fill("latin-1")
+    page.get_by_label("Encoding").press("Enter")
+    page.get_by_role("button", name="Read the file again").click()
+    page.get_by_text("40 records, 2 columns").first.wait_for(timeout=60_000)
+    page.locator("input[type=file]").first.set_input_files([table])
+    page.get_by_text("80 records, 3 columns").first.wait_for(timeout=60_000)
+    assert page.evaluate("window.flashes") == []
+    # in the dark, the list that a cell opens is dark, too
+    cell = page.locator(".af-columns .tabulator-row").nth(1).locator("[tabulator-field='role']")
+    cell.scroll_into_view_if_needed()
+    cell.click()
+    page.locator(".tabulator-edit-list-item").first.wait_for()
+    shot(page, "popup-dark")
+    assert page.evaluate(LIGHT, ".tabulator-edit-list") < 100
+    page.keyboard.press("Escape")
+    # several columns at once
+    for row in (0, 1):
+        page.locator(".af-columns .tabulator-row").nth(row).locator("input[type=checkbox]").click()
+    page.locator("select").filter(has_text="not published").last.select_option("insensitive")
+    page.get_by_text("No column is a quasi-identifier yet").wait_for()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("are unique on these QIs").wait_for()
+    step(page, "Compare")
+    run_all(page, "Done: 1 run")
+    step(page, "Publish")
+    press(page, ".af-draw", lambda: page.get_by_text("Every check passed").first.wait_for(timeout=60_000))
+    press(page, ".af-copy", lambda: page.get_by_role("button", name="Copied").wait_for(timeout=5_000))
+    assert page.evaluate("navigator.clipboard.readText()").startswith(served_address(page))
+    # the project goes on in another session
+    step(page, "Data")
+    with page.expect_download() as got:
+        page.locator(".af-save a, .af-save button").first.click()
+    project = tmp_path / got.value.suggested_filename
+    got.value.save_as(project)
+    other = new_page()
+    other.goto(serve().url)
+    ready(other)
+    other.get_by_text("A flow or project", exact=True).click()
+    other.locator("input[type=file]").nth(1).set_input_files(project)
+    other.get_by_text("waits for its table").wait_for()
+    other.locator("input[type=file]").first.set_input_files(table)
+    other.locator("nav li button", has_text="Compare").get_by_text("1 run").wait_for(timeout=60_000)
+    assert not page.errors, page.errors
+    assert not other.errors, other.errors
+
+
+def served_address(page: Any) -> str:
+    return str(page.url).split("?")[0]
+
+
+def test_a_page_that_would_lose_something_says_so(
+    new_page: Callable[..., Any], serve: Callable[..., Any]
+) -> None:
+    page = new_page()
+    page.goto(serve("--keep-minutes", "0").url)
+    ready(page)
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.reload()  # nothing is open: nothing is lost
+    ready(page)
+    assert asked == []
+    page.get_by_role("button", name="Open this table").click()
+    page.get_by_text("are unique on these QIs").wait_for(timeout=60_000)
+    ready(page)
+    page.reload()
+    ready(page)
+    assert asked == ["beforeunload"]

@@ -1,0 +1,221 @@
+"""Many files dropped together: a table, its hierarchies and its flow, whatever their order."""
+
+from __future__ import annotations
+
+import itertools
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards import Workspace
+from anonflow.dashboards.data.column_form import RULES
+from anonflow.dashboards.data.screen import OWN, DataScreen
+from anonflow.dashboards.hierarchies.editor import HierarchyBuilder
+from anonflow.dashboards.hierarchies.form import HierarchyChoice
+from anonflow.dashboards.session.hierarchy_files import is_hierarchy_name, matched_column
+from anonflow.hierarchy import Hierarchy
+from anonflow.table.schema import MISSING_RULES
+from tests.dashboards.data.test_data_screen import send
+
+PEOPLE = "age,town,home-town,income\n" + "".join(
+    f"{20 + i % 4},{('Volos', 'Patras')[i % 2]},{('Volos', 'Patras')[i % 3 == 0]},{('low', 'high')[i % 2]}\n"
+    for i in range(40)
+)
+AGE = "20;20-21;*\n21;20-21;*\n22;22-23;*\n23;22-23;*\n"
+TOWN = "Volos,*\nPatras,*\n"
+FLOW = """flow: dropped
+version: 1
+table:
+  source: {csv: data/people.csv}
+  columns:
+    age: {role: quasi-identifier, kind: hierarchy, hierarchy: hierarchies/age.csv}
+    income: {role: sensitive}
+steps:
+  - anonymize: {algorithm: mondrian, k: 3}
+  - draw: {}
+  - verify: [covers, guarantee]
+"""
+FILES = {"people.csv": PEOPLE, "people_hierarchy_age.csv": AGE, "town.csv": TOWN}
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    one = Workspace()
+    yield one
+    one.close()
+
+
+def drop(workspace: Workspace, files: dict[str, str]) -> DataScreen:
+    screen = DataScreen(workspace=workspace)
+    screen.way.value = OWN
+    for name, text in files.items():
+        send(screen.dropper, name, text.encode(), size=100_000)
+        screen.reading.wait(30)
+    return screen
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations(FILES)))
+def test_table_and_hierarchies_find_each_other_in_any_order(
+    workspace: Workspace, names: tuple[str, ...]
+) -> None:
+    screen = drop(workspace, {name: FILES[name] for name in names})
+    assert workspace.table_name == "people.csv"
+    assert workspace.problems == ()
+    columns = workspace.draft.get(("table", "columns"))
+    assert columns["age"] == {
+        "role": "quasi-identifier", "kind": "hierarchy", "hierarchy": "people_hierarchy_age.csv"
+    }  # fmt: skip
+    assert columns["town"]["hierarchy"] == {"csv": "town.csv", "delimiter": ","}
+    assert "hierarchy" not in columns["home-town"], "the file is named for another column"
+    assert "attached" in screen.dropped.object
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(60)
+    assert workspace.runs[0].ok
+
+
+@pytest.mark.parametrize(
+    "names", list(itertools.permutations(["people.csv", "age-hierarchy.csv", "flow.yaml"]))
+)
+def test_a_flow_comes_with_its_table(workspace: Workspace, names: tuple[str, ...]) -> None:
+    files = {"people.csv": PEOPLE, "age-hierarchy.csv": AGE,
+             "flow.yaml": FLOW.replace("hierarchies/age.csv", "hierarchies/age-hierarchy.csv")}  # fmt: skip
+    screen = drop(workspace, {name: files[name] for name in names})
+    assert not screen.wrong.visible or "age-hierarchy.csv" in screen.wrong.object
+    assert workspace.table_name == "people.csv"
+    assert workspace.draft.get(("flow",)) == "dropped"
+    assert workspace.problems == ()
+    assert workspace.table is not None
+    assert workspace.table.domains[0].kind == "hierarchy"
+
+
+def test_files_that_fit_nothing_are_told(workspace: Workspace) -> None:
+    screen = drop(
+        workspace,
+        {
+            "people.csv": PEOPLE,
+            "hierarchy_shoe.csv": AGE,
+            "hierarchy_income.csv": TOWN,
+            "hierarchy_town.csv": "Volos;*\n",
+        },
+    )
+    text = screen.dropped.object
+    assert "hierarchy_shoe.csv: no column has its name" in text
+    assert "income is sensitive" in text
+    assert "hierarchy_town.csv: " in text
+    assert "attached" not in text
+    assert workspace.problems == ()
+    assert not list(workspace.folder.glob("*shoe*"))
+
+
+def test_names_of_hierarchy_files() -> None:
+    columns = ["age", "country", "native-country", "sex"]
+    assert matched_column("adult_hierarchy_native-country.csv", columns) == "native-country"
+    assert matched_column("country.csv", columns) == "country"
+    assert matched_column("age-hierarchy.csv", columns) == "age"
+    assert matched_column("Age.CSV", columns) == "age"
+    assert matched_column("essex.csv", columns) is None
+    assert is_hierarchy_name("hierarchies_age.csv")
+    assert not is_hierarchy_name("age.csv")
+
+
+def test_several_columns_are_given_a_role_and_a_kind_in_one_edit(workspace: Workspace) -> None:
+    screen = drop(workspace, {"people.csv": PEOPLE})
+    steps = len(workspace.draft.past)
+    names = list(screen.choice.rows["column"])
+    screen.columns.selection = [names.index("town"), names.index("home-town"), names.index("income")]
+    screen.many_roles.value = "insensitive"
+    roles = {name: entry["role"] for name, entry in workspace.draft.get(("table", "columns")).items()}
+    assert [roles[name] for name in ("town", "home-town", "income")] == ["insensitive"] * 3
+    assert len(workspace.draft.past) == steps + 1
+    assert screen.columns.selection == []
+    assert screen.many_roles.value == ""
+    screen.columns.selection = [names.index("town"), names.index("home-town")]
+    screen.many_kinds.value = "suppression"
+    columns = workspace.draft.get(("table", "columns"))
+    assert {columns[name]["kind"] for name in ("town", "home-town")} == {"suppression"}
+    assert len(workspace.draft.past) == steps + 2
+    screen.many_roles.value = "sensitive"
+    assert "tick" in screen.choice.said
+    assert len(workspace.draft.past) == steps + 2
+
+
+def test_what_is_done_without_a_value_is_explained(workspace: Workspace) -> None:
+    assert set(RULES) == {rule for rules in MISSING_RULES.values() for rule in rules}
+    screen = drop(workspace, {"people.csv": PEOPLE})
+    assert not screen.rules.visible
+    drop(workspace, {"blank.csv": PEOPLE.replace("20,", ",")})
+    screen = DataScreen(workspace=workspace)
+    assert screen.rules.visible
+    assert all(words in screen.rules.object.replace("&#x27;", "'") for words in RULES.values())
+
+
+def test_a_workbook_is_read_where_its_reader_is(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="workbooks are an extra")
+    book = openpyxl.Workbook()
+    for row in [line.split(",") for line in PEOPLE.splitlines()]:
+        book.active.append([int(cell) if cell.isdecimal() else cell for cell in row])
+    book.save(tmp_path / "people.xlsx")
+    data = (tmp_path / "people.xlsx").read_bytes()
+    screen = DataScreen(workspace=workspace)
+    send(screen.dropper, "people.xlsx", data, size=100_000)
+    screen.reading.wait(30)
+    assert not screen.wrong.visible, screen.wrong.object
+    assert workspace.source == {"excel": "people.xlsx"}
+    assert workspace.table_name == "people.xlsx"
+    assert len(workspace.frame) == 40
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(60)
+    assert workspace.publish(workspace.runs[0].id).ok
+    kept = workspace.save_project(with_table=True)
+    (tmp_path / "p.zip").write_bytes(kept)
+    assert any("people.xlsx" in name for name in zipfile.ZipFile(tmp_path / "p.zip").namelist())
+    send(screen.dropper, "people.csv", data, size=100_000)
+    screen.reading.wait(30)
+    assert "call it .xlsx" in screen.wrong.object
+    assert "people.xlsx</b> is still open" in screen.wrong.object
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    send(screen.dropper, "other.xlsx", data, size=100_000)
+    screen.reading.wait(30)
+    assert "save its sheet as CSV" in screen.wrong.object
+
+
+def test_utf_16_is_recognized(workspace: Workspace) -> None:
+    screen = DataScreen(workspace=workspace)
+    send(screen.dropper, "people.csv", PEOPLE.encode("utf-16"), size=100_000)
+    screen.reading.wait(30)
+    assert len(workspace.frame) == 40
+    assert workspace.source["encoding"].startswith("utf-16")
+
+
+def test_a_hierarchy_is_exported_and_copied_between_columns(workspace: Workspace, tmp_path: Path) -> None:
+    drop(workspace, {"people.csv": PEOPLE, "hierarchy_town.csv": "Volos;Greece;*\nPatras;Greece;*\n"})
+    choice = HierarchyChoice(workspace)
+    builder = HierarchyBuilder(choice=choice)
+    choice.column = "town"
+    assert choice.used
+    content = builder.export.callback()
+    assert builder.export.filename == "town-hierarchy.csv"
+    (tmp_path / "town.csv").write_bytes(content.getvalue())
+    assert Hierarchy.from_csv(tmp_path / "town.csv").labels == choice.tree.labels
+    assert "home-town" in builder.to.options
+    assert "town" not in builder.to.options
+    builder.to.value = "age"
+    builder.copy.clicks += 1
+    assert "age" in choice.problem, "the values of another column"
+    steps = len(workspace.draft.past)
+    builder.to.value = "home-town"
+    builder.copy.clicks += 1
+    assert choice.problem == ""
+    assert len(workspace.draft.past) == steps + 1
+    entry = workspace.draft.get(("table", "columns", "home-town"))
+    assert entry["hierarchy"] == workspace.draft.get(("table", "columns", "town", "hierarchy"))
+    assert workspace.problems == ()

@@ -1,0 +1,102 @@
+"""Axes and lines of the figures: labels never overlap, and a line joins only what stands in an order."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("bokeh", reason="the dashboards are an extra")
+import itertools
+
+from bokeh.models import Line
+
+from anonflow.dashboards.components.figures import LIGHT, Point, against_k, overlay
+from anonflow.drawing.comparisons import heat, intervals, pairs
+from anonflow.drawing.plots import columns
+from anonflow.utility.distributions import MISSING, Distribution
+
+KS = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100]
+
+
+def drawn_lines(figure: object) -> list[list[object]]:
+    return [
+        list(one.data_source.data["x"])
+        for one in figure.renderers
+        if isinstance(one.glyph, Line)  # type: ignore[attr-defined]
+    ]
+
+
+def test_a_line_never_joins_unordered_categories() -> None:
+    share = np.array([0.5, 0.3, 0.2])
+    categories = Distribution("town", ("a", "b", "c"), share, share)
+    assert drawn_lines(overlay(categories, LIGHT)) == []
+    numbers = Distribution("age", ("30", "40", MISSING), share, share, ordered=True)
+    assert drawn_lines(overlay(numbers, LIGHT)) == [["30", "40"]], "nor what is missing"
+    bins = Distribution("age", ("", ""), share[:2], share[:2], edges=np.array([0.0, 1.0, 2.0]))
+    assert len(drawn_lines(overlay(bins, LIGHT))) == 1
+
+
+def test_labels_of_k_never_touch() -> None:
+    figure = against_k([Point(i, "run", "greedy", float(k), 0.1) for i, k in enumerate(KS)], "GCP", LIGHT)
+    ticks = figure.xaxis[0].ticker.ticks
+    assert ticks[0] == 2
+    assert ticks[-1] == 100
+    places = np.log(ticks)
+    assert len(ticks) > 5
+    assert (np.diff(places) >= 0.09 * (places[-1] - places[0]) - 1e-9).all()
+    few = against_k(
+        [Point(i, "run", "greedy", float(k), 0.1) for i, k in enumerate([5, 10, 25])], "GCP", LIGHT
+    )
+    assert few.xaxis[0].ticker.ticks == [5, 10, 25]
+
+
+@pytest.mark.parametrize("number", [2, 9, 18])
+def test_methods_side_by_side_never_touch(number: int) -> None:
+    names = [f"pattern-guided-{i}" for i in range(number)]
+    share = np.full(number, 1 / number)
+    figure = overlay(Distribution("town", tuple(names), share, share), LIGHT)
+    turn = figure.xaxis[0].major_label_orientation
+    each = 640 / number
+    if turn == "horizontal":
+        assert len(names[0]) * 7 < each
+    elif turn != "vertical":
+        assert each * math.sin(turn) >= 14
+
+
+def test_labels_of_a_histogram_never_touch() -> None:
+    counts = [(value, 5) for value in range(100, 1400, 7)]
+    text = str(columns(counts, "sizes", "rows"))
+    words = [piece.split('x="')[1].split('"')[0] for piece in text.split("<text")[4:] if "middle" in piece]
+    labels = [piece.split(">")[1].split("<")[0] for piece in text.split("<text")[4:] if "middle" in piece]
+    assert len(labels) > 3
+    places = [(float(x), len(label) * 7) for x, label in zip(words, labels, strict=True) if "–" in label]
+    places.sort()
+    for (x, wide), (y, other) in itertools.pairwise(places):
+        assert y - x >= (wide + other) / 2
+
+
+def test_what_goes_on_beyond_the_page_says_so() -> None:
+    text = str(heat(["a"], ["run"], [[0.5]]))
+    assert 'class="scroll goes-on"' in text
+    assert 'tabindex="0"' in text
+
+
+def test_names_and_numbers_of_charts_side_by_side_are_read() -> None:
+    text = str(pairs(["age"], [0.2], [0.3], ("a long name of a run k=10 (#1)", "other"), "losses"))
+    assert 'width="520"' in text, "half a page wide: what is scaled down is not read"
+    assert "a long name of a run k=10 (#1)" in text
+    assert "wants the secret: salary-class" in str(
+        intervals([("wants the secret: salary-class", 0.1, 0.05, 0.2, 0.1)], "rates")
+    )
+
+
+def test_a_line_never_joins_runs_over_other_columns() -> None:
+    points = [
+        Point(i, "run", "greedy", k, 0.1, columns)
+        for i, (k, columns) in enumerate(
+            [(5.0, "age"), (10.0, "age"), (5.0, "age, town"), (10.0, "age, town")]
+        )
+    ]
+    assert drawn_lines(against_k(points, "GCP", LIGHT)) == [[5.0, 10.0], [5.0, 10.0]]

@@ -1,0 +1,102 @@
+"""One file for the public, one for the owner; figures that stand alone; the same run as a script."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+from anonflow.dashboards.components.figure_files import figures_of_run, figures_of_runs
+from anonflow.dashboards.publish.model import OWNER, PUBLIC, PublishModel
+from anonflow.dashboards.publish.screen import PublishScreen
+from anonflow.dashboards.session.workspace import Workspace
+from tests import ROOT
+from tests.dashboards.publish.test_publish_screen import drawn
+
+
+@pytest.fixture(scope="module")
+def done() -> Iterator[Workspace]:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=60, seed=2)
+    workspace.set_algorithms(["greedy", "mondrian"])
+    workspace.set_ks([3, 4])
+    workspace.start()
+    workspace.wait(60)
+    yield workspace
+    workspace.close()
+
+
+def names(content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert all(entry.date_time == (1980, 1, 1, 0, 0, 0) for entry in archive.infolist()), "no time"
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_one_file_for_the_public_and_one_for_the_owner(done: Workspace) -> None:
+    model = drawn(done)
+    public, owner = names(model.content("public")), names(model.content("owner"))
+    assert set(public) == {model.file_name(what) for what in PUBLIC if what != "public"}
+    assert set(owner) == {model.file_name(what) for what in OWNER if what not in ("owner", "seed")}
+    for what in ("csv", "parquet", "report"):
+        assert public[model.file_name(what)] == model.content(what)
+    secrets = [model.content("seed").strip(), model.content("certificate")]
+    for content in [*public.values(), *owner.values()]:
+        assert secrets[0] not in content
+    assert secrets[1] not in public.values()
+    assert b"" not in public.values()
+    assert set(PublishScreen(workspace=done).buttons) == set(PUBLIC | OWNER)
+
+
+def test_figures_stand_alone_and_hold_no_value(done: Workspace) -> None:
+    result = done.runs[0].result
+    files = figures_of_run(result) | figures_of_runs([run.result for run in done.runs])
+    assert {
+        "loss-by-column.svg",
+        "cells.svg",
+        "loss-by-row.svg",
+        "gcp-against-k.svg",
+        "risk-and-utility.svg",
+    } <= set(files)
+    values = {
+        str(value)
+        for name in ("Marital", "Education")
+        for value in done.frame[name]
+        if not str(value).isdecimal()
+    }
+    for name, content in files.items():
+        root = ElementTree.fromstring(content)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg", name
+        assert not [value for value in values if f">{value}<" in content.decode()]
+    inside = names(drawn(done).content("figures"))
+    assert inside == figures_of_run(PublishModel(done).run.result)
+
+
+def test_the_script_gives_the_same_release(done: Workspace, tmp_path: Path) -> None:
+    model = drawn(done)
+    for what in ("flow", "script", "seed"):
+        (tmp_path / model.file_name(what)).write_bytes(model.content(what))
+    finished = subprocess.run(
+        [sys.executable, model.file_name("script"), model.file_name("seed")],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    (table,) = tmp_path.glob("out/*.csv")
+    again = pd.read_csv(table, dtype=str, keep_default_na=False)
+    first = pd.read_csv(io.BytesIO(model.content("csv")), dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(again, first)
+
+
+def test_the_address_is_there_to_be_copied(done: Workspace) -> None:
+    screen = PublishScreen(workspace=done)
+    assert screen.copy.visible
+    assert screen.address.value.startswith("?c=")
+    assert screen.address.value in screen.link.object.replace("&amp;", "&")

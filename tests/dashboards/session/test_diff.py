@@ -1,0 +1,59 @@
+"""The history in words: no key of a flow file, no bracket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("param", reason="the dashboards are an extra")
+from anonflow.dashboards import Workspace
+from anonflow.dashboards.session.diff import changes
+
+TREE = {"nested": {"*": ["Male", {"other": ["Female"]}]}}
+
+
+def edit(workspace: Workspace, at: int) -> None:
+    edits: list[Any] = [
+        lambda: workspace.set_ks([5, 10]),
+        lambda: workspace.set_algorithms(["greedy", "mondrian"]),
+        lambda: workspace.set_column("Age", missing="suppress"),
+        lambda: workspace.set_column("Age", boundary={"width": 5}),
+        lambda: workspace.set_column("Gender", kind="hierarchy", hierarchy=TREE),
+        lambda: workspace.set_column("Gender", role=None, kind=None),
+        lambda: workspace.draft.set(("partition",), {"size": "auto", "budget": 10.0}),
+        lambda: workspace.draft.set(
+            ("steps", "diversify"), {"criterion": "p-sensitivity", "p": 2, "column": "Salary-class"}
+        ),
+        lambda: workspace.draft.set(("steps", "anonymize", "options"), {"mondrian": {"mode": "relaxed"}}),
+        lambda: workspace.draft.set(("steps", "anonymize", "boundaries"), False),
+        lambda: workspace.draft.set(("table", "prepare"), [{"top-code": {"column": "Age", "at": 80}}]),
+    ]
+    edits[at]()
+
+
+WORDS = [
+    "k: 10 → 5, 10",
+    "methods: greedy → greedy, mondrian",
+    "Age without a value: suppress",
+    "Age stays in intervals of 5",
+    "kind of Gender: categorical → hierarchy; Gender has a hierarchy",
+    "Gender is not published any more",
+    "works on the largest partitions that fit 10 s, before on the whole table at once",
+    "diversity: none → p-sensitivity of Salary-class with p = 2",
+    "Cuts of mondrian: relaxed",
+    "boundaries: no",
+    "steps before: none → top-code",
+]
+
+
+@pytest.mark.parametrize(("at", "words"), list(enumerate(WORDS)))
+def test_every_edit_is_told_in_words(at: int, words: str) -> None:
+    workspace = Workspace()
+    workspace.open_dataset("census_like", n=60, seed=1)
+    before = workspace.draft.document
+    edit(workspace, at)
+    assert changes(before, workspace.draft.document) == words
+    assert not set("{}[]'") & set(words)
+    assert changes(before, before) == "nothing that runs differently"
+    workspace.close()

@@ -1,0 +1,110 @@
+"""What can run of a draft, and what is said of the rest: in the words of the screens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("param", reason="the dashboards are an extra")
+from anonflow.dashboards import Workspace
+from anonflow.dashboards.session.screen_words import on_screen
+from anonflow.errors import AnonflowError
+from anonflow.partition import too_few
+from anonflow.table import Schema, Table
+
+
+@pytest.fixture
+def workspace() -> Iterator[Workspace]:
+    one = Workspace()
+    one.open_dataset("census_like", n=120, seed=3)
+    yield one
+    one.close()
+
+
+def test_whoever_looks_never_sees_a_frame_without_its_columns() -> None:
+    one = Workspace()
+    seen: list[tuple[Any, ...]] = []
+
+    def look(*events: Any) -> None:
+        seen.append((one.frame is None, one.table is None, len(one.algorithms), one.problems))
+
+    for owner, names in (
+        (one, ["frame", "table", "problems", "algorithms", "ks"]),
+        (one.draft, ["document"]),
+    ):
+        owner.param.watch(look, names)
+    one.open_dataset("census_like", n=60, seed=1)
+    one.open_dataset("patients_example")  # other columns than those of the table before
+    assert seen
+    assert [state for state in seen if not state[0] and (state[1] or state[2] == 0 or state[3])] == []
+    one.close()
+
+
+def test_an_impossible_run_does_not_keep_the_others_from_theirs(workspace: Workspace) -> None:
+    workspace.draft.set(("partition",), {"size": 20})
+    workspace.set_algorithms(["mondrian", "greedy"])
+    workspace.set_ks([4, 30])
+    assert workspace.problems == ()
+    assert list(workspace.impossible) == ["mondrian k=30, greedy k=30"]
+    assert "at least 30 records, or the whole table" in workspace.impossible["mondrian k=30, greedy k=30"]
+    assert workspace.possible == workspace.missing == 2
+    workspace.start()
+    workspace.wait(60)
+    assert [run.result.name for run in workspace.runs] == ["mondrian k=4", "greedy k=4"]
+    assert all(run.ok for run in workspace.runs)
+    workspace.set_ks([30])
+    assert workspace.impossible == {}
+    assert len(workspace.problems) == 1
+
+
+def test_an_option_that_one_method_cannot_take_is_that_methods(workspace: Workspace) -> None:
+    workspace.set_algorithms(["mondrian", "k-concealment"])
+    workspace.set_ks([4])
+    step = ("steps", "anonymize", "options")
+    workspace.draft.set(step, {"k-concealment": {"start": "even", "randomized": False}})
+    problem = "; ".join([*workspace.problems, *workspace.impossible.values()])
+    if problem:  # where it is found before it runs, it is found for that method alone
+        assert workspace.possible == 1
+        assert workspace.problems == ()
+
+
+@pytest.mark.parametrize("size", [20, None])
+def test_a_k_that_the_table_does_not_have_is_said_as_the_shell_says_it(
+    workspace: Workspace, size: int | None
+) -> None:
+    workspace.draft.set(("partition",), None if size is None else {"size": size})
+    workspace.set_ks([40_000])
+    assert workspace.problems == (too_few(120, 40_000).message,)
+    workspace.set_ks([4, 40_000])
+    assert workspace.problems == ()
+    assert list(workspace.impossible.values()) == [too_few(120, 40_000).message]
+
+
+def test_blanks_in_numbers_are_said_in_the_words_of_the_screen() -> None:
+    frame = pd.DataFrame({"age": [30.0, None, 31.0, 40.0] * 5})
+    columns = {"age": {"role": "quasi-identifier", "kind": "numeric", "missing": "refuse"}}
+    with pytest.raises(AnonflowError, match="say missing:"):
+        Table(frame, Schema(columns))
+    one = Workspace()
+    one.open_frame(frame, columns)
+    assert "under Without a value" in one.problems[0]
+    assert "missing: " not in one.problems[0]
+    one.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "say missing: value or suppress",
+            "choose value or suppress under Without a value, on the screen Data",
+        ),
+        ("use a partition_size of 2000 at most", "use partitions of 2000 records at most"),
+        ("nothing of a file", "nothing of a file"),
+    ],
+)
+def test_words(said: str, shown: str) -> None:
+    assert on_screen(said) == shown

@@ -1,0 +1,98 @@
+"""A release made before the steps that a table has now is coded as the table before it is compared."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anonflow as af
+from anonflow.risk.earlier_cells import prepared_release
+
+QI = {"role": "quasi-identifier"}
+STEPS: list[Any] = [
+    {"rename": {"column": "years", "to": "age"}},
+    {"top-code": {"column": "age", "at": 80}},
+    {"round": {"column": "age", "to": 5}},
+    {"recode": {"column": "job", "values": {"nurse": "health", "doctor": "health"}, "others": "keep"}},
+    {"round": {"column": "pay", "to": 1000}},
+    {"date-part": {"column": "born", "part": "year"}},
+    {"filter": {"column": "pay", "at-least": 0}},
+]
+COLUMNS: dict[str, Any] = {
+    "age": {**QI, "kind": "numeric"},
+    "job": {**QI, "kind": "categorical"},
+    "born": {**QI, "kind": "numeric"},
+    "pay": {"role": "insensitive"},
+    "ill": {"role": "sensitive"},
+}
+
+
+def tables(n: int = 40) -> tuple[af.Table, af.Table]:
+    """The same people before the steps and after them."""
+    rng = np.random.default_rng(1)
+    raw = pd.DataFrame(
+        {
+            "years": rng.integers(18, 99, n),
+            "job": rng.choice(["nurse", "doctor", "clerk", "cook"], n),
+            "born": pd.Timestamp("1950-01-01") + pd.to_timedelta(rng.integers(0, 9000, n), "D"),
+            "pay": rng.integers(1000, 9999, n),
+            "ill": rng.choice(list("abc"), n),
+        }
+    )
+    old = {"years" if name == "age" else name: entry for name, entry in COLUMNS.items()}
+    return af.Table(raw, old), af.Table(raw, af.Schema(COLUMNS, prepare=STEPS))
+
+
+def release_of(table: af.Table, seed: int) -> af.Release:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return af.anonymize(table, "mondrian", k=4).release(seed=2**127 + seed)
+
+
+def test_each_cell_covers_what_it_covered() -> None:
+    before, now = tables()
+    earlier = release_of(before, 1)
+    assert earlier.truth is not None
+    coded = prepared_release(now, earlier.frame)
+    assert list(coded.columns) == ["age", "job", "born", "pay", "ill"]
+    # row by row: whom the earlier release is about is covered still, by values of the new coding
+    covering = af.verify(
+        now, coded.drop(columns=["pay", "ill"]).iloc[np.argsort(earlier.truth)], ["covers"], k=4
+    )
+    assert covering
+    assert set(coded["pay"]) <= set(now.frame["pay"])
+    jobs = {text.strip("{}") for text in coded["job"]}
+    assert jobs - {"*"}
+    assert {job for text in jobs for job in text.split("|")} <= {"health", "clerk", "cook", "*"}
+
+
+def test_a_release_of_the_same_coding_stays() -> None:
+    _, now = tables()
+    release = release_of(now, 2)
+    assert prepared_release(now, release.frame).equals(release.frame)
+    plain, _ = tables()
+    assert prepared_release(plain, release.frame) is release.frame
+
+
+def test_what_a_step_does_not_take_says_nothing() -> None:
+    before, now = tables()
+    frame = release_of(before, 1).frame
+    frame.loc[0, "job"] = "{clerk|nurse}"
+    frame.loc[1, "years"] = "unknown"
+    coded = prepared_release(now, frame)
+    assert coded.loc[0, "job"] == "{clerk|health}"
+    assert coded.loc[1, "age"] == "*"
+
+
+@pytest.mark.parametrize("with_certificate", [True, False])
+def test_the_attacker_who_has_both_codes_them_alike(with_certificate: bool) -> None:
+    """Without the steps the two have no value of `pay` in common, and no column `age`: nothing could be compared."""
+    before, now = tables()
+    earlier, release = release_of(before, 1), release_of(now, 2)
+    one = earlier if with_certificate else earlier.frame
+    found = af.attack(now, release, af.risk.Intersection(earlier=[one]), k=4).iloc[0]
+    assert found["success"] > found["baseline"]
