@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -597,17 +598,18 @@ def aggregate_of(domain: Domain, codes: np.ndarray) -> float:
     codes : numpy.ndarray, shape (m,), integer
         Of its members, m >= 1; none is missing.
     """
-    points = domain.points
-    # halves of very large numbers: their sum must stay a float
-    shift = 64 if np.abs(points[[0, -1]]).max() > 1e280 else 0
-    values = np.ldexp(points[codes], -shift)
+    values = domain.points[codes]
     if domain.aggregate == "median":
         ordered = np.sort(values)
-        middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-        return float(np.ldexp(middle, shift)) + 0.0  # never -0.0
+        low, high = float(ordered[(len(ordered) - 1) // 2]), float(ordered[len(ordered) // 2])
+        middle = (low + high) / 2
+        return (middle if math.isfinite(middle) else low / 2 + high / 2) + 0.0  # never -0.0
+    try:
+        mean = math.fsum(values.tolist()) / len(values)
+    except OverflowError:  # sums on the way are no floats: slow, and as exact
+        mean = float(sum(map(Fraction, values.tolist()), Fraction(0)) / len(values))
     # a mean is between its members, whatever its division rounds to
-    mean = math.ldexp(math.fsum(values.tolist()) / len(values), shift)
-    return float(min(max(mean, points[codes.min()]), points[codes.max()])) + 0.0
+    return float(min(max(mean, values.min()), values.max())) + 0.0
 
 
 def groups_of(labels: np.ndarray) -> list[np.ndarray]:

@@ -161,6 +161,11 @@ def is_owners_alone(status: os.stat_result) -> bool:
     return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
 
 
+def is_open_to_others(status: os.stat_result) -> bool:
+    """Whether other users may read or write a file; never on Windows, where its bits say nothing: its rights are inherited."""
+    return hasattr(os, "getuid") and bool(status.st_mode & 0o077)
+
+
 def is_root() -> bool:
     """Whether this process may do everything; never on Windows."""
     return hasattr(os, "geteuid") and os.geteuid() == 0

@@ -73,6 +73,11 @@ if panel is not None:
     folders = SessionFolders(home=here / "sessions")
     folder = folders.begin("key")
     assert folder.path.is_dir()
+    from anonflow.dashboards.server.accounts import Accounts, add_account
+    users = here / "users"
+    add_account(users, "anna", "a long password")
+    users.chmod(0o666)  # what Windows says of every file
+    assert Accounts(users).allow("anna", "a long password")
 print("done")
 """
 

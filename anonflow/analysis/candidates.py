@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from anonflow.analysis.conditions import written_numbers
 from anonflow.errors import AnonflowError, DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
 from anonflow.release.cells import ranges, shares
+from anonflow.release.published_column import fits
 from anonflow.table import Schema, equal_columns
 from anonflow.table.domain import WHOLE
-from anonflow.table.metadata import AGGREGATED, EXACT, ColumnMetadata
+from anonflow.table.metadata import AGGREGATED, CODED, EXACT, ColumnMetadata, hierarchy_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +47,8 @@ class CandidateColumn:
         Which of the D candidate values a cell may stand for; at least one.
     whole : numpy.ndarray, shape (u,), bool
         Cells that say nothing (``*``).
+    unbounded : bool
+        Whether these may stand for values that no cell names: their domain is not published.
     values : numpy.ndarray, shape (D,), object, or None
         The values of categories; None for numbers.
     low, high : numpy.ndarray, shape (u,), float64, or None
@@ -61,6 +65,8 @@ class CandidateColumn:
         Whether all ends are whole numbers.
     cells : pandas.Series
         As published, n rows.
+    patterns : tuple of str or None
+        Of codes with hidden positions: each distinct cell, as long as a code.
     """
 
     name: str
@@ -76,6 +82,8 @@ class CandidateColumn:
     exact: bool = False
     dates: bool = False
     whole_numbers: bool = False
+    unbounded: bool = True
+    patterns: tuple[str, ...] | None = None
 
     @property
     def numeric(self) -> bool:
@@ -99,7 +107,7 @@ class CandidateColumn:
 
     @cached_property
     def width(self) -> np.ndarray:
-        """CandidateTable of each cell, shape (u,), int64."""
+        """How many candidates each cell has, shape (u,), int64."""
         return self.member.sum(axis=1)
 
     @cached_property
@@ -147,12 +155,8 @@ class CandidateTable:
     @cached_property
     def suppressed(self) -> np.ndarray:
         """Rows that hide all generalized columns, shape (n,), bool."""
-        hidden = [column.whole[column.at] for column in self.columns if column.whole.any()]
-        general = sum(not column.exact for column in self.columns)
-        if not hidden or not general:
-            return np.zeros(self.n, bool)
-        counts = np.sum(hidden, axis=0)
-        return np.asarray(counts >= general)
+        hidden = [column.whole[column.at] for column in self.columns if not column.exact]
+        return np.all(hidden, axis=0) if hidden else np.zeros(self.n, bool)
 
     def take(self, rows: np.ndarray) -> CandidateTable:
         """The same of some rows."""
@@ -198,13 +202,13 @@ class CandidateTable:
         if not len(frame):
             raise DataError("the release has no rows")
         about = getattr(release, "about", None)
-        told = getattr(release, "certificate", None) or about  # both say k and the criterion
-        criterion = getattr(told, "criterion", None) or getattr(told, "guarantee", None) or ""
+        promise = getattr(release, "certificate", None) or about  # both say k and the criterion
+        criterion = getattr(promise, "criterion", None) or getattr(promise, "guarantee", None) or ""
         if k is None:
-            k = getattr(told, "k", None)
+            k = getattr(promise, "k", None)
         elif isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
             raise ParameterError("k must be a whole number of at least 1")
-        if k is not None and told is None:
+        if k is not None and promise is None:
             criterion = "k-regular"
         declared = None if schema is None else Schema.of(schema)
         described = {} if about is None else {column.name: column for column in about.columns}
@@ -229,17 +233,20 @@ def _matches(columns: Sequence[CandidateColumn], n: int, criterion: str, k: int 
 
 def _described(cells: pd.Series, about: ColumnMetadata) -> CandidateColumn:
     """A column as the release describes it."""
+    if about.notation == CODED:
+        raise _codes_beside_numbers(about.name)
     if about.notation == "range":
         if (cells == WHOLE).all() and about.bounds is None:
             return _categories(cells, None, exact=True)
-        return _numbers(cells, about.bounds)
+        return _numbers(cells, about.bounds, about.has_domain and not about.missing)
     if about.notation == "positions":
         return _codes(cells)
     if about.notation in AGGREGATED:
-        return _categories(cells, None, exact=True)
+        return _aggregated(cells)
     if about.notation == EXACT:
-        return _column(cells, None, {})
-    return _categories(cells, about.tree, exact=False)
+        return _as_it_was(cells)
+    closed = about.has_domain and not about.missing
+    return _categories(cells, about.tree, exact=False, declared=about.values, closed=closed)
 
 
 def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarchy]) -> CandidateColumn:
@@ -249,30 +256,56 @@ def _column(cells: pd.Series, schema: Schema | None, trees: Mapping[str, Hierarc
     column = schema[name] if schema is not None and name in schema else None
     published_as_is = column is not None and column.role != "quasi-identifier"
     kind = None if column is None else column.kind
-    if (
-        column is not None and column.aggregate is not None
-    ):  # says not where people's numbers lie: it stays as it is
-        return _categories(cells.astype(str), None, exact=True)
+    if column is not None and column.has_codes:
+        raise _codes_beside_numbers(name)
+    if column is not None and column.aggregate is not None:
+        return _aggregated(cells)
     if pd.api.types.is_bool_dtype(cells.dtype):
         return _categories(cells, None, exact=True)
     if pd.api.types.is_numeric_dtype(cells.dtype) or pd.api.types.is_datetime64_any_dtype(cells.dtype):
         return _exact_numbers(cells)
+    if published_as_is:
+        return _as_it_was(cells)
     if (cells == WHOLE).all():  # nothing is known of its values: it stays as it is
         return _categories(cells, None, exact=True)
     if kind == "numeric" or (kind is None and _reads_as_numbers(cells)):
         return _numbers(cells)
     tree = trees.get(name)
     if tree is None and column is not None and kind == "hierarchy" and schema is not None:
-        given = column.hierarchy
-        if isinstance(given, Hierarchy):
-            tree = given
-        elif given is not None and not (isinstance(given, Mapping) and not {"csv", "nested"} & set(given)):
-            tree = Hierarchy.from_mapping(
-                dict(given) if isinstance(given, Mapping) else given, folder=schema.folder
-            )
+        tree = hierarchy_of(column, schema)
     if kind == "positions":
         return _codes(cells)
-    return _categories(cells, tree, exact=published_as_is)
+    # a missing value is in no tree
+    closed = tree is not None and column is not None and column.missing != "value"
+    return _categories(cells, tree, exact=False, closed=closed)
+
+
+def _as_it_was(cells: pd.Series) -> CandidateColumn:
+    """A column that is published as it was: numbers, also where a file has them as text, or categories."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(cells.dtype):
+        return _categories(cells, None, exact=True)
+    read = written_numbers(cells)
+    if pd.api.types.is_numeric_dtype(read.dtype) or pd.api.types.is_datetime64_any_dtype(read.dtype):
+        return _exact_numbers(read)
+    hidden = cells == WHOLE
+    shown = cells[~hidden]
+    numbers = hidden.any() and len(shown) and written_numbers(shown) is not shown and not cells.isna().any()
+    return _numbers(cells) if numbers else _categories(cells, None, exact=True)
+
+
+def _aggregated(cells: pd.Series) -> CandidateColumn:
+    """Means of several people: they say not where a person's number lies, and stay as they are."""
+    column = _categories(cells.astype(str), None, exact=True)
+    return replace(column, whole=np.ones(len(column.whole), bool))
+
+
+def _codes_beside_numbers(name: str) -> DataError:
+    return DataError(
+        f"column {name!r}: has codes beside its numbers, which no model here knows; take the column out of the release "
+        "that is computed with"
+    )
 
 
 def _reads_as_numbers(cells: pd.Series) -> bool:
@@ -312,7 +345,9 @@ def _exact_numbers(cells: pd.Series) -> CandidateColumn:
     )
 
 
-def _numbers(cells: pd.Series, bounds: tuple[str, str] | None = None) -> CandidateColumn:
+def _numbers(
+    cells: pd.Series, bounds: tuple[str, str] | None = None, closed: bool = False
+) -> CandidateColumn:
     """A column of ranges: the ends of all rows are candidate values, and what lies between where they are few."""
     import pandas as pd
 
@@ -342,6 +377,7 @@ def _numbers(cells: pd.Series, bounds: tuple[str, str] | None = None) -> Candida
         exact=bool((low == high).all()),
         dates=dates,
         whole_numbers=_whole_numbers(np.concatenate([low, high])),
+        unbounded=not closed,
     )
 
 
@@ -381,7 +417,15 @@ def _starts(distinct: np.ndarray, points: np.ndarray) -> np.ndarray:
     return np.unique(quantiles)
 
 
-def _categories(cells: pd.Series, tree: Hierarchy | None, exact: bool) -> CandidateColumn:
+def _categories(
+    cells: pd.Series,
+    tree: Hierarchy | None,
+    exact: bool,
+    *,
+    declared: Sequence[str | None] | None = None,
+    closed: bool = False,
+) -> CandidateColumn:
+    """A column of categories; `declared` are the values that there are, `closed` whether ``*`` is one of these."""
     import pandas as pd
 
     at, distinct = pd.factorize(cells, use_na_sentinel=False)
@@ -390,14 +434,14 @@ def _categories(cells: pd.Series, tree: Hierarchy | None, exact: bool) -> Candid
     if exact:
         values, codes = np.unique(texts.astype(str), return_inverse=True)
         if whole.any() and len(values) > 1:  # a suppressed row's own value, which is hidden with the others
-            values, member = _values_of(texts, None, str(cells.name))
+            values, member = _values_of(texts, None, None, str(cells.name))
             return CandidateColumn(str(cells.name), at, member, whole, cells, values=values)
         codes = _rare_as_one(codes, at)
         size = int(codes.max()) + 1
         member = np.eye(size, dtype=bool)[codes]
-        return CandidateColumn(str(cells.name), at, member, np.zeros(len(texts), bool), cells, exact=True)
-    values, member = _values_of(texts, tree, str(cells.name))
-    single = bool((member.sum(axis=1) == 1).all())
+        return CandidateColumn(str(cells.name), at, member, whole, cells, exact=True)
+    values, member = _values_of(texts, tree, declared, str(cells.name))
+    single = not whole.any() and bool((member.sum(axis=1) == 1).all())
     if single and len(values) > EXACT_VALUES:
         codes = _rare_as_one(member.argmax(axis=1), at)
         size = int(codes.max()) + 1
@@ -409,14 +453,26 @@ def _categories(cells: pd.Series, tree: Hierarchy | None, exact: bool) -> Candid
             cells,
             exact=True,
         )
-    return CandidateColumn(str(cells.name), at, member, whole & ~single, cells, values=values, exact=single)
+    return CandidateColumn(
+        str(cells.name),
+        at,
+        member,
+        whole,
+        cells,
+        values=values,
+        exact=single,
+        unbounded=not closed,
+    )
 
 
-def _values_of(texts: np.ndarray, tree: Hierarchy | None, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """All values that cells name, and which of them each cell may stand for."""
+def _values_of(
+    texts: np.ndarray, tree: Hierarchy | None, declared: Sequence[str | None] | None, name: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """All values that cells name, or that are declared, and which of them each cell may stand for."""
     import pandas as pd
 
-    table = shares(pd.Series(texts, name=name), hierarchy=tree)
+    known = None if declared is None else ["" if value is None else value for value in declared]
+    table = shares(pd.Series(texts, name=name), values=known, hierarchy=tree)
     return np.array(table.columns, object), table.to_numpy() > 0
 
 
@@ -441,7 +497,7 @@ def _codes(cells: pd.Series) -> CandidateColumn:
     values: list[str] = sorted(set(full))
     rows: list[list[int]] = []
     for pattern in patterns:
-        fitting = [code for code, value in enumerate(values) if _fits(pattern, value)]
+        fitting = [code for code, value in enumerate(values) if fits(value, pattern)]
         if not fitting:
             values.append(pattern)
             fitting = [len(values) - 1]
@@ -457,10 +513,5 @@ def _codes(cells: pd.Series) -> CandidateColumn:
         cells,
         values=np.array(values, object),
         exact=not any(WHOLE in text for text in texts),
-    )
-
-
-def _fits(pattern: str, value: str) -> bool:
-    return len(pattern) == len(value) and all(
-        mark in (WHOLE, sign) for mark, sign in zip(pattern, value, strict=True)
+        patterns=tuple(patterns),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -15,7 +16,9 @@ from anonflow.table.schema import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ColumnCondition", "conditions", "numbers_of", "rows_that_meet", "text_of"]
+__all__ = ["ColumnCondition", "conditions", "numbers_of", "rows_that_meet", "text_of", "written_numbers"]
+
+_WRITTEN = re.compile(r"-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +155,18 @@ def numbers_of(cells: pd.Series) -> np.ndarray | None:
     if pd.api.types.is_numeric_dtype(cells.dtype):
         return cells.to_numpy(np.float64, na_value=np.nan)
     return None
+
+
+def written_numbers(cells: pd.Series) -> pd.Series:
+    """A column of text as numbers, where all its texts are numbers and no codes (``007``); else as it is."""
+    import pandas as pd
+
+    if not (pd.api.types.is_string_dtype(cells.dtype) or pd.api.types.is_object_dtype(cells.dtype)):
+        return cells
+    distinct = pd.unique(cells.dropna())
+    if not len(distinct) or not all(_WRITTEN.fullmatch(str(text)) for text in distinct):
+        return cells
+    return pd.to_numeric(cells)
 
 
 def _end(end: Any) -> float | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
+from anonflow.analysis.certain import rows_meeting, values_meeting
 from anonflow.analysis.conditions import ColumnCondition, conditions
 from anonflow.analysis.mixture import LEAST, Model
 from anonflow.analysis.plausible_tables import default_classes
@@ -34,6 +35,7 @@ class Count:
         The expected number if every value that a cell covers is equally likely.
     fitted : float
         The expected number under the model that is fitted to the release by EM (:func:`anonflow.plausible`).
+        Both are NaN where a column says nothing.
     """
 
     rows: int
@@ -87,85 +89,37 @@ def count(
 
     Notes
     -----
-    The bounds hold for every release whose rows cover their originals. A range of whole numbers is spread evenly over
-    the whole numbers in it, any other over its width. O(60 n c H) for c columns and H latent classes.
+    The bounds hold for every release whose rows cover their originals: ``*`` may be any value, also one that no cell
+    names, unless the release or the schema says which values there are; a hidden position may be any character. Of a
+    hierarchy that is not public a condition asks for labels. For the expected numbers a range of whole numbers is spread
+    evenly over the whole numbers in it, any other over its width, and ``*`` over what the other cells name; of a column
+    that is ``*`` throughout they are NaN. O(60 n c H) for c columns and H latent classes.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> found = count(pd.DataFrame({"age": ["20-29", "25", "30-39", "20-39"]}), {"age": (20, 29)})
-    >>> found.certain, found.possible, found.uniform
+    >>> twenties = count(pd.DataFrame({"age": ["20-29", "25", "30-39", "20-39"]}), {"age": (20, 29)})
+    >>> twenties.certain, twenties.possible, twenties.uniform
     (2, 3, 2.5)
     """
     candidates = CandidateTable.of(release, schema, k)
-    asked = conditions(where, candidates.names)
+    wanted = conditions(where, candidates.names)
     n = candidates.n
     certain, possible, uniform = np.ones(n, bool), np.ones(n, bool), np.ones(n)
-    for condition in asked:
+    for condition in wanted:
         column = candidates[condition.column]
-        all_of, some_of, share = _met(column, condition)
+        all_of, some_of, share = rows_meeting(column, condition)
         certain &= all_of
         possible &= some_of
         uniform *= share
-    fitted = _fitted(candidates, asked, possible, classes, seed)
+    fitted = _fitted(candidates, wanted, possible, classes, seed)
     return Count(n, int(certain.sum()), int(possible.sum()), float(uniform.sum()), fitted)
-
-
-def _met(column: CandidateColumn, condition: ColumnCondition) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which rows meet a condition for certain and possibly, and the share of their values that do, shape (n,) each."""
-    if column.numeric:
-        certain, possible, share = _met_range(column, condition)
-        return certain[column.at], possible[column.at], share[column.at]
-    if column.values is None:
-        met = condition.holds(column.cells)
-        return met, met, met.astype(np.float64)
-    inside = column.member & _of_values(column, condition)
-    share = inside.sum(axis=1) / column.width
-    return (share == 1)[column.at], (share > 0)[column.at], share[column.at]
-
-
-def _met_range(
-    column: CandidateColumn, condition: ColumnCondition
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    low, high = np.asarray(column.low), np.asarray(column.high)
-    single = low == high
-    step = 1.0 if column.whole_numbers else 0.0
-    if condition.values is not None:
-        # single numbers: as many as a range of whole numbers has; of others, nothing of its width
-        wanted = np.unique([float(text) for text in condition.values if _is_number(text)])
-        hits = np.searchsorted(wanted, high, side="right") - np.searchsorted(wanted, low, side="left")
-        whole = hits >= (high - low) / step + 1 if step else single & (hits > 0)
-        share = hits / (high - low + 1) if step else np.where(single, hits > 0, 0.0)
-        return whole, hits > 0, np.asarray(share, np.float64)
-    least = -np.inf if condition.low is None else condition.low
-    most = np.inf if condition.high is None else condition.high
-    if step:
-        least, most = np.ceil(least), np.floor(most)
-    both = np.maximum(np.minimum(high, most) - np.maximum(low, least) + step, 0.0)
-    share = np.divide(both, high - low + step, out=np.zeros(len(low)), where=high - low + step > 0)
-    inside = (low >= least) & (high <= most)
-    touches = (low <= most) & (high >= least)
-    return inside, touches, np.where(inside, 1.0, np.where(touches, share, 0.0))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _of_values(column: CandidateColumn, condition: ColumnCondition) -> np.ndarray:
-    import pandas as pd
-
-    return condition.holds(pd.Series(column.values, dtype=object, name=column.name))
 
 
 def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) -> np.ndarray:
     """Of each candidate value, the share that meets the condition, shape (D,): 0 or 1 unless it is an interval."""
     if not column.numeric:
-        return _of_values(column, condition).astype(np.float64)
+        return values_meeting(column, condition).astype(np.float64)
     points, edges = np.asarray(column.points), np.asarray(column.edges)
     met = np.concatenate([[0], np.cumsum(condition.inside(points))])
     at = np.searchsorted(points, edges, side="left")
@@ -175,12 +129,14 @@ def _share_of_candidates(column: CandidateColumn, condition: ColumnCondition) ->
 
 def _fitted(
     candidates: CandidateTable,
-    asked: tuple[ColumnCondition, ...],
+    wanted: tuple[ColumnCondition, ...],
     possible: np.ndarray,
     classes: int | None,
     seed: int,
 ) -> float:
-    general = [condition for condition in asked if not candidates[condition.column].exact]
+    if any(candidates[condition.column].whole.all() for condition in wanted):
+        return float("nan")
+    general = [condition for condition in wanted if not candidates[condition.column].exact]
     rows = np.flatnonzero(possible)
     if not general or not len(rows):
         return float(len(rows))
@@ -194,7 +150,7 @@ def _fitted(
         mass = np.maximum(weights[place] @ theta, LEAST)
         inside = weights[place] @ (theta * _share_of_candidates(column, condition)[:, None])
         share = inside / mass
-        certain, touches, _ = _met(column, condition)
+        certain, touches, _ = rows_meeting(column, condition)
         own = share[column.at[rows]]
         own[certain[rows]] = 1.0  # where intervals of numbers are coarser than the condition
         own[~touches[rows]] = 0.0

@@ -30,15 +30,15 @@ __all__ = [
     "texts",
 ]
 
-Estimate = tuple[Any, Any, float]
-"""Numbers, their sampling variances, and the degrees of freedom."""
+Estimate = tuple[Any, Any, Any]
+"""Numbers, their sampling variances (NaN where one row does not tell), and the degrees of freedom: of all, or of each."""
 
 
 def mean(table: pd.DataFrame, column: str) -> Estimate:
     """The mean of a column, its variance, n - 1."""
     numbers = _numbers(table, column)
     n = len(numbers)
-    return float(numbers.mean()), float(numbers.var(ddof=1) / n) if n > 1 else 0.0, n - 1.0
+    return float(numbers.mean()), float(numbers.var(ddof=1) / n) if n > 1 else np.nan, n - 1.0
 
 
 def quantiles(table: pd.DataFrame, column: str, at: Sequence[float]) -> Estimate:
@@ -88,19 +88,17 @@ def crosstab(table: pd.DataFrame, rows: str, columns: str, known: Mapping[str, S
 
 
 def group_means(table: pd.DataFrame, column: str, by: str, known: list[str]) -> Estimate:
-    """The means of a column in groups; a group that a table does not have is left to the others (NaN)."""
+    """The means of a column in groups, their variances and degrees of freedom; NaN where a group has no row, or one."""
     import pandas as pd
 
-    numbers = pd.Series(_numbers(table, column))
-    groups = numbers.groupby(texts(_column(table, by)).to_numpy())
-    size = groups.size().reindex(known)
+    numbers = numbers_of(_column(table, column))
+    if numbers is None:
+        raise _no_numbers(column)
+    groups = pd.Series(numbers).groupby(texts(_column(table, by)).to_numpy())
     index = pd.Index(known, name=by)
-    variance = (groups.var().reindex(known) / size).fillna(0.0)
-    return (
-        groups.mean().reindex(known).set_axis(index),
-        variance.set_axis(index),
-        len(table) - float(len(known)),
-    )
+    size = groups.count().reindex(known).set_axis(index)
+    means = groups.mean().reindex(known).set_axis(index)
+    return means, groups.var().reindex(known).set_axis(index) / size, size - 1.0
 
 
 def levels(tables: Iterable[pd.DataFrame], names: Sequence[str]) -> dict[str, list[str]]:
@@ -135,10 +133,14 @@ def _column(table: pd.DataFrame, name: str) -> pd.Series:
     return table[name]
 
 
+def _no_numbers(name: str) -> ParameterError:
+    return ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
+
+
 def _numbers(table: pd.DataFrame, name: str) -> np.ndarray:
     numbers = numbers_of(_column(table, name))
     if numbers is None:
-        raise ParameterError(f"column {name!r} has no numbers; take shares or a cross table")
+        raise _no_numbers(name)
     numbers = numbers[~np.isnan(numbers)]
     if not len(numbers):
         raise DataError(f"column {name!r} has no number at all")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from anonflow.analysis import models
+from anonflow.analysis import certain, models
 from anonflow.analysis.candidates import CandidateColumn, CandidateTable
 from anonflow.analysis.mixture import Mixture, Model
 from anonflow.analysis.pooling import Target, combine
@@ -49,11 +49,20 @@ class PlausibleTables:
         The model, in words.
     suppressed : numpy.ndarray, shape (n,), bool
         Rows that hide all generalized columns: all that is there of them comes from the model.
+    candidates : CandidateTable or None
+        What each cell of the release may stand for: where `least` and `most` come from.
+
+    Notes
+    -----
+    Beside its estimate a mean, a quantile, a share and a group mean have `least` and `most`: the truth of the originals
+    is between these whatever the cells stand for, without a model; infinite where nothing limits it, and NaN where it is not
+    computed (a condition that is a function).
     """
 
     tables: tuple[pd.DataFrame, ...]
     model: str
     suppressed: np.ndarray
+    candidates: CandidateTable | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -89,6 +98,16 @@ class PlausibleTables:
         """
         return combine([analysis(table) for table in self.tables], target=target)
 
+    def _with_bounds(
+        self, pooled: pd.DataFrame, limits: Callable[[CandidateTable], certain.Bounds] | None
+    ) -> pd.DataFrame:
+        """Estimates, and what is certain whatever the model says."""
+        nothing = np.full(len(pooled), np.nan)
+        least, most = (
+            (nothing, nothing) if self.candidates is None or limits is None else limits(self.candidates)
+        )
+        return pooled.assign(least=least, most=most)
+
     def mean(self, column: str, target: Target = "originals") -> pd.DataFrame:
         """The mean of a column of numbers.
 
@@ -97,7 +116,8 @@ class PlausibleTables:
         ParameterError
             If there is no such column, or it has no numbers.
         """
-        return self.estimate(lambda table: models.mean(table, column), target)
+        pooled = self.estimate(lambda table: models.mean(table, column), target)
+        return self._with_bounds(pooled, lambda release: certain.mean_bounds(release, column))
 
     def quantiles(
         self, column: str, at: Sequence[float] = (0.25, 0.5, 0.75), target: Target = "originals"
@@ -109,7 +129,8 @@ class PlausibleTables:
         ParameterError
             As :meth:`mean`, and if a quantile is not between 0 and 1.
         """
-        return self.estimate(lambda table: models.quantiles(table, column, at), target)
+        pooled = self.estimate(lambda table: models.quantiles(table, column, at), target)
+        return self._with_bounds(pooled, lambda release: certain.quantile_bounds(release, column, at))
 
     def share(
         self, where: Mapping[str, Any] | Callable[[pd.DataFrame], Any], target: Target = "originals"
@@ -127,7 +148,10 @@ class PlausibleTables:
         ParameterError
             If the condition names columns that are not there, or cannot be read.
         """
-        return self.estimate(lambda table: models.share(table, where), target)
+        pooled = self.estimate(lambda table: models.share(table, where), target)
+        if callable(where):
+            return self._with_bounds(pooled, None)
+        return self._with_bounds(pooled, lambda release: certain.share_bounds(release, where))
 
     def crosstab(self, rows: str, columns: str, target: Target = "originals") -> pd.DataFrame:
         """The shares of all pairs of values of two columns.
@@ -138,10 +162,15 @@ class PlausibleTables:
             If there is no such column.
         """
         levels = models.levels(self.tables, [rows, columns])
-        return self.estimate(lambda table: models.crosstab(table, rows, columns, levels), target)
+        pooled = self.estimate(lambda table: models.crosstab(table, rows, columns, levels), target)
+        return self._with_bounds(
+            pooled, lambda release: certain.crosstab_bounds(release, rows, columns, levels)
+        )
 
     def group_means(self, column: str, by: str, target: Target = "originals") -> pd.DataFrame:
         """The means of a column of numbers for each value of another.
+
+        A group that only some tables have is pooled from these.
 
         Raises
         ------
@@ -149,7 +178,10 @@ class PlausibleTables:
             If there is no such column, or `column` has no numbers.
         """
         levels = models.levels(self.tables, [by])[by]
-        return self.estimate(lambda table: models.group_means(table, column, by, levels), target)
+        pooled = self.estimate(lambda table: models.group_means(table, column, by, levels), target)
+        return self._with_bounds(
+            pooled, lambda release: certain.group_mean_bounds(release, column, by, levels)
+        )
 
     def regress(
         self,
@@ -298,7 +330,7 @@ def plausible_of(
     fitted = model.fit(first)
     tables = tuple(_table(model, fitted, rng) for rng in others)
     words = f"mixture of {h} latent classes over {len(candidates.columns)} columns ({', '.join(candidates.names)})"
-    return PlausibleTables(tables, words, candidates.suppressed)
+    return PlausibleTables(tables, words, candidates.suppressed, candidates)
 
 
 def _table(model: Model, fitted: Mixture, rng: np.random.Generator) -> pd.DataFrame:

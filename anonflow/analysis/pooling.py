@@ -34,14 +34,16 @@ def combine(
     Parameters
     ----------
     estimates : sequence
-        One for each table: a number, a Series or mapping of numbers, an array, a pair (estimate, variance) of these, or
-        a fitted model of statsmodels (its ``params``, ``bse`` and ``df_resid``).
+        One for each table: a number, a Series or mapping of numbers, an array, a pair (estimate, variance) of these, a
+        triple with the degrees of freedom too, or a fitted model of statsmodels (its ``params``, ``bse`` and
+        ``df_resid``). NaN where a table has no answer, such as a group without rows: the others are pooled.
     variances : sequence, optional
         The sampling variance of each, the square of its usual standard error, where `estimates` do not have them.
     target : {"originals", "population"}
         What is estimated: the answer that the originals would have given, or that of their population.
     rows : int, optional
-        Rows of each table minus parameters: the degrees of freedom without missing information; infinite without it.
+        Rows of each table minus parameters: the degrees of freedom without missing information. Those of the estimates
+        without it, and infinite where they have none.
     confidence : float
         Of the interval.
 
@@ -50,13 +52,14 @@ def combine(
     pandas.DataFrame
         A row for each number: ``estimate``; ``error``, the square root of the total variance T; ``low`` and ``high``,
         the interval; ``missing``, the fraction of missing information, unknown without variances; ``note``, "mostly
-        assumption" where it is above 0.5 (then look at certain bounds: :func:`anonflow.count`).
+        assumption" where it is above 0.5, or where only some tables have an answer (then look at certain bounds:
+        :func:`anonflow.count`). What fewer than two tables answer has no interval (NaN).
 
     Raises
     ------
     ParameterError
-        If there are fewer than two estimates, they differ in what they estimate, the target is none, or the population
-        is asked for without variances.
+        If there are fewer than two estimates, they differ in what they estimate, the target is none, rows are not
+        positive, or the population is asked for without variances.
 
     Notes
     -----
@@ -76,31 +79,46 @@ def combine(
         raise ParameterError(f"combine: target is one of {', '.join(get_args(Target))}")
     if not 0 < confidence < 1:
         raise ParameterError("combine: confidence is between 0 and 1")
+    if rows is not None and not rows > 0:
+        raise ParameterError("combine: rows, less parameters, must be more than 0")
     if len(estimates) < 2:
         raise ParameterError("combine: needs the estimates of at least two plausible tables")
     if variances is not None and len(variances) != len(estimates):
         raise ParameterError("combine: needs a variance for each estimate")
-    pairs = [_pair(one) for one in estimates]
-    values = [_series(value) for value, _, _ in pairs]
-    spreads = (
-        [_series(one) for one in variances] if variances is not None else [_series(v) for _, v, _ in pairs]
-    )
+    answers = [_answer(each) for each in estimates]
+    values = [_series(value) for value, _, _ in answers]
+    spreads = [_series(each) for each in (variances if variances is not None else [v for _, v, _ in answers])]
     names = values[0].index
-    if any(list(one.index) != list(names) for one in values):
+    if any(list(each.index) != list(names) for each in values):
         raise ParameterError(
             "combine: the tables' estimates are of different things; give each the same names"
         )
-    table = np.array([one.to_numpy(np.float64) for one in values])
-    known = all(len(one) for one in spreads)
+    known = all(len(each) for each in spreads)
     if target == "population" and not known:
         raise ParameterError(
             "combine: the population needs the variance of each estimate; give pairs, or variances="
         )
-    if known and any(list(one.index) != list(names) for one in spreads):
+    if known and any(list(each.index) != list(names) for each in spreads):
         raise ParameterError("combine: variances and estimates have different names")
-    within = np.array([one.to_numpy(np.float64) for one in spreads]).mean(axis=0) if known else None
-    own_rows = rows if rows is not None else next((df for *_, df in pairs if df is not None), None)
-    return _pooled(names, table, within, target, own_rows, confidence)
+    table = _stacked(values)
+    within = _mean_of_known(_stacked(spreads)) if known else None
+    freedom = np.full(len(names), np.inf if rows is None else float(rows))
+    own = [np.broadcast_to(_series(df).to_numpy(), len(names)) for *_, df in answers if df is not None]
+    if rows is None and len(own) == len(answers):
+        freedom = _mean_of_known(np.array(own))
+    return _pooled(names, table, within, target, freedom, confidence)
+
+
+def _stacked(rows: Sequence[pd.Series]) -> np.ndarray:
+    return np.array([row.to_numpy(np.float64) for row in rows])
+
+
+def _mean_of_known(table: np.ndarray) -> np.ndarray:
+    """The mean of each column without its NaN; NaN where there is nothing else."""
+    known = ~np.isnan(table)
+    count = known.sum(axis=0)
+    total = np.where(known, table, 0.0).sum(axis=0)
+    return np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
 
 
 def _pooled(
@@ -108,39 +126,34 @@ def _pooled(
     table: np.ndarray,
     within: np.ndarray | None,
     target: Target,
-    rows: float | None,
+    rows: np.ndarray,
     confidence: float,
 ) -> pd.DataFrame:
     import pandas as pd
     from scipy import stats
 
-    m = len(table)
-    between = (1 + 1 / m) * table.var(axis=0, ddof=1)
+    m = (~np.isnan(table)).sum(axis=0)  # the tables that have an answer
+    middle = _mean_of_known(table)
+    squares = np.where(np.isnan(table), 0.0, (table - middle) ** 2).sum(axis=0)
+    between = np.divide(squares, m - 1, out=np.full(len(m), np.nan), where=m > 1) * (1 + 1 / np.maximum(m, 1))
     missing = np.full(table.shape[1], np.nan)
-    df = np.full(table.shape[1], float(m - 1))
+    df = np.maximum(m - 1.0, 1.0)
     total = between
     if within is not None:
         both = within + between
         share = np.divide(between, both, out=np.zeros_like(both), where=both > 0)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             old = np.where(share > 0, (m - 1) / share**2, np.inf)
-        if rows is None:
-            joint = old
-        else:
-            observed = (rows + 1) / (rows + 3) * rows * (1 - share)
-            with np.errstate(divide="ignore"):
-                joint = 1 / (1 / old + 1 / observed)
-        ratio = np.divide(between, within, out=np.full_like(both, np.inf), where=within > 0)
-        ratio[between == 0] = 0.0
-        with np.errstate(invalid="ignore"):
+            observed = np.where(np.isinf(rows), np.inf, (rows + 1) / (rows + 3) * rows * (1 - share))
+            joint = 1 / (1 / old + 1 / observed)
+            ratio = np.where(between == 0, 0.0, between / within)
             missing = np.where(np.isinf(ratio), 1.0, (ratio + 2 / (joint + 3)) / (ratio + 1))
-        missing = np.where(between == 0, 0.0, missing)
+        missing = np.where((between == 0) & ~np.isnan(within), 0.0, missing)
         if target == "population":
             total, df = both, joint
     error = np.sqrt(total)
     reach = stats.t.ppf((1 + confidence) / 2, np.maximum(df, 1e-3)) * error
-    reach = np.where(error > 0, reach, 0.0)
-    middle = table.mean(axis=0)
+    reach = np.where(error == 0, 0.0, reach)
     return pd.DataFrame(
         {
             "estimate": middle,
@@ -148,20 +161,20 @@ def _pooled(
             "low": middle - reach,
             "high": middle + reach,
             "missing": missing,
-            "note": np.where(missing > MOSTLY_ASSUMPTION, "mostly assumption", ""),
+            "note": np.where((missing > MOSTLY_ASSUMPTION) | (m < len(table)), "mostly assumption", ""),
         },
         index=names,
     )
 
 
-def _pair(one: Any) -> tuple[Any, Any, float | None]:
+def _answer(estimate: Any) -> tuple[Any, Any, Any]:
     """Estimate, variance if there is one, degrees of freedom if they are known."""
-    if isinstance(one, tuple) and len(one) in (2, 3):
-        return one[0], one[1], one[2] if len(one) == 3 else None
-    if hasattr(one, "params") and hasattr(one, "bse"):
-        df = getattr(one, "df_resid", None)
-        return one.params, _series(one.bse) ** 2, None if df is None else float(df)
-    return one, None, None
+    if isinstance(estimate, tuple) and len(estimate) in (2, 3):
+        return estimate[0], estimate[1], estimate[2] if len(estimate) == 3 else None
+    if hasattr(estimate, "params") and hasattr(estimate, "bse"):
+        df = getattr(estimate, "df_resid", None)
+        return estimate.params, _series(estimate.bse) ** 2, None if df is None else float(df)
+    return estimate, None, None
 
 
 def _series(value: Any) -> pd.Series:

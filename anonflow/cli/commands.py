@@ -83,7 +83,7 @@ def run(
         str, typer.Option(help="What is told: debug, info, warning or error, and what is graver.")
     ] = "info",
     as_json: Annotated[
-        bool, typer.Option("--json", help="Progress as lines of JSON, on the standard error.")
+        bool, typer.Option("--json", help="Answer in JSON; progress as lines of JSON, on the standard error.")
     ] = False,
 ) -> int:
     """Run a flow: anonymize, draw, verify, measure, publish. Picks up where an earlier run stopped."""
@@ -115,8 +115,27 @@ def run(
             on_event=progress,
             events=events,
         )
-    _show_report(report)
+    if as_json:
+        _say_report(report, flow=report.flow)
+    else:
+        _show_report(report)
     return 0 if report.ok else 1
+
+
+def _say_report(report: RunReport, flow: str | None = None) -> None:
+    """A report in JSON; of a flow with what it published."""
+    answer: dict[str, Any] = {"ok": report.ok, "runs": json.loads(report.runs.to_json(orient="records"))}
+    if flow is not None:
+        attacks = [] if report.attacks is None else json.loads(report.attacks.to_json(orient="records"))
+        answer |= {
+            "flow": flow,
+            "published": [_near(path) for path in report.published],
+            "owner": None if report.owner is None else _near(report.owner),
+            "attacks": attacks,
+            "warnings": list(report.warnings),
+        }
+    answer |= {"problems": list(report.problems), "seconds": report.seconds}
+    say_json(json.dumps(answer, indent=2))
 
 
 def _show_report(report: RunReport, several: bool | None = None) -> None:
@@ -193,21 +212,30 @@ def _near(path: Path | str) -> str:
 @app.command()
 def validate(
     flows: Annotated[list[Path], typer.Argument(help="Flow files.", metavar="FLOW...")],
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
 ) -> int:
     """Check flow files: every problem, with line and column."""
     from anonflow.engine.flows.loader import load_flow
 
-    status = 0
+    status, answers = 0, []
     for path in flows:
+        answer: dict[str, Any] = {"file": str(path), "ok": False, "flow": None, "runs": 0, "problems": []}
+        answers.append(answer)
         try:
             flow = load_flow(path)
         except AnonflowError as error:
-            for problem in error.problems:
+            answer["problems"] = list(error.problems)
+            for problem in () if as_json else error.problems:
                 say(problem, err=True)
             status = max(status, error.exit_status)
         else:
+            answer |= {"ok": True, "flow": flow.name, "runs": len(flow.runs)}
+            if as_json:
+                continue
             runs = f"{len(flow.runs)} runs" if len(flow.runs) > 1 else "1 run"
             say(f"{path}: {flow.name}, {runs}, {len(flow.schema.quasi_identifiers)} quasi-identifiers")
+    if as_json:
+        say_json(json.dumps(answers, indent=2))
     return status
 
 
@@ -217,23 +245,32 @@ def schema(
     flow: Annotated[
         bool, typer.Option("--flow", help="Instead, the JSON Schema of flow files, for an editor.")
     ] = False,
+    answers: Annotated[
+        bool, typer.Option("--answers", help="Instead, the JSON Schema of what --json answers.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Answer in JSON.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it to this file, which must not exist.")
     ] = None,
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
 ) -> int:
-    """Guess the schema of a table, as a file to edit; or print the schema of flows."""
-    if flow == (file is not None):
-        raise ParameterError("schema takes a table's FILE, or --flow")
+    """Guess the schema of a table, as a file to edit; or print the schema of flows, or of what --json answers."""
+    if flow + answers + (file is not None) != 1:
+        raise ParameterError("schema takes a table's FILE, or --flow, or --answers")
     if output is not None:
         from anonflow.engine.targets import check_targets
 
         if output.exists():
             raise ParameterError(f"{output}: exists already; name another file")
         check_targets([output], {})
-    text = _flow_schema() if file is None else _guessed_schema(file, delimiter, encoding)
-    if output is None:
+    if file is not None:
+        text = _guessed_schema(file, delimiter, encoding, as_json)
+    else:
+        text = _flow_schema() if flow else _answers_schema()
+    if output is None and (as_json or file is None):
+        say_json(text.removesuffix("\n"))
+    elif output is None:
         say(text, nl=False)
     else:
         write_new(output, text)
@@ -272,7 +309,13 @@ def _flow_schema() -> str:
     return json.dumps(flow_schema(), indent=2) + "\n"
 
 
-def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
+def _answers_schema() -> str:
+    from anonflow.cli.answers import answers_schema
+
+    return json.dumps(answers_schema(), indent=2) + "\n"
+
+
+def _guessed_schema(file: Path, delimiter: str, encoding: str, as_json: bool) -> str:
     from anonflow import strict_yaml
     from anonflow.errors import SchemaError
     from anonflow.table import Schema
@@ -283,6 +326,9 @@ def _guessed_schema(file: Path, delimiter: str, encoding: str) -> str:
     frame = read_frame(file, delimiter=delimiter, encoding=encoding)
     advice = advise(frame)
     guessed = Schema(entries_of(advice))
+    if as_json:
+        why = {str(column): str(reason) for column, *_, reason in rows_of(advice)}
+        return json.dumps({"columns": guessed.to_mapping(), "reasons": why}, indent=2) + "\n"
     reasons = [f"# {printable(column)}: {why}\n" for column, *_, why in rows_of(advice)]
     return (
         "# A first guess: check every role and kind. Identifiers are not published.\n"
@@ -334,7 +380,7 @@ def prepare(
     changes = steps.changes(read_frame(file, delimiter=delimiter, encoding=encoding))
     rows = changes.to_dict("records")
     if as_json:
-        say(json.dumps(rows, indent=2))
+        say_json(json.dumps(rows, indent=2))
         return 0
     header = ["step", "cells changed", "rows removed", "distinct before", "after"]
     keys = ("changed", "removed", "distinct", "left")
@@ -357,6 +403,13 @@ Register = Annotated[
     Path | None, typer.Option(help="People of the population, with the quasi-identifiers.", metavar="FILE")
 ]
 K = Annotated[int | None, typer.Option("--k", help="At least 2.")]
+Keys = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Columns that others may know, such as age,sex; may be given several times, each a set by itself.",
+        metavar="COLUMNS",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 
 
@@ -369,6 +422,7 @@ def verify(
     criterion: Annotated[
         list[str] | None, typer.Option(help="What is checked; may be given several times.")
     ] = None,
+    keys: Keys = None,
     certificate: Annotated[
         Path | None, typer.Option(help="The owner's certificate: checks faster.", metavar="FILE")
     ] = None,
@@ -402,8 +456,18 @@ def verify(
     if algorithm is not None and (original is None or another_tool):
         raise ParameterError("--algorithm runs on the original that anonflow released: give --original, too")
     table = _table_or_schema(original, schema, delimiter, encoding)
-    rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
+    rows_of: Any = release  # a path: then what the description beside it says is checked, too
+    if (another_tool or original is None) and (delimiter, encoding) != (",", "utf-8"):
+        rows_of = _published(release, delimiter, encoding)
     answer = verifier.verify(table, rows_of, criterion or None, k, given, another_tool=another_tool)
+    if keys:
+        sets = {"key-sets": {"sets": _key_sets(keys)}}
+        each = verifier.verify(table, rows_of, sets, answer.k, given, another_tool=another_tool)
+        known = {finding.sentence() for finding in answer}
+        answer = replace(
+            answer,
+            findings=(*answer.findings, *(one for one in each.findings if one.sentence() not in known)),
+        )
     if algorithm is not None:
         remarks = _replayed(table, release, algorithm, answer.k, partition_size)
         answer = replace(answer, remarks=answer.remarks + remarks)
@@ -542,6 +606,7 @@ def attack(
         typer.Option(help="Who attacks; may be given several times. Without it all who can."),
     ] = None,
     register: Register = None,
+    keys: Keys = None,
     another_tool: AnotherTool = False,
     as_json: AsJson = False,
     delimiter: Delimiter = ",",
@@ -555,16 +620,32 @@ def attack(
     table = _table_or_schema(original, schema, delimiter, encoding)
     people = None if register is None else _published(register, delimiter, encoding)
     rows_of = _published(release, delimiter, encoding) if another_tool or original is None else release
-    told = risk.attack(table, rows_of, attacker or None, k=k, register=people, another_tool=another_tool)
+    seen = risk.attack(
+        table,
+        rows_of,
+        attacker or None,
+        k=k,
+        register=people,
+        another_tool=another_tool,
+        sets=_key_sets(keys) if keys else None,
+    )
     if as_json:
-        say_json(told.to_json(orient="records", indent=2))
+        say_json(seen.to_json(orient="records", indent=2))
         return 0
     rows = [
         [row["attacker"], str(row["targets"]), number(row["success"]), number(row["worst"]), row["sentence"]]
-        for row in told.to_dict("records")
+        for row in seen.to_dict("records")
     ]
     say(shown(["attacker", "targets", "success", "worst", "in words"], rows, right=[1, 2, 3]))
     return 0
+
+
+def _key_sets(keys: list[str]) -> list[list[str]]:
+    """Sets of columns from texts such as ``age,sex``; a column with a comma in its name needs a flow."""
+    sets = [[name.strip() for name in text.split(",") if name.strip()] for text in keys]
+    if not all(sets):
+        raise ParameterError("--keys names columns, such as --keys age,sex")
+    return sets
 
 
 @app.command()
@@ -707,6 +788,7 @@ def compare(
         typer.Option(help="Write a page with the risk-utility frontier to this HTML file.", metavar="FILE"),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: AsJson = False,
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
 ) -> int:
@@ -739,8 +821,8 @@ def compare(
             check_budget(size, budget, algorithm_named(name).effort_under({}))
     measures = [_measure(text) for text in measure or ()]
     targets = [target for target in (csv, html) if target is not None]
-    if measures and not targets:
-        raise ParameterError("--measure needs --csv or --html: a file that its numbers are written to")
+    if measures and not targets and not as_json:
+        raise ParameterError("--measure needs --csv or --html, which its numbers are written to, or --json")
     check_targets(targets, {file: "the table", schema: "the schema"})
     table = _table(file, schema, *found_form(file, delimiter, encoding))
     with ProgressDisplay(quiet) as progress:
@@ -748,7 +830,10 @@ def compare(
             table, names, ks, partition_size=size, loss=loss, budget=budget, guarantee=guarantee, bounds=bounds,
             measures=measures, on_event=progress,
         )  # fmt: skip
-    _show_report(report, several=True)
+    if as_json:
+        _say_report(report)
+    else:
+        _show_report(report, several=True)
     if targets:
         INTERRUPTS.hold()
     if csv is not None:

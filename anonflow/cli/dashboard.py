@@ -69,6 +69,13 @@ def dashboard(
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Answer /metrics for Prometheus: sessions, queue, runs, memory.")
     ] = False,
+    metrics_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An address or network that may read /metrics, this machine without it; may repeat.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     log_format: Annotated[
         str, typer.Option(help="Of the log: text, or json, a line of JSON for each.")
     ] = "text",
@@ -122,6 +129,7 @@ def dashboard(
         proxies=tuple(proxy_address) if proxy_address else ServerSettings.proxies,
         trust_header=trust_header,
         metrics=metrics,
+        metrics_readers=tuple(metrics_from) if metrics_from else ServerSettings.metrics_readers,
         open_to_all=open_to_all,
         owner=owner,
         keep=seconds_of(keep),

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import typer
-from typer.exceptions import TyperException
 
 import anonflow.cli.dashboard
-import anonflow.cli.init  # noqa: F401  (both commands put themselves among the others)
+import anonflow.cli.init  # noqa: F401  (importing puts a command among the others)
 from anonflow.cli import streams
 from anonflow.cli.commands import app
 from anonflow.cli.interrupts import INTERRUPTED, INTERRUPTS
@@ -23,6 +22,9 @@ from anonflow.cli.streams import say
 from anonflow.errors import AnonflowError, unforeseen
 
 __all__ = ["leave"]
+
+COMMAND_LINE: type[Exception] = typer.BadParameter.__mro__[-4]
+"""What all errors of a command line are: the class under Exception, which is typer's own, or click's under a typer that uses it."""
 
 ISSUES = "please report it with the output of 'anonflow --debug ...'"
 
@@ -97,7 +99,7 @@ def _error(failure: Exception, debug: bool) -> int:
         if debug:
             traceback.print_exc()
         return _said(str(error), error.exit_status)
-    except TyperException as error:
+    except COMMAND_LINE as error:
         return _usage(error)
     except BrokenPipeError:
         return 3
@@ -114,7 +116,7 @@ def _error(failure: Exception, debug: bool) -> int:
         return _said(f"a bug in anonflow: {unforeseen(error)}; {ISSUES}", 3)
 
 
-def _usage(error: TyperException) -> int:
+def _usage(error: Exception) -> int:
     """A wrong command line: what is wrong, and how to go on."""
     context = getattr(error, "ctx", None)
     message = getattr(error, "format_message", lambda: str(error))()

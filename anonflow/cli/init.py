@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from anonflow.cli.commands import Delimiter, Encoding, app, found_form, write_new
-from anonflow.cli.streams import say
+from anonflow.cli.commands import AsJson, Delimiter, Encoding, app, found_form, write_new
+from anonflow.cli.streams import say, say_json
 from anonflow.errors import FlowError, ParameterError, printable
 
 __all__: list[str] = []
@@ -47,6 +48,7 @@ def init(
         Path | None, typer.Option(help="Where the release goes; out/NAME.csv without it.", metavar="FILE")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing; what is not said is guessed.")] = False,
+    as_json: AsJson = False,
     delimiter: Delimiter = "auto",
     encoding: Encoding = "auto",
 ) -> int:
@@ -109,6 +111,9 @@ def init(
     except FlowError:
         output.unlink()
         raise
+    if as_json:
+        say_json(json.dumps({"flow": str(output)}, indent=2))
+        return 0
     say(f"wrote {output}; check the roles in it, then: anonflow run {output}")
     return 0
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from anonflow.criteria.verification import Finding
 from anonflow.table import Schema
-from anonflow.table.metadata import ReleaseMetadata, SeenCells
+from anonflow.table.domain import WHOLE, day_number, named_values
+from anonflow.table.metadata import CODED, EXACT, ColumnMetadata, ReleaseMetadata, SeenCells, range_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["description"]
 
 
-def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame | None) -> Finding | None:
-    """A finding that fails where a description is not that of the release; None where it is.
+def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame) -> Finding:
+    """Whether a description is that of the release; the original is not needed.
 
     Parameters
     ----------
@@ -24,28 +27,80 @@ def description(about: ReleaseMetadata, schema: Schema, frame: pd.DataFrame | No
         As it was read beside the file.
     schema : Schema
         What the owner declares.
-    frame : pandas.DataFrame or None
+    frame : pandas.DataFrame, n rows
         The published rows as they were read.
 
     Notes
     -----
     A description is a function of the published cells and of the schema, so it is made again and compared: what it says
-    beyond that would be of the original.
+    beyond that would be of the original. And every cell is what the description says, in the domain that it gives. O(n)
+    for each column.
     """
-    if frame is None:
-        return None
     names = [column.name for column in about.columns]
     if any(name not in schema for name in names) or names != [str(name) for name in frame.columns]:
         return _failing(about, "it describes other columns than the release has")
     own = ReleaseMetadata.declared(schema, names, about.guarantee, about.k)
-    own = replace(own.seeing(SeenCells.of(frame, own.ranges)), version=about.version)
+    own = replace(own.seeing(SeenCells.of(frame, own)), version=about.version)
     if own.rows != about.rows:
         return _failing(about, f"it describes {about.rows} rows, and the release has {own.rows}")
-    differing = [ours.name for ours, theirs in zip(own.columns, about.columns, strict=True) if ours != theirs]
+    differing = [
+        ours.name
+        for ours, theirs in zip(own.columns, about.columns, strict=True)
+        if theirs not in (ours, _as_before(ours))
+    ]
     if differing:
-        listed = ", ".join(map(repr, differing))
-        return _failing(about, f"it says of {listed} what neither the schema nor the cells say")
-    return None
+        return _failing(about, f"it says of {_list(differing)} what neither the schema nor the cells say")
+    wrong = np.column_stack([_contradicting(column, frame[column.name]) for column in about.columns])
+    if wrong.any():
+        columns = [name for at, name in enumerate(names) if wrong[:, at].any()]
+        return Finding.of(
+            "description",
+            np.asarray(wrong.any(axis=1)),
+            "published",
+            f"the description beside the file: cells of {_list(columns)} are not what it says",
+        )
+    return Finding(
+        "description", True, detail="the description beside the file says what its cells and the schema say"
+    )
+
+
+def _as_before(column: ColumnMetadata) -> ColumnMetadata:
+    """What was said of a column before values that are not published were told from others."""
+    return replace(column, type="text", withheld=False) if column.withheld else column
+
+
+def _contradicting(column: ColumnMetadata, cells: pd.Series) -> np.ndarray:
+    """Which cells are not what is said of their column, shape (n,), bool."""
+    import pandas as pd
+
+    if column.notation in (EXACT, CODED):  # their type was compared; which texts are codes is not published
+        return np.zeros(len(cells), bool)
+    at, distinct = pd.factorize(cells, use_na_sentinel=False)
+    texts = ["" if pd.isna(cell) else str(cell) for cell in distinct]
+    wrong = [text != WHOLE and not _goes_with(column, text) for text in texts]
+    if column.notation == "positions" and len({len(text) for text in texts if text != WHOLE}) > 1:
+        return np.ones(len(cells), bool)
+    return np.array(wrong, bool)[at]
+
+
+def _goes_with(column: ColumnMetadata, text: str) -> bool:
+    if column.notation == "range":
+        ends = range_ends(text)
+        if ends is None or column.bounds is None:
+            return ends is not None
+        number = day_number if ends[2] else float
+        numbers = [number(end) for end in (column.bounds[0], *ends[:2], column.bounds[1])]
+        return None not in numbers and numbers == sorted(numbers)  # type: ignore[type-var]
+    if column.notation == "node":
+        return text == "" or column.tree is None or text in column.tree
+    if column.values is None:
+        return True
+    values = set(text) - {WHOLE} if column.notation == "positions" else set(named_values(text))
+    return values <= set(column.values)
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _failing(about: ReleaseMetadata, why: str) -> Finding:

@@ -59,8 +59,9 @@ def verify(
     subject : Anonymization, Release, frame or path
         What is verified; a frame is one of pandas, or speaks Arrow's PyCapsule interface (polars, DuckDB, pyarrow). Rows
         of an anonymization belong to the originals at the same positions; those of a release, of a frame and of a CSV or
-        Parquet file are in no order. A description beside a file is compared with what the schema declares; where they
-        differ, a finding of its own, ``description``, fails.
+        Parquet file are in no order. A description beside a file is compared with the cells and with what the schema
+        declares: where they differ, a finding of its own, ``description``, fails. Without the original, or of another
+        tool's release, it is among the findings where it holds, too; a description that is not anonflow's is left alone.
     criteria : str, mapping, or list of them, optional
         Names as :func:`criteria_names` gives them, ``guarantee`` for what the algorithm promises; with
         parameters ``l-diversity(l=3, column=disease)`` or ``{l-diversity: {l: 3}}``. Without it: ``covers``
@@ -109,7 +110,9 @@ def verify(
             f"the original is an anonflow Table, or a frame with schema=, not a {type(table).__name__} alone"
         )
     given = subject_of(subject)
-    about = read_metadata(subject) if isinstance(subject, str | PathLike) else None
+    about = None
+    if isinstance(subject, str | PathLike):
+        about = read_metadata(subject, ignore_others=another_tool or isinstance(table, Schema))
     k = _k(k, given, certificate, about)
     guarantee = (
         given.guarantee or getattr(certificate, "criterion", None) or getattr(about, "guarantee", None)
@@ -119,8 +122,9 @@ def verify(
         raise DataError("the release has no rows: there is nothing to check")
     if requests is None and k is None:
         raise ParameterError("verifying needs k, or the criteria to check; say which, for example k=10")
-    declared = table if isinstance(table, Schema) else table.schema
-    described = None if about is None else description(about, declared, given.frame)
+    described: tuple[Finding, ...] = ()
+    if about is not None and given.frame is not None:
+        described = (description(about, table if isinstance(table, Schema) else table.schema, given.frame),)
     if isinstance(table, Schema):
         return _of_rows(collect_alone(_rows_of(given), table, k), requests, k, described)
     deletions = another_tool and 0 < given.rows < table.n and given.frame is not None and certificate is None
@@ -148,8 +152,7 @@ def verify(
             remarks = (of_means.detail,)
         else:
             findings.append(of_means)
-    if described is not None:
-        findings.append(described)
+    findings += [finding for finding in described if another_tool or not finding.holds]
     if changed is None and getattr(certificate, "row_marks", None) is not None and given.frame is not None:
         findings.append(Finding("certificate", None, detail=_NO_OTHERS))
     elif changed is not None and changed.any():
@@ -176,7 +179,10 @@ def _rows_of(given: Subject) -> pd.DataFrame:
 
 
 def _of_rows(
-    evidence: Evidence, requests: list[CriterionRequest] | None, k: int | None, described: Finding | None
+    evidence: Evidence,
+    requests: list[CriterionRequest] | None,
+    k: int | None,
+    described: tuple[Finding, ...],
 ) -> Verification:
     """The answers where the original, or a row of every original, is not there."""
     if requests is None:
@@ -194,8 +200,6 @@ def _of_rows(
         unseen = _UNSEEN_ALONE if evidence.alone else _UNSEEN_DELETED
         for finding in criterion.findings(evidence, each.parameters):
             findings.append(replace(finding, detail=f"{finding.detail}; {unseen}"))
-    if described is not None:
-        findings.append(described)
     remarks = list(evidence.remarks)
     shown = int((evidence.suppressed & ~evidence.blank).sum())
     if shown:
@@ -206,7 +210,7 @@ def _of_rows(
         remarks.append(
             f"{evidence.deleted:,} of {evidence.n:,} records are not in the release: suppressed by deletion"
         )
-    return Verification(tuple(findings), evidence.n, k, tuple(remarks))
+    return Verification((*findings, *described), evidence.n, k, tuple(remarks))
 
 
 _UNSEEN_ALONE = "not seen: the original, whom the rows cover, who was left out"

@@ -119,10 +119,10 @@ chain_scratch_jit = jit(chain_scratch)
 
 def holds(matches: np.ndarray, j: int | np.int64, i: int | np.int64) -> bool:
     """Whether record j matches original i."""
-    found = False
+    held = False
     for d in range(matches.shape[1]):
-        found |= matches[j, d] == i
-    return found
+        held |= matches[j, d] == i
+    return held
 
 
 holds_jit = jit(holds)

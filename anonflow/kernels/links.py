@@ -29,10 +29,10 @@ __all__ = [
 
 def linked(near: np.ndarray, start: int, stop: int, i: int, j: int) -> bool:
     """Whether j stands among ``near[i, start:stop]``."""
-    found = False
+    present = False
     for l in range(start, stop):
-        found |= near[i, l] == j
-    return found
+        present |= near[i, l] == j
+    return present
 
 
 linked_jit = jit(linked)

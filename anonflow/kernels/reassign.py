@@ -190,7 +190,7 @@ def slot_costs(
     block: np.ndarray,
     slot: np.ndarray,
     rest: State,
-    given: State,
+    freed: State,
     out: np.ndarray,
 ) -> None:
     """``out[a, b]``: cost of record ``block[b]`` if its match in ``slot[b]`` gave way to the one a loses.
@@ -208,7 +208,7 @@ def slot_costs(
         Distinct records.
     slot : numpy.ndarray, shape (B,), int64
         1 to k - 1: the self-match stays.
-    rest, given : State
+    rest, freed : State
         Room for B records each.
     out : numpy.ndarray, shape (B, B), float64
         Written.
@@ -220,10 +220,10 @@ def slot_costs(
     k = matches.shape[1]
     size = len(block)
     for b in range(size):
-        move(given, b, matches[block[b], slot[b]], origin)
+        move(freed, b, matches[block[b], slot[b]], origin)
     if is_plain(plan):
         cover_rest(plan, origin, matches, block, slot, rest)
-        join_block(plan, given, rest, out)
+        join_block(plan, freed, rest, out)
     else:
         for b in range(size):
             move(rest, b, block[b], origin)
@@ -232,7 +232,7 @@ def slot_costs(
                     widen(plan, rest, b, origin, matches[block[b], d])
         for a in range(size):
             # no literal 0: its type would be another one than that of other callers
-            join_row(plan, given, a, rest, np.int64(0), size, out[a])  # type: ignore[arg-type]
+            join_row(plan, freed, a, rest, np.int64(0), size, out[a])  # type: ignore[arg-type]
     # A record may not get what another of its slots holds: few pairs of a block, found by where it lies.
     lost = np.empty(size, np.int64)
     for b in range(size):

@@ -42,10 +42,10 @@ slot_of_jit = jit(slot_of)
 
 def stands(work: ChainScratch, length: int, i: int | np.int64) -> bool:
     """Whether record i stands among the first ones of a chain."""
-    stands = False
+    present = False
     for e in range(length):
-        stands |= work.record[e] == i
-    return stands
+        present |= work.record[e] == i
+    return present
 
 
 stands_jit = jit(stands)
@@ -115,9 +115,8 @@ def symmetric_chain(
         best_d = np.int64(0)
         for c in range(count):
             other = np.int64(near[j, c])
-            if gain - work.up[c] <= 0.0 or holds(
-                matches, j, other
-            ):  # what it makes must cost less than what it cuts
+            # what it makes must cost less than what it cuts
+            if gain - work.up[c] <= 0.0 or holds(matches, j, other):
                 continue
             if stands(work, length, other):
                 continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,12 +10,12 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import NUMBER, WHOLE, category_text, set_members
+from anonflow.table.domain import NUMBER, WHOLE, category_text, named_values, set_members
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["quoted_value", "ranges", "shares"]
+__all__ = ["ranges", "shares"]
 
 _RANGE = re.compile(rf"(?P<low>{NUMBER})(?:-(?P<high>{NUMBER}))?")
 _DATES = re.compile(r"(?P<low>\d{4}-\d\d-\d\d[^/]*)(?:/(?P<high>\d{4}-\d\d-\d\d[^/]*))?")
@@ -228,15 +227,4 @@ def _named(text: str, hierarchy: Hierarchy | None) -> list[str] | None:
     if hierarchy is not None and text in hierarchy.labels:
         node = hierarchy.node(text)
         return list(hierarchy.leaves[int(hierarchy.first[node]) : int(hierarchy.last[node]) + 1])
-    inside = text[1:-1] if len(text) > 1 and text[0] == "{" and text[-1] == "}" else None
-    return [quoted_value(one) for one in ([text] if inside is None else set_members(inside))]
-
-
-def quoted_value(text: str) -> str:
-    """A category out of its quotes, where it has some."""
-    if text[:1] != '"':
-        return text
-    try:
-        return str(json.loads(text))
-    except ValueError:
-        return text
+    return [value or "" for value in named_values(text)]

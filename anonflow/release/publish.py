@@ -143,7 +143,7 @@ def publish(
         key=key,
     )
     about = ReleaseMetadata.declared(table.schema, names, certificate.criterion, certificate.k)
-    return Release(frame, certificate, origin[order], about.seeing(SeenCells.of(frame, about.ranges)))
+    return Release(frame, certificate, origin[order], about.seeing(SeenCells.of(frame, about)))
 
 
 def publish_once(

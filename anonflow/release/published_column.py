@@ -12,14 +12,13 @@ import numpy as np
 
 from anonflow.errors import DataError, ParameterError
 from anonflow.hierarchy import Hierarchy, number_text
-from anonflow.release.cells import quoted_value
-from anonflow.table.domain import WHOLE, day_number, set_members
+from anonflow.table.domain import WHOLE, day_number, named_values
 from anonflow.table.metadata import AGGREGATED, CODED, ColumnMetadata, range_ends
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PublishedColumn"]
+__all__ = ["PublishedColumn", "fits"]
 
 _EXACT = 2.0**53
 _DATES = ("date", "time", "utc")
@@ -169,7 +168,7 @@ class PublishedColumn:
         wrong = np.zeros(len(self.texts), bool)
         dates = self.has_dates
         for u, text in enumerate(self.texts):
-            if text == WHOLE and self.about.is_generalized:
+            if self._hides(text):
                 pairs.append(self.about.bounds)
             elif text is None:
                 pairs.append(None)
@@ -221,7 +220,11 @@ class PublishedColumn:
             self._refuse(np.array(wrong, bool) | (len(lengths) > 1), "a code of one length")
         elif about.type == "boolean":
             self._refuse(
-                np.array([text not in (None, "True", "False") for text in self.texts], bool), "True or False"
+                np.array(
+                    [not self._hides(text) and text not in (None, "True", "False") for text in self.texts],
+                    bool,
+                ),
+                "True or False",
             )
         elif about.is_generalized:
             self._named  # noqa: B018
@@ -311,8 +314,7 @@ class PublishedColumn:
             return self._below(text, about.tree)
         if about.notation == "suppression" and _is_set(text):
             raise ValueError
-        members = set_members(text[1:-1]) if _is_set(text) else [text]
-        values = tuple(quoted_value(member) if member else None for member in members)
+        values = named_values(text)
         if about.values is not None and not set(values) <= set(about.values):
             raise ValueError
         return values
@@ -386,7 +388,7 @@ class PublishedColumn:
             if some is not None:
                 allowed[u, [place[value] for value in some]] = True
             elif self.about.notation == "positions":
-                allowed[u] = [_fits(str(value), text) for value in self.values]
+                allowed[u] = [fits(str(value), text) for value in self.values]
             elif self._hides(text):
                 allowed[u] = True
             else:
@@ -425,7 +427,7 @@ class PublishedColumn:
                 open_end = star & np.isnan(low) if not self.has_dates else star & np.isnat(low)
             return self._series(inside | open_end)
         if self.about.notation == "positions":
-            return self._series(np.array([_fits(str(value), text) for text in self.texts], bool))
+            return self._series(np.array([fits(str(value), text) for text in self.texts], bool))
         value = _as_value(value)
         each = []
         for some, text in zip(self._named, self.texts, strict=True):
@@ -503,7 +505,7 @@ class PublishedColumn:
         return np.where(unknown, math.nan, shares)
 
     def _share_of_codes(self, wanted: Collection[Any], text: str | None) -> float:
-        fitting = sum(_fits(str(value), text) for value in wanted)
+        fitting = sum(fits(str(value), text) for value in wanted)
         hidden = str(text).count(WHOLE)
         if not hidden:
             return float(fitting)
@@ -638,7 +640,7 @@ def _by_text(value: str | None) -> tuple[bool, str]:
     return value is not None, value or ""
 
 
-def _fits(value: str, text: str | None) -> bool:
+def fits(value: str, text: str | None) -> bool:
     """Whether a code with hidden positions may stand for a value."""
     if text == WHOLE:
         return True

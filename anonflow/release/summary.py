@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anonflow.table.metadata import AGGREGATED
+from anonflow.table.metadata import AGGREGATED, CODED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,7 @@ _KINDS = {
     "node": "nodes of a hierarchy",
     "suppression": "values or *",
     "positions": "codes with hidden positions",
+    CODED: "ranges, codes, or one of both",
     "exact": "as it was",
 }
 
@@ -212,7 +213,9 @@ def _can(pairs: list[tuple[PublishedColumn, ColumnSummary]]) -> list[str]:
     named = [
         c.name
         for c, seen in pairs
-        if c.about.is_generalized and c.about.notation not in ("range", *AGGREGATED) and seen.hidden < 1
+        if c.about.is_generalized
+        and c.about.notation not in ("range", CODED, *AGGREGATED)
+        and seen.hidden < 1
     ]
     if named:
         sentences.append(f"how many people have a value of {_list(named)}: at least and at most so many")

@@ -204,7 +204,7 @@ def write_parts(
 
     def look(part: pd.DataFrame) -> pd.DataFrame:
         if about is not None:
-            now = SeenCells.of(part, about.ranges)
+            now = SeenCells.of(part, about)
             seen[:] = [seen[0].then(now) if seen else now]
         return part
 

@@ -3,6 +3,7 @@
 from anonflow.risk.attack import ATTACKERS, WITH_REGISTER, attack, attackers_of, usual
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
+from anonflow.risk.by_keys import ByKeys, ByKeySets
 from anonflow.risk.counting import Counter, match_probabilities
 from anonflow.risk.describe import Description, describe
 from anonflow.risk.disclosive import Disclosive
@@ -26,6 +27,8 @@ __all__ = [
     "Answer",
     "AttackContext",
     "Attacker",
+    "ByKeySets",
+    "ByKeys",
     "Clerk",
     "Counter",
     "Description",

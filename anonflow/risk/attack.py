@@ -9,6 +9,7 @@ from anonflow.criteria.classes import is_of_classes
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
+from anonflow.risk.by_keys import ByKeys, ByKeySets, checked_sets
 from anonflow.risk.counting import MOST, Counter
 from anonflow.risk.disclosive import Disclosive
 from anonflow.risk.insiders import Clerk, Insider, Replayer
@@ -57,6 +58,7 @@ ATTACKERS: dict[str, Any] = {
         Disclosive,
         Population,
         Counter,
+        ByKeySets,
     )
 }
 """Every attacker by its name."""
@@ -95,6 +97,9 @@ COLUMNS = (
 HOUSEHOLD_COLUMNS = ("households", "household_success", "household_worst")
 """More columns, where the schema has households."""
 
+KEYS = "keys"
+"""One more column, where attackers know some quasi-identifiers only: which."""
+
 
 def attack(
     table: Table | Schema,
@@ -107,6 +112,7 @@ def attack(
     earlier: Sequence[Any] | None = None,
     register: pd.DataFrame | None = None,
     another_tool: bool = False,
+    sets: Sequence[Sequence[str]] | None = None,
 ) -> pd.DataFrame:
     """Let attackers loose on a release, and say how often each wins.
 
@@ -131,6 +137,9 @@ def attack(
         People of the population, for the attackers who take one: they are tried, too.
     another_tool : bool
         Whether another tool made the release: other notations, and deleted records (:func:`anonflow.verify`).
+    sets : list of lists of str, optional
+        Sets of quasi-identifiers that others may know, each by itself, such as ``[["age", "sex"], ["zip"]]``: every
+        attacker is tried with each of them, without a certificate.
 
     Returns
     -------
@@ -140,12 +149,14 @@ def attack(
         everybody is exact: both are the rate), the `baseline` it must not beat, its `worst` probability of
         finding one person, how many are `at_risk` (found more often than the baseline says), and a `sentence`
         in plain words. Where the schema has households also how many `households` there are, and the probability that
-        somebody of one is named: `household_success` on average, `household_worst` at most. Counts and rates only.
+        somebody of one is named: `household_success` on average, `household_worst` at most. Where attackers know some
+        quasi-identifiers only, `keys` says which. Counts and rates only.
 
     Raises
     ------
     ParameterError
-        If an attacker is unknown, lacks what it needs, or k is not known.
+        If an attacker is unknown, lacks what it needs, or k is not known; if a set has a column that is no
+        quasi-identifier.
     DataError
         If the release cannot be read, does not cover the table, or covers too much to be listed.
 
@@ -158,10 +169,18 @@ def attack(
     if not isinstance(table, Table | Schema):
         raise ParameterError("attack takes an anonflow.Table; make one with af.Table(frame, schema)")
     context = AttackContext.of(table, release, k, certificate, seed, another_tool)
-    if attackers is None:
-        chosen = usual(context) + ([] if register is None else attackers_of(WITH_REGISTER, register))
-    else:
+    key_sets = () if sets is None else checked_sets(sets)
+    chosen: list[Attacker]
+    if attackers is not None:
         chosen = attackers_of(attackers, register)
+    elif key_sets:  # of each set the same, which are those of fewer columns
+        chosen = usual(context.with_keys(key_sets[0]), publishable=True)
+    else:
+        chosen = usual(context)
+    if attackers is None and register is not None:
+        chosen += attackers_of(WITH_REGISTER, register)
+    if key_sets:
+        chosen = [ByKeys(attacker, keys) for keys in key_sets for attacker in chosen]
     if earlier is not None:
         chosen = [*chosen, Intersection(list(earlier))]
     if context.schema is not None:
@@ -177,8 +196,8 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows of :func:`row_of` as :func:`attack` gives them."""
     import pandas as pd
 
-    with_households = any(name in row for row in rows for name in HOUSEHOLD_COLUMNS)
-    return pd.DataFrame(rows, columns=[*COLUMNS, *(HOUSEHOLD_COLUMNS if with_households else ())])
+    more = [name for name in (*HOUSEHOLD_COLUMNS, KEYS) if any(name in row for row in rows)]
+    return pd.DataFrame(rows, columns=[*COLUMNS, *more])
 
 
 def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
@@ -200,15 +219,17 @@ def row_of(attacker: Attacker, success: Success) -> dict[str, Any]:
     if homes is not None:
         row |= dict(zip(HOUSEHOLD_COLUMNS, (homes.number, homes.mean, homes.worst), strict=True))
         row["sentence"] = f"{success.sentence} {homes.sentence()}"
+    if isinstance(attacker, ByKeys):
+        row[KEYS] = ", ".join(attacker.keys)
     return row
 
 
-def attackers_of(asked: Any, register: pd.DataFrame | None = None) -> list[Attacker]:
+def attackers_of(named: Any, register: pd.DataFrame | None = None) -> list[Attacker]:
     """Attackers from names, mappings and objects.
 
     Parameters
     ----------
-    asked : name, attacker, mapping, or iterable of them
+    named : name, attacker, mapping, or iterable of them
     register : pandas.DataFrame, optional
         For those who take one and were not given theirs.
 
@@ -217,22 +238,24 @@ def attackers_of(asked: Any, register: pd.DataFrame | None = None) -> list[Attac
     ParameterError
         If one is unknown, or its parameters are none that it has.
     """
-    if isinstance(asked, str | Mapping) or hasattr(asked, "attack"):
-        asked = [asked]
-    if not isinstance(asked, Iterable):
+    if isinstance(named, str | Mapping | ByKeySets) or hasattr(named, "attack"):
+        named = [named]
+    if not isinstance(named, Iterable):
         raise ParameterError("attackers are names such as ['prosecutor', 'linker'], or attacker objects")
-    chosen = [attacker for one in asked for attacker in _one(one, register)]
+    chosen = [attacker for item in named for attacker in _of_item(item, register)]
     if not chosen:
         raise ParameterError("no attacker is named; such as ['prosecutor', 'linker']")
     return chosen
 
 
-def _one(asked: Any, register: pd.DataFrame | None) -> list[Attacker]:
-    if hasattr(asked, "attack"):
-        return [asked]
-    given: Mapping[Any, Any] = asked if isinstance(asked, Mapping) else {asked: {}}
-    made = []
-    for name, parameters in given.items():
+def _of_item(item: Any, register: pd.DataFrame | None) -> list[Attacker]:
+    if isinstance(item, ByKeySets):
+        return list(item.of(attackers_of(item.attackers, register)))
+    if hasattr(item, "attack"):
+        return [item]
+    named: Mapping[Any, Any] = item if isinstance(item, Mapping) else {item: {}}
+    attackers: list[Attacker] = []
+    for name, parameters in named.items():
         if not isinstance(name, str) or name not in ATTACKERS:
             hint = did_you_mean(name, tuple(ATTACKERS)) if isinstance(name, str) else ""
             raise ParameterError(f"unknown attacker {name!r}{hint} (known: {', '.join(ATTACKERS)})")
@@ -241,14 +264,19 @@ def _one(asked: Any, register: pd.DataFrame | None) -> list[Attacker]:
         if not parameters and register is not None and name in WITH_REGISTER:
             parameters = {"population": register}
         try:
-            made.append(ATTACKERS[name](**{str(key): value for key, value in (parameters or {}).items()}))
+            attacker = ATTACKERS[name](**{str(key): value for key, value in (parameters or {}).items()})
         except TypeError:
             raise ParameterError(f"{name}: {_NEEDS.get(name, 'has no parameters')}") from None
-    return made
+        if isinstance(attacker, ByKeySets):
+            attackers += attacker.of(attackers_of(attacker.attackers, register))
+        else:
+            attackers.append(attacker)
+    return attackers
 
 
 _NEEDS = {
     "intersection": "needs earlier releases: risk.Intersection(earlier=[...]), or attack(..., earlier=[...])",
+    "key-sets": "has the parameters sets, such as [[age, sex], [zip]], and attackers",
     "journalist": "needs a population: risk.Journalist(population=frame)",
     "presence": "needs a population: risk.Presence(population=frame)",
     "insider": "has the parameters c and targets",

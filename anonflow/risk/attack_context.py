@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
@@ -156,6 +157,48 @@ class AttackContext:
                     "was made with the release"
                 )
         return evidence
+
+    def with_keys(self, keys: Sequence[str]) -> AttackContext:
+        """The same release for who knows some of the quasi-identifiers only, and not the method.
+
+        Parameters
+        ----------
+        keys : sequence of str
+
+        Raises
+        ------
+        ParameterError
+            If one of them is no quasi-identifier.
+
+        Notes
+        -----
+        Of a part of a release, `elsewhere` stays: rows that cover somebody on all quasi-identifiers do so on some, so that
+        risks are rather too high than too low.
+        """
+        own = self.table.schema if self.schema is None else self.schema
+        for name in keys:
+            if name not in own.quasi_identifiers:
+                what = f"is {own[name].role}" if name in own else "is not in the schema"
+                raise ParameterError(
+                    f"key sets are of quasi-identifiers, and {str(name)[:40]!r} {what}; make it one in the schema, or leave it out"
+                )
+        named = tuple(name for name in own.quasi_identifiers if name in keys)
+        if named not in self._with_keys:
+            unknown = [name for name in own.quasi_identifiers if name not in keys]
+            self._with_keys[named] = replace(
+                self,
+                table=self.table.with_keys(named),
+                frame=self.frame.drop(columns=unknown, errors="ignore"),
+                schema=None if self.schema is None else self.schema.without(unknown),
+                certificate=None,
+                anonymization=None,
+                guarantee=None,
+            )
+        return self._with_keys[named]
+
+    @cached_property
+    def _with_keys(self) -> dict[tuple[str, ...], AttackContext]:
+        return {}
 
     @property
     def deleted(self) -> int:

@@ -10,8 +10,7 @@ import numpy as np
 from anonflow.errors import AnonflowError
 from anonflow.generalization import Generalization
 from anonflow.hierarchy import number_text
-from anonflow.release.cells import quoted_value
-from anonflow.table.domain import WHOLE, category_text, set_members
+from anonflow.table.domain import WHOLE, category_text, quoted_value, set_members
 from anonflow.table.metadata import range_ends
 from anonflow.table.prepare import Preparation, Step
 

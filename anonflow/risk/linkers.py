@@ -26,6 +26,21 @@ def _guessing(context: AttackContext, candidates: np.ndarray) -> PeopleAtRisk:
     return PeopleAtRisk.of(context.table, 1.0 / np.maximum(candidates, 1), context.people)
 
 
+def _people(context: AttackContext, side: str, certain: np.ndarray) -> PeopleAtRisk:
+    """Whose value is known for certain, from whether it is on each row, or for each original."""
+    if context.table.unit is None:
+        return PeopleAtRisk(certain)
+    if side == "original":
+        return PeopleAtRisk.of(context.table, certain)
+    if context.listing is not None:  # the rows of an original are those of one class
+        of_original = np.zeros(context.n)
+        original, row = context.pairs
+        of_original[original] = certain[row]
+    else:
+        of_original = 1 - context.likeliest(1 - certain)
+    return PeopleAtRisk.of(context.table, of_original[context.people], context.people)
+
+
 @dataclass(frozen=True)
 class Prosecutor:
     """Knows one person's quasi-identifiers, and that the person is in the table; picks a row that covers them.
@@ -245,7 +260,7 @@ class Homogeneity:
         member = shown.members[shown.members >= 0]
         is_certain = np.zeros(len(shown.members), bool)
         is_certain[shown.members >= 0] = ~mixed[member]
-        risk = PeopleAtRisk.of(context.table, is_certain.astype(float))
+        risk = _people(context, shown.side, is_certain.astype(float))
         people, certain = len(risk.chance), risk.above(0.0)
         common = float(shown.overall.max() / shown.overall.sum())
         # of whom nothing is published nothing more is known

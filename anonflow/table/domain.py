@@ -463,6 +463,16 @@ def category_text(value: str | None) -> str:
     return json.dumps(value, ensure_ascii=False) if odd else value
 
 
+def quoted_value(text: str) -> str:
+    """A category out of its quotes, where it has some."""
+    if text[:1] != '"':
+        return text
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text
+
+
 def missing_cells(cells: pd.Series) -> np.ndarray:
     """Which cells of a column have no value, shape (n,), bool."""
     return cells.isna().to_numpy(dtype=bool)
@@ -498,6 +508,12 @@ def _is_canonical(text: str) -> bool:
     if text.lstrip("-").isdigit():
         number = int(text)
     return number_text(number) == text
+
+
+def named_values(text: str) -> tuple[str | None, ...]:
+    """The values that a published cell of categories names, one or a set; None is a missing one."""
+    members = set_members(text[1:-1]) if len(text) > 1 and text[0] == "{" and text[-1] == "}" else [text]
+    return tuple(quoted_value(member) if member else None for member in members)
 
 
 def day_number(text: str) -> float | None:

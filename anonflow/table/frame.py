@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -349,6 +349,25 @@ class Table:
         other = self.take(np.arange(self.n))
         other.frame = other.frame.assign(**cells)
         return other
+
+    def with_keys(self, names: Collection[str]) -> Table:
+        """The table of the same people with some of its quasi-identifiers alone, over the same domains.
+
+        Parameters
+        ----------
+        names : collection of str
+            At least one.
+        """
+        unknown = [name for name in self.qi_columns if name not in names]
+        kept = [a for a, domain in enumerate(self.domains) if domain.column in names]
+        records = Records(
+            tuple(self.domains[a] for a in kept),
+            np.ascontiguousarray(self.records.codes[:, kept]),
+            self.records.units,
+        )
+        part = Table(self.frame.drop(columns=unknown), self.schema.without(unknown), _records=records)
+        part.identifiers = self.identifiers
+        return part
 
     def __len__(self) -> int:
         return self.n

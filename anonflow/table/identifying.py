@@ -49,6 +49,10 @@ _PERSON_THINGS = {
     "user",
     "login",
     "subject",
+    "hospital",
+    "medical",
+    "insurance",
+    "versicherung",
     "proband",
     "respondent",
     "person",
@@ -74,23 +78,35 @@ _NUMBERS = {
     "ref",
 }
 
+_NUMBER_OF_PERSON = "a number or code that stands for one person"
+
+_PHRASES = (
+    "socialsecurity",
+    "sécuritésociale",
+    "securitesociale",
+    "seguridadsocial",
+    "medicalrecord",
+    "healthcard",
+)
+"""Several words that are such a number's name together, whatever stands around them."""
+
 _IDENTIFIERS: dict[str, set[str]] = {
-    "a number or code that stands for one person": {"id", "ids", "uuid", "guid", "ssn", "nin", "nino", "nhs", "mrn", "ein", "tin", "nif", "dni", "nie", "cpf", "cnpj", "nir", "insee", "svnr", "ahv", "bsn", "pesel", "personnummer", "sozialversicherungsnummer", "steuernummer", "steuerid", "passport", "pasaporte", "passeport", "reisepass", "ausweis", "passnummer", "iban", "bic", "userid", "username", "nickname", "login", "customerid", "custid", "custno", "customerno", "patientid", "patientno", "kundennummer", "accountno", "accountnumber", "matrikelnummer", "rowid", "recordid", "caseid", "serial", "imei", "mac", "vin"}
+    _NUMBER_OF_PERSON: {"id", "ids", "uuid", "guid", "ssn", "nin", "nino", "nhs", "mrn", "ein", "tin", "nif", "dni", "nie", "cpf", "cnpj", "nir", "insee", "svnr", "ahv", "bsn", "pesel", "personnummer", "sozialversicherungsnummer", "steuernummer", "steuerid", "passport", "pasaporte", "passeport", "reisepass", "ausweis", "passnummer", "iban", "bic", "userid", "username", "nickname", "login", "customerid", "custid", "custno", "customerno", "patientid", "patientno", "kundennummer", "accountno", "accountnumber", "matrikelnummer", "rowid", "recordid", "caseid", "serial", "imei", "mac", "vin", "handle", "codicefiscale", "steueridentifikationsnummer", "versichertennummer", "patientennummer", "medicalrecord", "aadhaar", "curp", "cedula", "cédula", "inn", "snils", "снилс", "инн", "паспорт", "身份证", "身份证号", "oib", "cnp", "tckn", "henkilötunnus", "personnr", "fodselsnummer", "fødselsnummer", "cpr"}
     | {"user", "account", "patient", "paciente", "customer", "kunde", "client", "cliente", "member", "konto", "cuenta"},
-    "a name of a person": {"firstname", "lastname", "surname", "fullname", "forename", "givenname", "familyname", "vorname", "nachname", "familienname", "nombre", "apellido", "apellidos", "prenom", "prénom", "nom", "cognome", "nome", "sobrenome"},
-    "a way to reach a person": {"email", "emails", "mail", "correo", "courriel", "phone", "phones", "telephone", "telefon", "telefono", "teléfono", "téléphone", "tel", "mobile", "handy", "celular", "movil", "móvil", "cell", "cellphone", "fax", "contact", "kontakt", "contacto", "address", "adresse", "direccion", "dirección", "indirizzo", "endereço", "street", "strasse", "straße", "calle", "rue", "via", "url", "website", "homepage", "ip", "ipaddress"},
+    "a name of a person": {"firstname", "lastname", "surname", "fullname", "forename", "givenname", "familyname", "vorname", "nachname", "familienname", "nombre", "apellido", "apellidos", "prenom", "prénom", "nom", "cognome", "nome", "sobrenome", "voornaam", "achternaam", "naam", "förnamn", "efternamn", "namn", "fornavn", "efternavn", "etternavn", "etunimi", "sukunimi", "nimi", "imię", "imie", "nazwisko", "jméno", "jmeno", "příjmení", "prijmeni", "vezetéknév", "keresztnév", "név", "soyad", "soyadı", "имя", "фамилия", "отчество", "фио", "όνομα", "επώνυμο", "ονοματεπώνυμο", "姓名", "氏名", "名前", "이름", "성명", "الاسم"},
+    "a way to reach a person": {"email", "emails", "mail", "correo", "courriel", "phone", "phones", "telephone", "telefon", "telefono", "teléfono", "téléphone", "telefoon", "telefone", "telefonszám", "puhelin", "telefonnummer", "handynummer", "mobilnummer", "mobiltelefon", "телефон", "τηλέφωνο", "电话", "手机", "電話", "전화", "tel", "mobile", "handy", "celular", "movil", "móvil", "cell", "cellphone", "fax", "contact", "kontakt", "contacto", "address", "addresses", "adresse", "anschrift", "adres", "adress", "adresa", "osoite", "адрес", "διεύθυνση", "地址", "住所", "주소", "direccion", "dirección", "indirizzo", "endereço", "street", "strasse", "straße", "calle", "rue", "via", "url", "website", "homepage", "ip", "ipaddress"},
     "the plate of a vehicle": {"licenceplate", "licenseplate", "numberplate", "kennzeichen", "matricula", "matrícula", "immatriculation", "targa", "plate"},
-    "free text": {"note", "notes", "notiz", "notizen", "comment", "comments", "comentario", "comentarios", "commentaire", "commento", "remark", "remarks", "bemerkung", "bemerkungen", "observacion", "observaciones", "freetext", "anmerkung", "diary"},
+    "free text": {"opmerking", "opmerkingen", "uwagi", "kommentar", "kommentare", "примечание", "note", "notes", "notiz", "notizen", "comment", "comments", "comentario", "comentarios", "commentaire", "commento", "remark", "remarks", "bemerkung", "bemerkungen", "observacion", "observaciones", "freetext", "anmerkung", "diary"},
     "a place on the map": {"gps", "lat", "lon", "lng", "latitude", "longitude", "latitud", "longitud", "coordinates", "coordenadas", "geo"},
 }  # fmt: skip
 
 _SENSITIVE = re.compile(
     r"salar|income|wage|gehalt|einkommen|lohn|ingreso|sueldo|revenu|reddito|diagnos|disease|illness|krankheit|enfermedad|"
-    r"maladie|malattia|condition|religio|politic|orientation|verdict|score|(^|[^a-z])class$|hiv|drug|(^|[^a-z])(target|outcome)$",
+    r"maladie|malattia|condition|religio|politic|orientation|verdict|score|(^|[^a-z])class$|hiv|drug|(^|[^a-z])(target|outcome|label|response)$|^y$",
     re.IGNORECASE,
 )
 _CODE = re.compile(
-    r"zip|post(al)?[-_ ]?(code|leitzahl)|plz|postcode|codigo[-_ ]?postal|code[-_ ]?postal|(^|[^a-z])cap$",
+    r"zip|post(al)?[-_ ]?(code|leitzahl)|plz|postcode|codigo[-_ ]?postal|code[-_ ]?postal|(^|[^a-z])(cap|cep)$",
     re.IGNORECASE,
 )
 _WEIGHT = re.compile(
@@ -129,6 +145,8 @@ def name_says(name: str) -> tuple[str, str] | None:
     for what, known in _IDENTIFIERS.items():
         if joined in known or set(words) & known:
             return "identifier", f"its name is that of {what}"
+    if any(phrase in joined for phrase in _PHRASES):
+        return "identifier", f"its name is that of {_NUMBER_OF_PERSON}"
     if _CODE.search(name):
         return "code", "its name is that of a postal code"
     return None

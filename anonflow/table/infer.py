@@ -27,6 +27,9 @@ _LOOKED_AT = 2_000
 _MOST_CODES, _OFTEN, _FEW_NUMBERS = 10, 5, 10
 """Codes beside numbers are so many at most, each stands in so many cells at least, and there are more numbers than so many."""
 
+_FEW_CODES = 5
+"""So few whole numbers, each as often, are taken for codes of categories."""
+
 _CODES = frozenset(
     {
         "?",
@@ -166,9 +169,12 @@ def _advice(name: str, cells: pd.Series) -> Advice:
         return advice({"role": "identifier"}, "nearly every value is there once")
     kind = kind_of(cells)
     if "codes" in kind:
-        counted = f"its numbers are mixed with {len(kind['codes'])} codes, which are published beside ranges"
+        many = len(kind["codes"])
+        counted = f"its numbers are mixed with {many} code{'s' * (many > 1)}, published beside ranges"
         return Advice(name, entry | kind, (counted, "can others know them?"), distinct)
     reason = f"it has {distinct:,} different {'numbers' if numeric else 'values'}: can others know them?"
+    if numeric and kind["kind"] == "categorical":
+        reason = f"its {distinct:,} whole numbers look like codes, of kind numeric if they are amounts: can others know them?"
     if dates:
         reason = f"it has {distinct:,} exact dates: publish months or years, or give intervals"
     return advice(entry | kind, reason)
@@ -189,6 +195,8 @@ def kind_of(cells: pd.Series) -> dict[str, Any]:
     missing = missing_cells(cells)
     values = cells[~missing]
     if _is_numeric(values):
+        if _are_codes(values):
+            return {"kind": "categorical"}
         return {"kind": "numeric"} | ({"missing": "suppress"} if missing.any() else {})
     codes = [] if values.dtype == bool else _codes_beside_numbers(values)
     if codes:
@@ -223,6 +231,13 @@ def _numbers(values: pd.Series) -> np.ndarray:
 
 def _is_positive(values: pd.Series) -> bool:
     return bool((_numbers(values) > 0).all())
+
+
+def _are_codes(values: pd.Series) -> bool:
+    """Whether numbers are few and whole, and each is there often: 1, 2, 9 for a category."""
+    numbers, times = np.unique(_numbers(values), return_counts=True)
+    few = 0 < len(numbers) <= _FEW_CODES and bool(times.min() >= _OFTEN)
+    return few and not _is_dates(values) and bool((numbers == np.floor(numbers)).all())
 
 
 def _codes_beside_numbers(values: pd.Series) -> list[str]:
@@ -271,12 +286,14 @@ def _codes(values: pd.Series, numeric: bool, dates: bool) -> list[str]:
         return []
     texts = values.astype(str)
     coded = texts.str.strip().str.lower().isin(_CODES)
+    numbers = ~np.isnan(_numbers(texts))
+    if numbers.mean() < 0.5:  # among words, a number of this kind is none
+        coded |= texts.str.strip().isin([str(code) for code in _NUMBER_CODES])
     reasons = (
-        [f"{int(coded.sum()):,} values look like codes (?, N, NA and the like): {name_it}"]
+        [f"{int(coded.sum()):,} values look like codes (?, N, NA, -9 and the like): {name_it}"]
         if coded.any()
         else []
     )
-    numbers = ~np.isnan(_numbers(texts))
     strange = texts[~numbers].nunique()
     if numbers.mean() >= 0.5 and 0 < strange <= 10:
         reasons.append(

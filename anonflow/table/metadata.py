@@ -7,7 +7,7 @@ guarantee), so that two originals with the same files and declarations have the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from anonflow.errors import DataError
 from anonflow.hierarchy import Hierarchy, number_text
-from anonflow.table.domain import NUMBER
+from anonflow.table.domain import NUMBER, WHOLE
 from anonflow.table.schema import PUBLIC_HIERARCHY, UNPUBLISHED, Column, Schema
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "ColumnMetadata",
     "ReleaseMetadata",
     "SeenCells",
+    "hierarchy_of",
     "range_ends",
 ]
 
@@ -92,44 +93,90 @@ class SeenCells:
     ----------
     rows : int
     types : mapping
-        Column -> one of `TYPES`, or None where no cell says it (all are ``*``).
+        Column -> one of `TYPES`, or None where no cell says it (all are ``*``); without the hidden rows, whose generalized
+        columns all are ``*``.
+    hidden_types : mapping
+        The same of what the hidden rows have in the columns that are published as they were.
+    hidden_rows : int
+    withheld : bool
+        Whether all that is ``*``, too: the values of the hidden rows are not published.
+    stars : frozenset of str
+        Columns published as they were that have a ``*`` in another row: there it is a value.
     """
 
     rows: int
     types: Mapping[str, str | None]
+    hidden_types: Mapping[str, str | None]
+    hidden_rows: int = 0
+    withheld: bool = False
+    stars: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, ranges: Iterable[str]) -> SeenCells:
+    def of(cls, frame: pd.DataFrame, about: ReleaseMetadata) -> SeenCells:
         """Look at a published frame.
 
         Parameters
         ----------
         frame : pandas.DataFrame
             As it is published, not as a CSV file of it is read.
-        ranges : iterable of str
-            The columns whose cells are ranges.
+        about : ReleaseMetadata
+            What its columns are.
         """
         import pandas as pd
 
-        written = set(ranges)
+        names = [str(name) for name in frame.columns]
+        generalized = [column.name for column in about.columns if column.is_generalized]
+        as_was = [name for name in names if name not in generalized]
+        hidden = np.full(len(frame), bool(generalized))
+        for name in generalized:
+            hidden &= (frame[name] == WHOLE).to_numpy(bool)
         types: dict[str, str | None] = {}
-        for name in frame.columns:
-            cells = frame[name]
-            if name in written:
-                texts = [text for text in pd.unique(cells) if isinstance(text, str)]
-                seen = {kind for kind in map(_type_of, texts) if kind is not None}
-                types[str(name)] = _widest(seen)
+        for name in names:
+            if name in about.ranges:
+                texts = [text for text in pd.unique(frame[name]) if isinstance(text, str)]
+                types[name] = _widest({kind for kind in map(_type_of, texts) if kind is not None})
             else:
-                types[str(name)] = _exact_type(cells)
-        return cls(len(frame), types)
+                types[name] = _exact_type(frame.loc[~hidden, name])
+        if not hidden.any():
+            stars = [name for name in as_was if _has_star(frame[name])]
+            return cls(len(frame), types, {}, stars=frozenset(stars))
+        return cls(
+            len(frame),
+            types,
+            {name: _exact_type(frame.loc[hidden, name]) for name in as_was},
+            int(hidden.sum()),
+            bool(as_was) and all((frame.loc[hidden, name] == WHOLE).all() for name in as_was),
+            frozenset(name for name in as_was if _has_star(frame.loc[~hidden, name])),
+        )
 
     def then(self, other: SeenCells) -> SeenCells:
         """The same of two parts together."""
-        both = {
-            name: _widest({kind for kind in (kind, other.types.get(name)) if kind is not None})
-            for name, kind in self.types.items()
-        }
-        return SeenCells(self.rows + other.rows, both)
+        parts = [part for part in (self, other) if part.hidden_rows]
+        return SeenCells(
+            self.rows + other.rows,
+            _wider(self.types, other.types),
+            _wider(self.hidden_types, other.hidden_types),
+            self.hidden_rows + other.hidden_rows,
+            bool(parts) and all(part.withheld for part in parts),
+            self.stars | other.stars,
+        )
+
+    @property
+    def all_types(self) -> Mapping[str, str | None]:
+        """The types with those of the hidden rows, where their values are published."""
+        return self.types if self.withheld else _wider(self.types, self.hidden_types)
+
+
+def _has_star(cells: pd.Series) -> bool:
+    return bool((cells == WHOLE).any())
+
+
+def _wider(first: Mapping[str, str | None], second: Mapping[str, str | None]) -> dict[str, str | None]:
+    """One type for the cells of both, column by column."""
+    return {
+        name: _widest({kind for kind in (first.get(name), second.get(name)) if kind is not None})
+        for name in dict.fromkeys([*first, *second])
+    }
 
 
 def _widest(seen: set[str]) -> str | None:
@@ -195,6 +242,9 @@ class ColumnMetadata:
         that may stand in each.
     tree : Hierarchy or None
         Of a node: the declared hierarchy.
+    withheld : bool
+        Of a column that is published as it was: whether ``*`` is no value, but one that is not published. Only the hidden
+        rows have it, whose generalized columns all are ``*``.
     """
 
     name: str
@@ -205,6 +255,7 @@ class ColumnMetadata:
     bounds: tuple[str, str] | None = None
     values: tuple[str | None, ...] | None = None
     tree: Hierarchy | None = None
+    withheld: bool = False
 
     @classmethod
     def declared(cls, column: Column, tree: Hierarchy | None = None) -> ColumnMetadata:
@@ -303,6 +354,8 @@ _MEANINGS = {
 
 
 def _star(column: ColumnMetadata) -> str:
+    if column.withheld:
+        return "* is a value that is not published: that of a row whose generalized columns all are *."
     if column.notation == EXACT:
         return "In a row whose generalized columns all are *, a * is a value that is not published."
     alone = "A cell that is * alone" if column.notation == "positions" else "*"
@@ -380,16 +433,21 @@ class ReleaseMetadata:
         columns = [
             column
             if column.tree is not None
-            else replace(column, tree=_any_tree(schema[column.name], schema))
+            else replace(column, tree=hierarchy_of(schema[column.name], schema))
             for column in bare.columns
         ]
-        declared = replace(bare, columns=tuple(columns))
-        return declared.seeing(SeenCells.of(frame, declared.ranges))
+        described = replace(bare, columns=tuple(columns))
+        return described.seeing(SeenCells.of(frame, described))
 
     def seeing(self, seen: SeenCells) -> ReleaseMetadata:
         """The same with what the published cells show."""
+        types = seen.all_types
         columns = [
-            replace(column, type=seen.types[column.name]) if column.type is None else column
+            replace(
+                column,
+                type=types[column.name] if column.type is None else column.type,
+                withheld=seen.withheld and not column.is_generalized and column.name not in seen.stars,
+            )
             for column in self.columns
         ]
         return replace(self, columns=tuple(columns), rows=seen.rows)
@@ -418,7 +476,9 @@ class ReleaseMetadata:
                 problems.append(
                     f"column {column.name!r}: the description and the schema of {name} contradict each other"
                 )
-            columns.append(column if column.has_domain else replace(other, type=column.type))
+            columns.append(
+                column if column.has_domain else replace(other, type=column.type, withheld=column.withheld)
+            )
         if problems:
             raise DataError.collected(f"{name}: its description does not go with the schema", problems)
         return replace(self, columns=tuple(columns))
@@ -437,14 +497,20 @@ class ReleaseMetadata:
 
 def public_tree(column: Column, schema: Schema) -> Hierarchy | None:
     """The hierarchy of a column, where the schema declares it public."""
-    return _any_tree(column, schema) if column.domain == PUBLIC_HIERARCHY else None
+    return hierarchy_of(column, schema) if column.domain == PUBLIC_HIERARCHY else None
 
 
-def _any_tree(column: Column, schema: Schema) -> Hierarchy | None:
-    """The hierarchy that a schema gives; None where it is made from the values of a table, which are not here."""
-    given = column.hierarchy
-    if given is None:
+def hierarchy_of(column: Column, schema: Schema) -> Hierarchy | None:
+    """The hierarchy that a schema has for a column; None where it is made from a table's values, which are not here.
+
+    Raises
+    ------
+    HierarchyError
+        If it cannot be read.
+    """
+    entry = column.hierarchy
+    if entry is None or isinstance(entry, Hierarchy):
+        return entry
+    if isinstance(entry, Mapping) and not {"csv", "nested"} & set(entry):
         return None
-    if isinstance(given, Mapping) and not {"csv", "nested"} & set(given):
-        return None
-    return Hierarchy.from_mapping(given, folder=schema.folder)
+    return Hierarchy.from_mapping(entry, folder=schema.folder)

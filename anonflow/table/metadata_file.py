@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from anonflow.errors import AnonflowError, DataError
 from anonflow.hierarchy import Hierarchy
-from anonflow.table.domain import day_number
+from anonflow.table.domain import WHOLE, day_number
 from anonflow.table.metadata import (
     AGGREGATED,
     CODED,
@@ -142,7 +142,7 @@ def _own_column(column: ColumnMetadata) -> dict[str, Any]:
     if column.type is not None:
         own["type"] = column.type
     if not column.is_generalized:
-        return own
+        return own | ({"withheld": True} if column.withheld else {})
     own["domain"] = "published" if column.has_domain else "not published"
     if column.missing:
         own["missing"] = True
@@ -187,7 +187,7 @@ def _csvw_column(column: ColumnMetadata) -> dict[str, Any]:
         "name": _variable(column.name),
         "titles": guarded_text(column.name),
         "datatype": datatype,
-        "null": "",
+        "null": ["", WHOLE] if column.withheld else "",
         "http://purl.org/dc/terms/description": column.sentences,
         **{_OWN + key: value for key, value in _own_column(column).items()},
     }
@@ -229,6 +229,7 @@ def _field(column: ColumnMetadata) -> dict[str, Any]:
         "name": column.name,
         "type": types.get(column.type or "", "string") if column.notation == EXACT else "string",
         "description": column.sentences,
+        **({"missingValues": ["", WHOLE]} if column.withheld else {}),
         **({} if pattern is None else {"constraints": {"pattern": pattern}}),
         "anonflow": _own_column(column),
     }
@@ -237,13 +238,15 @@ def _field(column: ColumnMetadata) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------- reading
 
 
-def read_metadata(path: str | PathLike[str]) -> ReleaseMetadata | None:
+def read_metadata(path: str | PathLike[str], *, ignore_others: bool = False) -> ReleaseMetadata | None:
     """What the file beside a published table says of it; None where there is no such file.
 
     Parameters
     ----------
     path : path
         Of the published table.
+    ignore_others : bool
+        Whether a description that is not anonflow's counts as none.
 
     Raises
     ------
@@ -266,11 +269,17 @@ def read_metadata(path: str | PathLike[str]) -> ReleaseMetadata | None:
             return _of_csvw(document)
         return _of_package(document, Path(path).name)
     except _WrongError as error:
+        if ignore_others and isinstance(error, _OthersError):
+            return None
         raise DataError(f"{place}: {error}") from None
 
 
 class _WrongError(Exception):
     """What is wrong with a description."""
+
+
+class _OthersError(_WrongError):
+    """It is not anonflow's."""
 
 
 def _parsed(text: str, place: Path) -> dict[str, Any]:
@@ -316,7 +325,7 @@ def _of_package(document: Mapping[str, Any], file: str) -> ReleaseMetadata | Non
 
 def _described(own: Any, columns: Sequence[tuple[Any, Any]]) -> ReleaseMetadata:
     if not isinstance(own, dict) or "format" not in own:
-        raise _WrongError("says nothing of generalized cells; is it the description of a release?")
+        raise _OthersError("says nothing of generalized cells; is it the description of a release?")
     if own["format"] != FORMAT:
         raise _WrongError(
             f"is of format {_short(own['format'])}, this program knows {FORMAT}; use a newer one"
@@ -351,7 +360,9 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
         raise _WrongError(
             f"column {name!r}: unknown type {_short(kind)}; this program knows {', '.join(TYPES)}"
         )
-    missing = own.get("missing") is True
+    missing, withheld = own.get("missing") is True, own.get("withheld") is True
+    if withheld and notation != EXACT:
+        raise _WrongError(f"column {name!r}: withheld does not go with the notation {notation!r}")
     bounds: tuple[str, str] | None = None
     values = tree = None
     if notation in ("range", *AGGREGATED) and "lowest" in own:
@@ -369,7 +380,7 @@ def _column(name: Any, own: Any) -> ColumnMetadata:
             raise _WrongError(f"column {name!r}: values must be a list of texts")
         values = (*([None] if missing else []), *given)
         missing = False
-    return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree)
+    return ColumnMetadata(name, role, notation, kind, missing, bounds, values, tree, withheld)
 
 
 def _tree(name: str, own: Mapping[str, Any]) -> Hierarchy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -408,6 +408,16 @@ class Schema(Mapping[str, Column]):
     def prepared(self) -> Schema:
         """The same columns, with nothing left to do before."""
         return Schema(self._columns, self.folder) if self.preparation else self
+
+    def without(self, names: Collection[str]) -> Schema:
+        """The same schema without some of its columns.
+
+        Parameters
+        ----------
+        names : collection of str
+        """
+        kept = {name: column for name, column in self._columns.items() if name not in names}
+        return Schema(kept, self.folder, self.preparation)
 
     def to_mapping(self) -> dict[str, dict[str, Any]]:
         """The schema as it is written under ``columns:``; reads back to the same.

@@ -76,6 +76,138 @@ def test_the_truth_is_between_the_bounds(table: af.Table, data: st.DataObject) -
     assert found.certain <= truth <= found.possible
 
 
+@given(
+    st.lists(
+        st.tuples(CELLS, st.booleans(), st.sampled_from("abc"), st.booleans()), min_size=1, max_size=8
+    ).filter(lambda rows: not all(row[1] for row in rows) and not all(row[3] for row in rows)),
+    CELLS,
+    st.sampled_from("abc"),
+    st.data(),
+)
+def test_a_star_may_stand_for_what_no_cell_names(
+    rows: Any, ages: tuple[int, int], job: str, data: st.DataObject
+) -> None:
+    """The domain is not published: whoever is hidden may be the oldest, or the only one with a job."""
+    frame = pd.DataFrame(
+        {
+            "age": ["*" if hidden else f"{low}-{high}" for (low, high), hidden, _, _ in rows],
+            "job": ["*" if hidden else value for _, _, value, hidden in rows],
+        }
+    )
+    people = [data.draw(st.integers(0, 40) if hidden else st.integers(*cell)) for cell, hidden, _, _ in rows]
+    by_age = af.count(frame, {"age": ages}, classes=1)
+    assert by_age.certain <= sum(ages[0] <= age <= ages[1] for age in people) <= by_age.possible
+    by_job = af.count(frame, {"job": job}, classes=1)
+    assert by_job.certain <= sum(value == job for _, _, value, _ in rows) <= by_job.possible
+    assert by_job.certain == sum(value == job and not hidden for _, _, value, hidden in rows)
+
+
+def test_a_star_of_a_published_domain_is_in_it(tmp_path: Path) -> None:
+    schema = {
+        "age": {"role": "quasi-identifier", "kind": "numeric", "domain": {"low": 0, "high": 99}},
+        "job": {"role": "quasi-identifier", "kind": "categorical", "domain": ["a", "b", "c"]},
+        "ill": {"role": "sensitive"},
+    }
+    frame = pd.DataFrame({"age": ["20-29", "*"], "job": ["a", "*"], "ill": ["x", "y"]})
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    release = af.read_release(tmp_path / "r.csv", schema)
+    assert af.count(release, {"age": {"to": 99}}).certain == 2
+    assert af.count(release, {"age": {"from": 100}}).possible == 0
+    assert af.count(release, {"job": ["a", "b", "c"]}).certain == 2
+    assert af.count(release, {"job": "c"}).uniform == pytest.approx(1 / 3)
+    assert af.count(release, {"job": "d"}).possible == 0
+
+
+def test_a_hidden_position_may_be_any_character() -> None:
+    frame = pd.DataFrame({"zip": ["94107", "941**", "9****", "*"]})
+    schema = {"zip": {"role": "quasi-identifier", "kind": "positions"}}
+    shown, other = (af.count(frame, {"zip": code}, schema=schema) for code in ("94107", "94199"))
+    assert (shown.certain, shown.possible) == (1, 4)
+    assert (other.certain, other.possible) == (0, 3)
+
+
+def test_whole_ends_prove_no_whole_numbers() -> None:
+    frame = pd.DataFrame({"x": ["1-2", "2"]})  # 1.5 may be behind the first
+    both = af.count(frame, {"x": [1, 2]})
+    assert (both.certain, both.possible, both.uniform) == (1, 2, 2.0)
+    half = af.count(frame, {"x": [1.5]})
+    assert (half.certain, half.possible, half.uniform) == (0, 1, 0.0)
+
+
+def test_a_column_that_is_hidden_throughout_says_nothing() -> None:
+    frame = pd.DataFrame({"age": ["*", "*"], "job": ["a", "b"]})
+    hidden = af.count(frame, {"age": {"from": 30}, "job": "a"})
+    assert (hidden.certain, hidden.possible) == (0, 1)
+    assert np.isnan([hidden.uniform, hidden.fitted]).all()
+
+
+def test_codes_beside_numbers_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"pay": ["20-29", "53-59|N", "N"], "ill": ["x", "y", "x"]})
+    schema = {
+        "pay": {"role": "quasi-identifier", "kind": "numeric", "codes": ["N"]},
+        "ill": {"role": "sensitive"},
+    }
+    frame.to_csv(tmp_path / "r.csv", index=False)
+    release = af.read_release(tmp_path / "r.csv", schema)
+    for call in (lambda: af.plausible(release, m=1), lambda: af.plausible(frame, m=1, schema=schema)):
+        with pytest.raises(DataError, match="column 'pay': has codes beside its numbers") as error:
+            call()
+        assert "\n" not in str(error.value)
+    assert release.summary().columns[0].cells == "ranges, codes, or one of both"
+
+
+# --- certain bounds of other estimates ------------------------------------------------------------------
+
+NARROW = st.tuples(st.integers(0, 9), st.integers(0, 2)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(NARROW, st.sets(st.sampled_from("ab"), min_size=1)), min_size=2, max_size=4))
+def test_bounds_are_those_of_all_tables_that_cells_allow(rows: Any) -> None:
+    frame = pd.DataFrame(
+        {
+            "x": [f"{low}-{high}" if low < high else str(low) for (low, high), _ in rows],
+            "g": [f"{{{'|'.join(sorted(job))}}}" if len(job) > 1 else next(iter(job)) for _, job in rows],
+        }
+    )
+    tables = af.plausible(frame, m=2, seed=1, classes=1)
+    every = naive.completions([{"x": cell, "g": job} for cell, job in rows])
+    numbers = np.array([[row["x"] for row in each] for each in every], float)
+
+    def ends(pooled: pd.DataFrame) -> list[tuple[float, float]]:
+        return list(zip(pooled["least"], pooled["most"], strict=True))
+
+    means = numbers.mean(axis=1)
+    assert ends(tables.mean("x")) == [pytest.approx((means.min(), means.max()))]
+    quantiles = np.quantile(numbers, [0.25, 0.5], axis=1)
+    expected = [pytest.approx((each.min(), each.max())) for each in quantiles]
+    assert ends(tables.quantiles("x", [0.25, 0.5])) == expected
+    shares = [np.mean([row["g"] == "a" and row["x"] <= 5 for row in each]) for each in every]
+    assert ends(tables.share({"g": ["a"], "x": {"to": 5}})) == [pytest.approx((min(shares), max(shares)))]
+    for group, pair in zip(
+        tables.group_means("x", by="g").index, ends(tables.group_means("x", by="g")), strict=True
+    ):
+        own = [mean for each in every if (mean := naive.mean_of_group(each, "x", "g", group)) is not None]
+        assert pair == pytest.approx((min(own), max(own)))
+    frequencies = tables.crosstab("g", "g")
+    for (a, b), pair in zip(frequencies.index, ends(frequencies), strict=True):
+        own = [np.mean([row["g"] == a == b for row in each]) for each in every]
+        if a == b:
+            assert pair == pytest.approx((min(own), max(own)))
+
+
+def test_bounds_of_hidden_rows_are_infinite() -> None:
+    tables = af.plausible(pd.DataFrame({"x": ["1-2", "*", "3"], "g": ["a", "a", "b"]}), m=2, seed=1)
+    assert tables.mean("x")[["least", "most"]].to_numpy().tolist() == [[-np.inf, np.inf]]
+    assert tables.quantiles("x", [0.1, 0.5])[["least", "most"]].to_numpy().tolist() == [
+        [-np.inf, 2.2],
+        [1, 3],
+    ]
+    groups = tables.group_means("x", by="g")
+    assert groups["least"].tolist() == [-np.inf, 3]
+    assert np.isnan(tables.share(lambda one: (one["x"] > 1).to_numpy())["least"]).all()
+
+
 def test_a_count_is_told_with_its_share() -> None:
     frame = pd.DataFrame({"age": ["20-29", "25", "30-39", "*"], "sex": ["f", "m", "f", "f"]})
     found = af.count(frame, {"age": {"to": 29}, "sex": "f"})
@@ -253,6 +385,26 @@ def test_other_notations_are_read() -> None:
     pd.testing.assert_series_equal(table["score"], frame["score"])
 
 
+def test_numbers_that_a_file_has_as_text_are_numbers_and_codes_are_not() -> None:
+    frame = pd.DataFrame(
+        {
+            "age": ["20-30", "25", "40", "31"],
+            "pay": ["1.50", "2", "-3.0", None],
+            "ward": ["007", "12", "012", "7"],
+        }
+    )
+    schema = {
+        "age": {"role": "quasi-identifier", "kind": "numeric"},
+        "pay": {"role": "insensitive"},
+        "ward": {"role": "insensitive"},
+    }
+    (table,) = af.plausible(frame, m=1, seed=1, schema=schema)
+    assert table["pay"].dropna().tolist() == [1.5, 2.0, -3.0]
+    assert table["ward"].tolist() == ["007", "12", "012", "7"]
+    assert af.count(frame, {"pay": {"from": 1.5}}, schema=schema).certain == 2
+    assert af.count(frame, {"ward": "7"}, schema=schema).certain == 1
+
+
 def test_numbers_with_very_many_ends_are_drawn_within_their_cells() -> None:
     rng = np.random.default_rng(2)
     low = rng.normal(0, 1000, 3000)
@@ -305,6 +457,33 @@ def test_pooling_is_by_the_rules(estimates: list[float], variance: float, rows: 
         reach = stats.t.ppf(0.975, df) * row.error
         assert (row.low, row.high) == pytest.approx((row.estimate - reach, row.estimate + reach), rel=1e-6)
         assert row.note == ("mostly assumption" if row.missing > 0.5 else "")
+
+
+def test_groups_are_pooled_from_the_tables_that_have_them() -> None:
+    """With the degrees of freedom of each group, and without a sampling error of 0 where one row cannot tell it."""
+    first = (
+        {"a": 2.0, "b": 5.0, "c": 1.0},
+        {"a": 1.0, "b": np.nan, "c": np.nan},
+        {"a": 4.0, "b": 0.0, "c": 0.0},
+    )
+    second = {"a": 3.0, "b": np.nan, "c": np.nan}, {"a": 1.0, "b": np.nan, "c": np.nan}, first[2]
+    third = {"a": 4.0, "b": 7.0, "c": np.nan}, {"a": 1.0, "b": 2.0, "c": np.nan}, first[2]
+    pooled = af.combine([first, second, third], target="population")
+    assert pooled["estimate"].tolist() == [3.0, 6.0, 1.0]
+    assert pooled["note"].tolist()[1:] == ["mostly assumption"] * 2
+    expected = naive.pooled([2.0, 3.0, 4.0], [1.0] * 3, 4.0)
+    assert pooled.loc["a", "error"] ** 2 == pytest.approx(expected["population"])
+    reach = stats.t.ppf(0.975, expected["df"]) * pooled.loc["a", "error"]
+    assert pooled.loc["a", "high"] == pytest.approx(3.0 + reach)
+    assert pooled.loc["b", "error"] ** 2 == pytest.approx(2.0 + 1.5 * 2.0)
+    assert pooled.loc["c", ["error", "low", "high"]].isna().all()
+    tables = af.plausible(
+        pd.DataFrame({"g": ["{x|y}", "x", "y", "x", "x"], "n": [1.0, 2, 3, 4, 6]}), m=6, seed=1
+    )
+    alone = tables.group_means("n", by="g", target="population").loc["y"]
+    assert np.isnan(alone["error"]) or alone["error"] > 0
+    with pytest.raises(ParameterError, match="rows, less parameters, must be more than 0"):
+        af.combine([1.0, 2.0], rows=0)
 
 
 def test_what_does_not_differ_between_tables_is_known() -> None:
@@ -381,3 +560,51 @@ def test_bits_do_not_depend_on_the_matrix_library(small: tuple[af.Table, Release
     model = mixture.Model(CandidateTable.of(small[1]), 3)
     fitted = model.fit(np.random.default_rng(0), rounds=3)
     assert all(sparse.issparse(one) for one in model.weights(fitted))
+
+
+@pytest.mark.slow
+def test_a_pooled_logistic_regression_is_that_of_the_model_behind_the_people() -> None:
+    """People whose coefficients are known: half of their groups are hidden in sets, their ages in ranges."""
+    api = pytest.importorskip("statsmodels.api")
+    rng = np.random.default_rng(5)
+    n = 1_500
+    age, group = rng.integers(20, 60, n), rng.choice(["a", "b"], n)
+    chance = 1 / (1 + np.exp(-(-4.0 + 0.1 * age + 1.0 * (group == "b"))))
+    frame = pd.DataFrame({"age": age, "group": group, "ill": np.where(rng.random(n) < chance, "yes", "no")})
+    low = age - rng.integers(0, 3, n)
+    release = frame.assign(
+        age=[f"{a}-{b}" for a, b in zip(low.tolist(), (low + 2).tolist(), strict=True)],
+        group=np.where(rng.random(n) < 0.3, "{a|b}", group),
+    )
+    tables = af.plausible(release, m=10, seed=1, classes=6)
+    pooled = tables.regress("ill ~ age + group", target="population")
+    term = next(name for name in pooled.index if name.startswith("group="))
+    sign = 1.0 if term == "group=b" else -1.0
+    assert abs(pooled.loc["age", "estimate"] - 0.1) < 3 * pooled.loc["age", "error"]
+    assert abs(pooled.loc[term, "estimate"] - sign) < 3 * pooled.loc[term, "error"]
+    assert pooled.loc["age", "error"] < 0.012
+    # by hand: statsmodels' own fits of the tables, and Rubin's rules
+    fits = []
+    for table in tables:
+        dummy = (table["group"] == term[-1]).astype(float)
+        outcome = (table["ill"] == "yes").astype(float)
+        matrix = api.add_constant(np.column_stack([table["age"], dummy]))
+        fits.append(api.Logit(outcome.to_numpy(), matrix).fit(disp=0))
+    np.testing.assert_allclose(pooled["estimate"], np.mean([fit.params for fit in fits], axis=0), rtol=1e-5)
+    for at in range(3):
+        rules = naive.pooled(
+            [fit.params[at] for fit in fits], [fit.bse[at] ** 2 for fit in fits], float(n - 3)
+        )
+        assert pooled["error"].iloc[at] ** 2 == pytest.approx(rules["population"], rel=1e-4)
+        assert pooled["missing"].iloc[at] == pytest.approx(rules["missing"], rel=1e-3)
+    handed = af.combine(fits, target="population")
+    np.testing.assert_allclose(handed["estimate"], pooled["estimate"], rtol=1e-5)
+    np.testing.assert_allclose(handed["high"], pooled["high"], rtol=1e-4)
+    # the originals' own answer is nearer than the population's
+    own = tables.regress("ill ~ age + group")
+    truth = api.Logit(
+        (frame["ill"] == "yes").astype(float).to_numpy(),
+        api.add_constant(np.column_stack([frame["age"], frame["group"] == term[-1]]).astype(float)),
+    ).fit(disp=0)
+    assert (own["error"] < pooled["error"]).all()
+    assert (np.abs(own["estimate"] - truth.params) < 4 * own["error"] + 1e-9).all()

@@ -46,13 +46,16 @@ def _tables(n: int) -> dict[str, tuple[af.Table, str | None, str | None]]:
         )
 
     census = some(af.datasets.census_like(4 * n, seed=11))
-    nursery = some(af.datasets.nursery()).drop(columns="classification", errors="ignore")
-    schema = {name: one for name, one in af.datasets.schema("nursery").items() if name in nursery}
+    nursery = some(af.datasets.nursery())
+    classified = "classification" if "classification" in nursery else None
+    schema = dict(af.datasets.schema("nursery"))
+    if classified is not None:
+        schema[classified] = {"role": "sensitive"}
     found = {
         "census-like": (
             af.Table(census, af.datasets.schema("census_like")), "Education ~ Age + Gender", "Salary-class",
         ),
-        "Nursery": (af.Table(nursery, schema), None, None),
+        "Nursery": (af.Table(nursery, schema), "finance ~ housing + children", classified),
     }  # fmt: skip
     folder = data_folder()
     if folder is not None:
@@ -66,7 +69,9 @@ def _tables(n: int) -> dict[str, tuple[af.Table, str | None, str | None]]:
                 af.Table(cmc, af.datasets.schema("cmc")), "children_born ~ wife_age + media_exposure",
                 "contraceptive_method_use",
             ),
-            "heart": (af.Table(own, heart.schema), None, None),
+            "heart": (
+                af.Table(own, heart.schema), "HeartDisease ~ BMI + Sex + Smoking", "HeartDisease",
+            ),
         }  # fmt: skip
     return found
 

@@ -20,7 +20,7 @@ from tests.benchmarks.measuring import data_folder, row
 K = 5
 TABLES = 10
 METHODS = ("greedy", "mondrian")
-ROWS, REPEATS, POPULATION = 1_000, 12, 20_000
+ROWS, REPEATS, POPULATION = 1_000, 100, 20_000
 SMALL = 120, 1, 600
 
 Answers = dict[str, tuple[float, float, float]]
@@ -44,7 +44,7 @@ def _answers(age: str, work: tuple[str, str], group: tuple[str, str]) -> Callabl
 
 
 def _populations(size: int) -> dict[str, tuple[pd.DataFrame, Any, Callable[[pd.DataFrame], Answers]]]:
-    found = {
+    populations = {
         "census-like": (
             af.datasets.census_like(size, seed=11),
             af.datasets.schema("census_like"),
@@ -57,7 +57,7 @@ def _populations(size: int) -> dict[str, tuple[pd.DataFrame, Any, Callable[[pd.D
     }
     if data_folder() is not None:
         adult = af.datasets.adult(complete=True).reset_index(drop=True).iloc[:size]
-        found["Adult"] = (
+        populations["Adult"] = (
             adult,
             af.datasets.schema("adult"),
             _answers(
@@ -66,7 +66,7 @@ def _populations(size: int) -> dict[str, tuple[pd.DataFrame, Any, Callable[[pd.D
                 ("sex", "Female"),
             ),
         )
-    return found
+    return populations
 
 
 def coverage(rows: int, repeats: int, size: int) -> pd.DataFrame:
@@ -109,9 +109,19 @@ def coverage(rows: int, repeats: int, size: int) -> pd.DataFrame:
 def run(small: bool) -> list[dict[str, object]]:
     """Rows of name, figure, unit, goal, met."""
     rows, repeats, size = SMALL if small else (ROWS, REPEATS, POPULATION)
-    found = coverage(rows, repeats, size)
-    return [
-        row(f"coverage, {one.table} {rows:,} rows x {repeats}, {one.method} k = {K}, {one.target}: {one.estimate}",
-            100.0 * float(one.covered), "% of 95% intervals")
-        for one in found.itertuples()
-    ]  # fmt: skip
+    table = coverage(rows, repeats, size)
+    figures = []
+    for line in table.itertuples():
+        what = f"{line.table} {rows:,} rows x {repeats}, {line.method} k = {K}"
+        figures.append(
+            row(
+                f"coverage, {what}, {line.target}: {line.estimate}",
+                100.0 * float(line.covered),
+                "% of 95% intervals",
+            )
+        )
+        if line.target == "population":  # the same for both
+            figures.append(
+                row(f"missing information, {what}: {line.estimate}", float(line.missing), "fraction")
+            )
+    return figures

@@ -8,12 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
+import anonflow
 from tests import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -142,7 +144,7 @@ def test_the_services_are_hardened_and_their_commands_are_taken() -> None:
         in (DEPLOY / "nginx.conf").read_text()
     )
     for name, main in (("scheduler", "dask_scheduler"), ("worker", "dask_worker")):
-        cli = pytest.importorskip(f"distributed.cli.{main}").main
+        cli = import_module(f"distributed.cli.{main}").main
         _, *arguments = services[name]["command"]
         cli.make_context(main, list(arguments), resilient_parsing=True)
         known = {
@@ -193,5 +195,6 @@ def test_the_action_runs_the_verifier_and_takes_no_input_as_code() -> None:
     assert set(last_step["env"].values()) == {
         f"${{{{ inputs.{name} }}}}" for name in document["inputs"] if name != "version"
     }
+    assert document["inputs"]["version"]["default"] == anonflow.__version__
     words = re.sub(r"\s+", " ", last_step["run"].replace("\\\n", " ")).split()
     accepted([word.replace('"$K"', "5") for word in words[words.index("anonflow") + 1 :]])

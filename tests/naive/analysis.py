@@ -111,3 +111,25 @@ def pooled(estimates: Sequence[float], variances: Sequence[float], rows: float |
         "df": df,
         "missing": (r + 2 / (df + 3)) / (r + 1),
     }
+
+
+def completions(rows: Sequence[dict[str, Cell]]) -> list[list[dict[str, Any]]]:
+    """All complete tables that cells may stand for: a pair (low, high) every whole number in it, a set each member."""
+    import itertools
+
+    def values(cell: Cell) -> list[Any]:
+        return list(range(cell[0], cell[1] + 1)) if isinstance(cell, tuple) else sorted(cell)
+
+    names = list(rows[0])
+    every = itertools.product(*(values(row[name]) for row in rows for name in names))
+    width = len(names)
+    return [
+        [dict(zip(names, flat[at : at + width], strict=True)) for at in range(0, len(flat), width)]
+        for flat in every
+    ]
+
+
+def mean_of_group(rows: Sequence[dict[str, Any]], name: str, by: str, group: str) -> float | None:
+    """The mean of those who have a value, None where nobody has."""
+    numbers = [row[name] for row in rows if row[by] == group]
+    return sum(numbers) / len(numbers) if numbers else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 Cost = Callable[[frozenset[int]], Fraction]
@@ -95,6 +95,71 @@ def least_two_factor(price: dict[Link, float], n: int) -> float:
         if all(to[i] != i and to[to[i]] != i for i in range(n)):
             best = min(best, sum(price[i, to[i]] for i in range(n)))
     return best
+
+
+def mutual_rings(order: Sequence[int], sizes: Sequence[int], k: int) -> list[set[int]]:
+    """Neighbours of each record, itself among them, in rings that reach equally far both ways.
+
+    Rings of an even size and even k: all up to k / 2 places away, but every other link of one distance: k / 2 if its
+    links are on cycles of even length, else one less. Rings of an odd size and even k: all of them.
+    """
+    near: list[set[int]] = [set() for _ in order]
+    start = 0
+    for size in sizes:
+        ring = order[start : start + size]
+        start += size
+        for place, i in enumerate(ring):
+            near[i] |= {ring[(place + away) % size] for away in range(-(k // 2), k // 2 + 1)}
+        if k % 2 or size % 2:
+            continue
+        away = next(d for d in (k // 2, k // 2 - 1) if len(_cycle(size, d)) % 2 == 0)
+        kept, left_out = set(), set()
+        for first in range(size):
+            links = [_link(p, (p + away) % size) for p in _cycle(size, away, first)]
+            if first == min(_cycle(size, away, first)):
+                kept |= set(links[::2])
+                left_out |= set(links[1::2])
+        for a, b in left_out - kept:
+            near[ring[a]].discard(ring[b])
+            near[ring[b]].discard(ring[a])
+    return near
+
+
+def _cycle(size: int, away: int, first: int = 0) -> list[int]:
+    """The places that steps of some length lead to, from one place back to it."""
+    places = [first]
+    while (last := (places[-1] + away) % size) != first:
+        places.append(last)
+    return places
+
+
+def symmetric_graphs(n: int, degree: int) -> Iterator[list[frozenset[int]]]:
+    """All of them: which records each covers, itself among them, `degree` in all."""
+    need = [degree - 1] * n
+    near: list[set[int]] = [{j} for j in range(n)]
+
+    def extend(i: int) -> Iterator[list[frozenset[int]]]:
+        if i == n:
+            yield [frozenset(row) for row in near]
+            return
+        others = [j for j in range(i + 1, n) if need[j]]
+        for taken in itertools.combinations(others, need[i]):
+            for j in taken:
+                near[i].add(j)
+                near[j].add(i)
+                need[j] -= 1
+            yield from extend(i + 1)
+            for j in taken:
+                near[i].remove(j)
+                near[j].remove(i)
+                need[j] += 1
+
+    yield from extend(0)
+
+
+def least_symmetric(cost: Callable[[frozenset[int]], float], n: int, degree: int) -> float:
+    """The least loss of a symmetric graph, added up over the records, by trying them all."""
+    return min(sum(map(cost, rows)) for rows in symmetric_graphs(n, degree))
 
 
 def _link(i: int, j: int) -> Link:

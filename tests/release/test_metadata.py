@@ -18,6 +18,7 @@ from anonflow.errors import AnonflowError, DataError, ParameterError, SchemaErro
 from anonflow.release import Release, read_release
 from anonflow.release.tables import write_described, write_table
 from anonflow.table import Schema
+from anonflow.table.metadata import ReleaseMetadata, SeenCells
 from anonflow.table.metadata_file import metadata_path, metadata_text
 from tests import strategies
 from tests.cases.releases import made
@@ -430,10 +431,13 @@ def test_a_table_never_stands_beside_the_description_of_another(
 
 def change(path: Path, **own: Any) -> None:
     """Change what is said of the first column."""
-    place = path.with_name(f"{path.name}-metadata.json")
+    place = metadata_path(path)
+    assert place is not None
     document = json.loads(place.read_text())
-    for key, value in own.items():
-        document["tableSchema"]["columns"][0][f"urn:anonflow:{key}"] = value
+    if path.suffix == ".csv":
+        document["tableSchema"]["columns"][0] |= {f"urn:anonflow:{key}": own[key] for key in own}
+    else:
+        document["resources"][0]["schema"]["fields"][0]["anonflow"] |= own
     place.write_text(json.dumps(document))
 
 
@@ -611,6 +615,78 @@ def test_other_columns_of_few_suppressed_rows_are_hidden(tmp_path: Path) -> None
     assert any("the values of ill in the rows that are hidden" in each for each in summary.cannot)
 
 
+@BOTH
+def test_numbers_beside_hidden_rows_are_numbers(tmp_path: Path, name: str) -> None:
+    """With a missing value that is declared: the star of the rows that are hidden."""
+    frame = pd.DataFrame(
+        {
+            "age": [20, 20, 20, 90],
+            "pay": [1.5, 2.0, 3.0, 9.0],
+            "size": [1, 2, 3, 4],
+            "seen": [True, False, True, False],
+            "ill": ["flu", "cold", "*", "gout"],
+        }
+    )
+    plain: dict[str, Any] = {each: {"role": "insensitive"} for each in ("pay", "size", "seen", "ill")}
+    release = made(
+        frame, k=2, classes=np.array([0, 0, 0, 1]), suppressed=np.array([False, False, False, True]),
+        schema={"age": quasi("numeric")} | plain,
+    ).release(seed=1 << 100)  # fmt: skip
+    release.write(tmp_path / name)
+    place = metadata_path(tmp_path / name)
+    assert place is not None
+    document = json.loads(place.read_text())
+    if name.endswith(".csv"):
+        columns = document["tableSchema"]["columns"]
+        assert [each["null"] for each in columns] == [
+            "",
+            *[["", "*"]] * 3,
+            "",
+        ]  # a star that is a value stays one
+        assert [each["datatype"] for each in columns][1:3] == ["double", "integer"]
+    else:
+        fields = document["resources"][0]["schema"]["fields"]
+        assert [each.get("missingValues") for each in fields] == [None, *[["", "*"]] * 3, None]
+        assert [each["type"] for each in fields] == ["string", "number", "integer", "boolean", "string"]
+    back = read_release(tmp_path / name)
+    assert back.about == release.about
+    table = back.to_frame("nullable")
+    assert [str(kind) for kind in table.dtypes][1:4] == ["Float64", "Int64", "boolean"]
+    assert table[["pay", "size", "seen"]].isna().sum().tolist() == [1, 1, 1]
+    assert sorted(table["pay"].dropna()) == [1.5, 2.0, 3.0]
+    assert back.column("pay").contains(9.0).sum() == 1
+    assert af.verify(af.Table(frame, {"age": quasi("numeric")} | plain), tmp_path / name, "k-anonymity")
+    # the hidden person may earn anything, and a model says what is plausible
+    earning = af.count(back, {"pay": {"from": 2}})
+    assert (earning.certain, earning.possible) == (2, 3)
+    assert af.plausible(back, m=2, seed=1)[0]["pay"].between(1.5, 3).all()
+
+
+def test_parts_are_seen_like_the_whole() -> None:
+    about = ReleaseMetadata.declared(
+        af.Schema.of({"age": quasi("numeric"), "pay": {"role": "insensitive"}}), ["age", "pay"]
+    )
+
+    def seen(ages: list[str], pays: list[str]) -> SeenCells:
+        return SeenCells.of(pd.DataFrame({"age": ages, "pay": pays}, dtype="str"), about)
+
+    rows: list[tuple[list[str], list[str]]] = [
+        (["20", "*"], ["1", "*"]),
+        (["20", "30"], ["1", "2.5"]),
+        (["*"], ["*"]),
+        (["*"], ["7"]),
+        (["20"], ["*"]),
+    ]
+    for first in rows:
+        for second in rows:
+            both = seen(first[0] + second[0], first[1] + second[1])
+            parts = seen(*first).then(seen(*second))
+            assert about.seeing(parts) == about.seeing(both)
+    assert about.seeing(seen(["20", "*"], ["1", "*"]))["pay"].type == "integer"
+    assert about.seeing(seen(["20", "*"], ["1", "7.5"]))["pay"].type == "number"
+    assert about.seeing(seen(["20", "*"], ["*", "*"]))["pay"].type == "text"
+
+
 # ------------------------------------------------------------------------------------- summary, verify, validators
 
 
@@ -640,6 +716,76 @@ def test_the_verifier_knows_the_description(tmp_path: Path, name: str) -> None:
     check = af.verify(table, tmp_path / name)
     assert not check
     assert "it says of 'age' what neither the schema nor the cells say" in check["description"].detail
+
+
+@BOTH
+@pytest.mark.parametrize("another_tool", [False, True])
+def test_a_description_is_verified_without_the_original(
+    tmp_path: Path, name: str, another_tool: bool
+) -> None:
+    schema = af.Schema.of(
+        {"age": quasi("numeric", domain={"low": 20, "high": 40}), "ill": {"role": "sensitive"}}
+    )
+    path = tmp_path / name
+    people_release(domain={"low": 20, "high": 40}).write(path)
+    subject: Any = schema
+    if another_tool:
+        frame = pd.DataFrame({"age": [20, 30, 40, 40, 25], "ill": ["flu", "cold", "flu", "gout", "flu"]})
+        subject = af.Table(frame, schema)  # one of five was deleted
+    check = af.verify(subject, path, "k-anonymity", another_tool=another_tool)
+    assert check
+    assert check.k == 2
+    assert check["description"].holds
+    for own, words in (
+        ({"lowest": "0"}, "it says of 'age' what neither the schema nor the cells say"),
+        ({"type": "date"}, "it says of 'age' what neither"),
+    ):
+        people_release(domain={"low": 20, "high": 40}).write(path)
+        change(path, **own)
+        check = af.verify(subject, path, "k-anonymity", another_tool=another_tool)
+        assert not check
+        assert check["k-anonymity"].holds
+        assert words in check["description"].detail
+
+
+def test_cells_that_the_description_does_not_allow_are_counted(tmp_path: Path) -> None:
+    """What it says is what the schema declares, and yet not what the cells are."""
+    path = tmp_path / "r.csv"
+    schema = af.Schema.of(
+        {
+            "age": quasi("numeric", domain={"low": 20, "high": 40}),
+            "job": quasi("categorical", domain=["a", "b"]),
+            "zip": quasi("positions"),
+            "ill": {"role": "sensitive"},
+        }
+    )
+    names = ["age", "job", "zip", "ill"]
+    about = ReleaseMetadata.declared(schema, names, "k-anonymity", 2)
+    good = pd.DataFrame(
+        {"age": ["20-40", "*", "30"], "job": ["{a|b}", "*", "a"], "zip": ["941*7", "*", "94107"], "ill": ["x", "y", "x"]}
+    )  # fmt: skip
+    for column, cell, failing in (
+        ("age", "30", 0), ("age", "10-30", 1), ("age", "30-41", 1), ("age", "old", 1),
+        ("job", "c", 1), ("job", "{a|c}", 1), ("zip", "9410", 3),
+    ):  # fmt: skip
+        frame = good.copy()
+        frame.loc[2, column] = cell
+        release = Release(frame, about=about.seeing(SeenCells.of(frame, about)))
+        release.write(path)
+        check = af.verify(schema, path, "k-anonymity")["description"]
+        assert (check.holds, check.failed) == (not failing, failing)
+        assert repr(cell) not in check.detail
+
+
+def test_a_description_of_others_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    people_release().write(path)
+    (tmp_path / "r.csv-metadata.json").write_text('{"tableSchema": {"columns": [{"name": "age"}]}}')
+    schema = af.Schema.of({"age": quasi("numeric"), "ill": {"role": "sensitive"}})
+    check = af.verify(schema, path, "k-anonymity", 2)
+    assert [each.criterion for each in check] == ["k-anonymity"]
+    with pytest.raises(DataError, match="says nothing of generalized cells"):
+        read_release(path)
 
 
 @BOTH

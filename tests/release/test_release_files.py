@@ -164,7 +164,7 @@ def test_releases_are_written_and_read_back(tmp_path: Path, name: str) -> None:
     assert len(back) == 60
     for column in release.frame:
         ours, theirs = (
-            cells.astype("str").fillna("").str.removesuffix(".0")
+            cells.map(lambda cell: "" if pd.isna(cell) else str(cell).removesuffix(".0"))
             for cells in (release.frame[column], back.frame[column])
         )
         assert (ours == theirs).all()

@@ -146,3 +146,141 @@ def test_the_shell_shows_positions_to_the_owner_only(
     assert "riskiest" not in json.loads(out)
     assert json.loads(out)["sets"][0]["columns"] == "age, sex"
     assert shell(capsys, "risk", *given, "--columns", 0)[0] == 2
+
+
+PEOPLE = {
+    "age": {**QI, "kind": "numeric"},
+    "sex": {**QI, "kind": "categorical"},
+    "zip": {**QI, "kind": "positions"},
+    "ill": {"role": "sensitive"},
+}
+
+
+def people() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(20, 60, 60),
+            "sex": rng.choice(["f", "m"], 60),
+            "zip": [f"1{code:02}" for code in rng.integers(0, 40, 60)],
+            "ill": rng.choice(["flu", "cold", "cough"], 60),
+        }
+    )
+
+
+def covering(release: pd.DataFrame, keys: list[str]) -> list[int]:
+    """How many rows cover each person on some columns, cell by cell."""
+
+    def fits(cell: str, value: str) -> bool:
+        if cell == "*" or value in cell.strip("{}").split("|"):
+            return True
+        if "*" in cell:
+            return len(cell) == len(value) and all(c in ("*", v) for c, v in zip(cell, value, strict=True))
+        low, dash, high = cell.partition("-")
+        return bool(dash) and int(low) <= int(value) <= int(high)
+
+    rows = release.astype(str).to_dict("records")
+    return [
+        sum(all(fits(row[name], person[name]) for name in keys) for row in rows)
+        for person in people().astype(str).to_dict("records")
+    ]
+
+
+@pytest.mark.parametrize("method", ["greedy", "k-member"])
+def test_attackers_who_know_some_columns(method: str) -> None:
+    table = af.Table(people(), PEOPLE)
+    release = af.anonymize(table, method, k=3, seed=2**100).release(seed=2**101)
+    sets = [["zip", "age"], ["sex"]]
+    seen = af.attack(table, release, ["prosecutor", "marketer"], sets=sets)
+    assert seen["keys"].tolist() == ["zip, age"] * 2 + ["sex"] * 2
+    for keys in sets:
+        among = covering(release.frame, keys)
+        rows = seen[seen["keys"] == ", ".join(keys)].set_index("attacker")
+        assert rows.loc["prosecutor", "worst"] == pytest.approx(1 / min(among))
+        assert rows.loc["marketer", "success"] == pytest.approx(np.mean([1 / many for many in among]))
+        assert rows.loc["marketer", "sentence"].startswith(f"By {', '.join(keys)} alone: ")
+    whole = af.attack(table, release, ["prosecutor"]).iloc[0]
+    assert "keys" not in whole
+    everything = af.attack(table, release, ["prosecutor"], sets=[["age", "sex", "zip"]]).iloc[0]
+    assert (everything["worst"], everything["targets"]) == (whole["worst"], whole["targets"])
+
+
+def test_key_sets_without_names_of_attackers_in_files_and_without_the_original(tmp_path: Path) -> None:
+    table = af.Table(people(), PEOPLE)
+    release = af.anonymize(table, "k-member", k=3, seed=2**100).release(seed=2**101)
+    usual = af.attack(table, release, sets=[["age"], ["sex", "zip"]])
+    assert set(usual["attacker"]) == {"prosecutor", "marketer", "linker", "linkable-columns", "homogeneity"}
+    assert len(usual) == 10
+    in_flow = af.attack(
+        table, release, [{"key-sets": {"sets": [["age"]], "attackers": ["linker"]}}, "linker"]
+    )
+    assert in_flow["attacker"].tolist() == ["linker", "linker"]
+    assert in_flow["keys"].iloc[0] == "age"
+    assert in_flow["worst"].iloc[0] <= in_flow["worst"].iloc[1]
+    alone = af.attack(table.schema, release.frame, "prosecutor", k=3, sets=[["age"], ["sex"]])
+    for name, worst in zip(("age", "sex"), alone["worst"], strict=True):
+        assert worst == 1 / release.frame[name].value_counts().min()
+
+
+@pytest.mark.parametrize(
+    ("sets", "words"),
+    [
+        ([["age", "ill"]], "'ill' is sensitive; make it one in the schema"),
+        ([["age", "shoe"]], "'shoe' is not in the schema"),
+        ([], "list of lists of quasi-identifiers"),
+        (["age"], "list of lists of quasi-identifiers"),
+        ([[]], "list of lists of quasi-identifiers"),
+        ([[3]], "list of lists of quasi-identifiers"),
+    ],
+)
+def test_key_sets_that_are_none_are_one_sentence(sets: object, words: str) -> None:
+    table = af.Table(people(), PEOPLE)
+    with pytest.raises(ParameterError, match=words):
+        af.attack(table, people().astype(str), "prosecutor", k=2, sets=sets)
+    if sets:
+        with pytest.raises(ParameterError, match=words):
+            af.attack(table, people().astype(str), {"key-sets": {"sets": sets}}, k=2)
+    with pytest.raises(ParameterError, match="key-sets: has the parameters sets"):
+        af.attack(table, people().astype(str), "key-sets", k=2)
+
+
+def test_the_shell_verifies_and_attacks_each_key_set(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "schema.yaml").write_text(json.dumps({"columns": PEOPLE}))
+    table = af.Table.read(tmp_path / "people.csv", tmp_path / "schema.yaml")
+    af.anonymize(table, "k-member", k=3, seed=2**100).release(seed=2**101).write(tmp_path / "r.csv")
+    files = [
+        "--original", tmp_path / "people.csv", "--release", tmp_path / "r.csv", "--schema", tmp_path / "schema.yaml",
+        "--k", 3, "--keys", "age,sex", "--keys", "zip",
+    ]  # fmt: skip
+    status, out, _ = shell(capsys, "verify", *files, "--json")
+    checks = json.loads(out)["checks"]
+    assert status == 0
+    assert [one["criterion"] for one in checks].count("key-sets") == 2
+    assert [one["criterion"] for one in checks].count("covers") == 1
+    status, out, _ = shell(capsys, "attack", *files, "--attacker", "prosecutor", "--json")
+    assert [row["keys"] for row in json.loads(out)] == ["age, sex", "zip"]
+    assert "By zip alone" in shell(capsys, "attack", *files)[1]
+    status, _, err = shell(capsys, "attack", *files, "--keys", "ill")
+    assert (status, "'ill' is sensitive" in err) == (2, True)
+    assert shell(capsys, "attack", *files, "--keys", ",")[0] == 2
+
+
+def test_a_flow_attacks_each_key_set(tmp_path: Path) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    columns = "".join(f"    {name}: {json.dumps(column)}\n" for name, column in PEOPLE.items())
+    flow = (
+        "flow: people\nversion: 1\ntable:\n  source: {csv: people.csv}\n  columns:\n" + columns + "steps:\n"
+        "  - anonymize: {algorithm: k-member, k: 3}\n  - draw: {}\n"
+        "  - attack: [{key-sets: {sets: [[age, sex], [zip]], attackers: [prosecutor]}}]\n"
+        "publish: {table: out/people.csv, report: out/report.html}\n"
+    )
+    (tmp_path / "people.yaml").write_text(flow)
+    report = af.run(tmp_path / "people.yaml")
+    assert report.attacks["keys"].tolist() == ["age, sex", "zip"]
+    assert "By age, sex alone" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    (tmp_path / "wrong.yaml").write_text(flow.replace("[[age, sex], [zip]]", "[age]"))
+    with pytest.raises(af.errors.FlowError, match="list of lists of quasi-identifiers"):
+        af.run(tmp_path / "wrong.yaml")

@@ -205,6 +205,28 @@ def fits(row: dict[str, str], person: dict[str, Any]) -> bool:
     return int(low) <= person["age"] <= int(high or low) and row["city"] in ("*", person["city"])
 
 
+@pytest.mark.parametrize("with_lists", [True, False])
+def test_homogeneity_finds_people_by_any_of_their_rows(with_lists: bool) -> None:
+    """From the classes by a loop: whose class shows one value, on any row of the person."""
+    frame = visits(most=3)
+    frame["ill"] = np.where(frame["age"] < 40, "flu", frame["ill"])
+    table = af.Table(frame, SCHEMA)
+    made = af.anonymize(table, "mondrian", k=3, seed=SEED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        release = made.release(seed=SEED + 1)
+    of_class = frame.groupby(np.asarray(made.classes))["ill"].nunique()
+    certain = of_class.loc[made.classes].to_numpy() == 1
+    expected = len(set(frame["person"][certain]))
+    assert 0 < expected < frame["person"].nunique()
+    subject = release if with_lists else release.frame
+    seen = af.attack(table, subject, "homogeneity", k=3).iloc[0]
+    assert seen["targets"] == frame["person"].nunique()
+    assert seen["at_risk"] == expected if with_lists else seen["at_risk"] <= expected
+    fewer = af.attack(table, release.frame[:-9], ["homogeneity", "disco"], k=3, another_tool=True)
+    assert (fewer["targets"] <= frame["person"].nunique()).all()
+
+
 def test_without_units_and_households_nothing_is_added() -> None:
     keys = {name: SCHEMA[name] for name in ("age", "city", "ill")}
     table = af.Table(visits(), keys)

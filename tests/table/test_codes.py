@@ -252,7 +252,7 @@ def test_the_advisor_proposes_codes() -> None:
     (advice,) = list(Schema.advise(pd.DataFrame({"distance": cells})).itertuples())
     assert advice.role == "quasi-identifier"
     assert advice.kind == "numeric"
-    assert "1 codes" in advice.reasons
+    assert "mixed with 1 code, published" in advice.reasons
     assert Schema.infer(pd.DataFrame({"distance": cells})).to_mapping() == {
         "distance": {**QI, "kind": "numeric", "codes": ["N"], "missing": "value"}
     }

@@ -167,3 +167,46 @@ def test_reasons_hold_no_value_and_distinctness_only_orders() -> None:
     assert "mail" not in af.Table(frame, Schema.infer(frame)).frame.columns
     with pytest.raises(SchemaError, match="DataFrame"):
         Schema.advise([1])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mobile", "MRN", "cust_no", "userid", "account", "contact", "patient", "licence plate", "notes",  # as they were reported
+        "Telefonnummer", "Handynummer", "Anschrift", "hospital_number", "codice_fiscale", "numéro de sécurité sociale",
+        "twitter_handle", "achternaam", "voornaam", "telefoon", "efternamn", "puhelin", "osoite", "nazwisko", "imię", "soyad",
+        "telefonszám", "фамилия", "имя", "телефон", "όνομα", "姓名", "氏名", "이름",
+    ],
+)  # fmt: skip
+def test_names_of_identifiers_over_numbers_that_others_may_share(name: str) -> None:
+    assert role_of(name, [100 + i % 40 for i in range(N)]) == "identifier"
+
+
+@pytest.mark.parametrize("name", ["label", "response", "y", "target", "outcome", "class"])
+def test_names_of_targets(name: str) -> None:
+    assert role_of(name, [i % 2 for i in range(N)]) == "sensitive"
+    assert role_of(f"{name}ish", [f"v{i % 2}" for i in range(N)]) == "quasi-identifier"
+
+
+def test_few_whole_numbers_are_codes() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        {
+            "ward": rng.choice([1, 2, 9], 60),
+            "children": rng.integers(0, 8, 60),
+            "share": rng.choice([0.5, 1.5], 60),
+            "rare": [1] * 58 + [2, 3],
+            "seen": rng.choice(["2020-01-01", "2021-01-01"], 60),
+        }
+    )
+    advice = Schema.advise(frame).set_index("column")
+    assert advice["kind"].to_dict() == {
+        "ward": "categorical", "children": "numeric", "share": "numeric", "rare": "numeric", "seen": "numeric",
+    }  # fmt: skip
+    assert "3 whole numbers look like codes" in advice.loc["ward", "reasons"]
+
+
+def test_a_number_among_words_is_perhaps_a_missing_code() -> None:
+    words = ["-9"] * 6 + list("abc") * 20
+    (reasons,) = Schema.advise(pd.DataFrame({"job": words}))["reasons"]
+    assert "6 values look like codes" in reasons

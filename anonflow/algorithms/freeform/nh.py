@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from anonflow.algorithms.freeform.reciprocal import Reciprocal
 from anonflow.algorithms.method import Algorithm, Outcome, Partition
 from anonflow.generalization import Generalization
 from anonflow.kernels.costs import load
 from anonflow.kernels.ring import nearest_rings, nearest_rings_jit
 from anonflow.partition import lexicographic_order
 
-__all__ = ["NH", "halves", "nh", "nh_matches"]
+__all__ = ["NH", "halves", "mutual_ring_matches", "nh", "nh_matches"]
 
 
-def nh(part: Partition, k: int) -> Outcome:
+def nh(part: Partition, k: int, *, reciprocal: Reciprocal = False) -> Outcome:
     """Rings of k to 2k - 1 records, each record covering itself and the k - 1 that follow it in its ring.
 
     Parameters
@@ -21,11 +24,17 @@ def nh(part: Partition, k: int) -> Outcome:
     part : Partition
         P records, P >= k.
     k : int
+    reciprocal : bool, optional
+        If row A could be person B's, row B could be person A's: safer against those who know some true matches.
+
+        See :func:`mutual_ring_matches`: as many of the records before it as of those after it in its ring. For odd k
+        the loss is the same; for even k it was less, by 0.8% (k = 10) and 1.9% (k = 4) on 1,000 records of two tables (the
+        benchmark reciprocal), and one ring of an odd size may use k + 1.
 
     Returns
     -------
     Outcome
-        With matches. Facts: the number of `rings`.
+        With matches. Facts: the number of `rings`; of reciprocal ones how many records have k + 1 matches (`one_more_match`).
 
     Notes
     -----
@@ -34,6 +43,10 @@ def nh(part: Partition, k: int) -> Outcome:
     at the middle while both halves keep k records; in each part a ring by nearest neighbour. A part of
     exactly k records is homogeneous. O(P log P + P k q) time, O(P (q + k)) memory.
     """
+    if reciprocal:
+        matches, rings = mutual_ring_matches(part, k)
+        more = int((matches[:, k:] >= 0).sum())
+        return Outcome.of_matches(part.records, matches, rings=rings, one_more_match=more)
     matches, rings = nh_matches(part, k)
     return Outcome.of_matches(part.records, matches, rings=rings)
 
@@ -48,19 +61,86 @@ def nh_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarr
     compiled : bool, optional
         Whether compiled kernels do it; the plain ones give the same.
     """
+    rings = _rings(part, halves(part.n, k), compiled)
+    matches = np.empty((part.n, k), np.int32)
+    for d in range(k):
+        matches[rings.order, d] = rings.at(d)
+    return matches, rings.number
+
+
+def mutual_ring_matches(part: Partition, k: int, compiled: bool = True) -> tuple[np.ndarray, int]:
+    """The symmetric matches of :func:`nh`, shape (P, d), int32, and the number of rings.
+
+    Parameters
+    ----------
+    part : Partition
+    k : int
+    compiled : bool, optional
+        Whether compiled kernels do it; the plain ones give the same.
+
+    Returns
+    -------
+    matches : numpy.ndarray, shape (P, d), int32
+        The identity, then assignments, each followed by its inverse; for even k then pairs. d = k, or k + 1 for odd P and
+        even k: in one ring, the last, records have k + 1 matches, and the other rows end in -1.
+    rings : int
+
+    Notes
+    -----
+    For odd k a record covers those up to (k - 1) / 2 places before and after it: the rows are those of rings in one direction,
+    in other places. For even k rings have even sizes; a record covers those up to k / 2 places away but one:
+    at one distance f every other link is left out. Links of distance f are on gcd(size, f) cycles, even if size / gcd is:
+    f = k / 2 if they are, else k / 2 - 1, which is odd then. In a ring of an odd size, k + 1 matches are none too many.
+    """
+    n = part.n
+    even = k % 2 == 0
+    starts = 2 * halves(n // 2, k // 2) if even else halves(n, k)
+    starts[-1] = n
+    rings = _rings(part, starts, compiled)
+    matches = np.full((n, k + even * (n % 2)), -1, np.int32)
+    matches[:, 0] = np.arange(n)
+    reach = k // 2
+    if not even:
+        for d in range(1, reach + 1):
+            matches[rings.order, 2 * d - 1] = rings.at(d)
+            matches[rings.order, 2 * d] = rings.at(-d)
+        return matches, rings.number
+    odd = rings.size % 2 == 1
+    cycles_are_even = rings.size // np.gcd(rings.size, reach) % 2 == 0
+    thinned = np.where(odd, reach, np.where(cycles_are_even, reach, reach - 1))
+    for d in range(1, reach):
+        away = d + (d >= thinned)
+        matches[rings.order, 2 * d - 1] = rings.at(away)
+        matches[rings.order, 2 * d] = rings.at(-away)
+    forth = odd | (rings.place // np.gcd(rings.size, thinned) % 2 == 0)
+    matches[rings.order, k - 1] = rings.at(np.where(forth, thinned, -thinned))
+    matches[rings.order[odd], k:] = rings.at(-thinned)[odd][:, None]
+    return matches, rings.number
+
+
+class _Rings(NamedTuple):
+    """Records in rings; `size` and `place` of the ring that each place of the order is in."""
+
+    order: np.ndarray
+    first: np.ndarray
+    size: np.ndarray
+    place: np.ndarray
+    number: int
+
+    def at(self, away: int | np.ndarray) -> np.ndarray:
+        """The records so many places further on in their rings."""
+        return self.order[self.first + (self.place + away) % self.size]
+
+
+def _rings(part: Partition, starts: np.ndarray, compiled: bool) -> _Rings:
+    """Runs of the lexicographic order, in each a ring by nearest neighbour."""
     own = Generalization.of(part.records)
     origin = load(part.plan, own.lo, own.hi, own.bits, compiled)
     order = lexicographic_order(part.records)
-    starts = halves(part.n, k)
     (nearest_rings_jit if compiled else nearest_rings)(part.plan, origin, order, starts)
     sizes = np.diff(starts)
     first = np.repeat(starts[:-1], sizes)
-    size = np.repeat(sizes, sizes)
-    place = np.arange(part.n) - first
-    matches = np.empty((part.n, k), np.int32)
-    for d in range(k):
-        matches[order, d] = order[first + (place + d) % size]
-    return matches, len(sizes)
+    return _Rings(order, first, np.repeat(sizes, sizes), np.arange(part.n) - first, len(sizes))
 
 
 def halves(n: int, k: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """Reciprocal generalization: symmetric graphs for greedy, sort-greedy, hungarian and two-phase.
 
+Those of nh, min-cost-flow and optimal stand where these do.
+
 A k-regular graph is symmetric if record j covers original i whenever record i covers original j. Against attackers
 who know c true matches it still hides everybody among k - c, as classes of equal records do; freeform graphs may
 lose more (Doka 2015, section 2.2; Choromanski, Jebara and Tang).
@@ -27,12 +29,19 @@ from anonflow.kernels.symmetric_chains import symmetric_chains, symmetric_chains
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
-__all__ = ["Method", "Reciprocal", "improve_reciprocal", "reciprocal_matches", "reciprocal_outcome"]
+__all__ = [
+    "Method",
+    "Reciprocal",
+    "improve_reciprocal",
+    "mutual_outcome",
+    "reciprocal_matches",
+    "reciprocal_outcome",
+]
 
 Method = Literal["greedy", "sort-greedy", "hungarian"]
 
 Reciprocal = Annotated[bool, Option("Reciprocal matches", symmetric=True)]
-"""The option that all four have."""
+"""The option that they all have."""
 
 DEPTH = 10
 """Records in a chain of links at most."""
@@ -63,10 +72,28 @@ def reciprocal_outcome(part: Partition, k: int, method: Method) -> Outcome:
         With symmetric matches. Facts: dead ends resolved by exchanging a link (`backtracked`), steps that were
         completed as a whole (`augmented`), and how many records have k + 1 matches (`one_more_match`).
     """
-    matches, facts = reciprocal_matches(part, k, method)
-    more = part.n if matches.shape[1] > k else 0
+    return mutual_outcome(part, k, *reciprocal_matches(part, k, method))
+
+
+def mutual_outcome(part: Partition, k: int, matches: np.ndarray, facts: np.ndarray, **more: Any) -> Outcome:
+    """The outcome of symmetric matches, with the two facts of :func:`reciprocal_matches` and others.
+
+    Parameters
+    ----------
+    part : Partition
+    k : int
+    matches : numpy.ndarray, shape (P, d), int32
+    facts : numpy.ndarray, shape (2,), int64
+    **more
+        Facts.
+    """
     return Outcome.of_matches(
-        part.records, matches, backtracked=int(facts[0]), augmented=int(facts[1]), one_more_match=more
+        part.records,
+        matches,
+        backtracked=int(facts[0]),
+        augmented=int(facts[1]),
+        one_more_match=part.n if matches.shape[1] > k else 0,
+        **more,
     )
 
 

@@ -12,7 +12,12 @@ from scipy.optimize import linear_sum_assignment
 
 from anonflow.algorithms.freeform.chains import improve_by_chains
 from anonflow.algorithms.freeform.hungarian import hungarian_matches
-from anonflow.algorithms.freeform.reciprocal import Reciprocal, improve_reciprocal, reciprocal_matches
+from anonflow.algorithms.freeform.reciprocal import (
+    Reciprocal,
+    improve_reciprocal,
+    mutual_outcome,
+    reciprocal_matches,
+)
 from anonflow.algorithms.freeform.two_phase_candidates import (
     MatchedRecords,
     cancel,
@@ -30,7 +35,7 @@ from anonflow.kernels.state import empty_state, take
 from anonflow.option import Option
 from anonflow.partition import lexicographic_order
 
-__all__ = ["TWO_PHASE", "improve", "two_phase", "two_phase_matches"]
+__all__ = ["TWO_PHASE", "improve", "mutual_two_phase_matches", "two_phase", "two_phase_matches"]
 
 LABELS = 20
 """For each match, after which the search for the last negative cycles ends."""
@@ -168,7 +173,8 @@ def two_phase(
             raise ParameterError(
                 "two-phase: reciprocal goes with improve: chains only; leave one of them out"
             )
-        return _reciprocal(part, k, first, candidates, rounds, threads)
+        mutual, counts, more = mutual_two_phase_matches(part, k, first, candidates, rounds, threads)
+        return mutual_outcome(part, k, mutual, counts, **more)
     matches, facts = two_phase_matches(
         part,
         k,
@@ -189,31 +195,44 @@ def two_phase(
     return Outcome.of_matches(part.records, matches, **facts)
 
 
-def _reciprocal(
-    part: Partition, k: int, first: int, candidates: int, rounds: int, threads: int | None
-) -> Outcome:
-    """Symmetric graphs of stretches, then chains of links between all records."""
+def mutual_two_phase_matches(
+    part: Partition,
+    k: int,
+    first: int = 1_000,
+    candidates: int = 32,
+    rounds: int = 8,
+    threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """The symmetric matches of :func:`two_phase`: graphs of stretches, then chains of links between all records.
+
+    Parameters
+    ----------
+    part : Partition
+    k, first, candidates, rounds, threads
+        As there.
+
+    Returns
+    -------
+    matches : numpy.ndarray, shape (P, d), int32
+        d = k, or k + 1 where P (k - 1) is odd.
+    counts : numpy.ndarray, shape (2,), int64
+        The two facts of :func:`anonflow.algorithms.freeform.reciprocal.reciprocal_matches`.
+    facts : dict
+        Those of :func:`anonflow.algorithms.freeform.reciprocal.improve_reciprocal`.
+    """
     # in all stretches alike: with one record more in one of them, no graph of an even degree is symmetric
     degree = k + part.n * (k - 1) % 2
     size = max(first, degree) + max(first, degree) % 2
     matches = np.empty((part.n, degree), np.int32)
-    facts = np.zeros(2, np.int64)
+    counts = np.zeros(2, np.int64)
     for rows in stretches(lexicographic_order(part.records), size, degree):
         stretch = Partition(part.records.take(rows), part.loss, part.rng)
-        own, counts = reciprocal_matches(stretch, degree, "hungarian")
+        own, here = reciprocal_matches(stretch, degree, "hungarian")
         matches[rows] = rows[own]
-        facts += counts
+        counts += here
     with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
-        matches, more = improve_reciprocal(part, matches, candidates, rounds, pool)
-    one_more = part.n if degree > k else 0
-    return Outcome.of_matches(
-        part.records,
-        matches,
-        backtracked=int(facts[0]),
-        augmented=int(facts[1]),
-        one_more_match=one_more,
-        **more,
-    )
+        matches, facts = improve_reciprocal(part, matches, candidates, rounds, pool)
+    return matches, counts, facts
 
 
 def two_phase_matches(

@@ -179,7 +179,7 @@ class ColumnChoice(DraftForm):
             Whether it was taken; else `said` says why not, and nothing is changed.
         """
         self.said = ""
-        frame, draft = self.workspace.frame, self.workspace.draft
+        frame, draft = self.workspace.named, self.workspace.draft
         if frame is None or not columns:
             self.said = "choose some columns first: tick them in the table"
             return False

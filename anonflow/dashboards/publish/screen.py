@@ -20,7 +20,7 @@ __all__ = ["PublishScreen"]
 
 COPY = """
 const text = holder.value;
-const said = () => { cb_obj.label = "Copied"; setTimeout(() => { cb_obj.label = "Copy"; }, 2000); };
+const said = () => { button.label = "Copied"; setTimeout(() => { button.label = "Copy"; }, 4000); };
 const select = () => {  // where the page has no secure address, the clipboard is reached by a selection
   const area = document.createElement("textarea");
   area.value = text; document.body.append(area); area.select();
@@ -264,7 +264,7 @@ class PublishScreen(pn.viewable.Viewer):
         self.link = html("", "af-link")
         self.address = pn.widgets.TextInput(visible=False)
         self.copy = pn.widgets.Button(label="Copy", width=100, css_classes=["af-copy"])
-        self.copy.js_on_click(args={"holder": self.address}, code=COPY)
+        self.copy.js_on_click(args={"holder": self.address, "button": self.copy}, code=COPY)
 
     def _show_link(self, *events: Any) -> None:
         query = self.model.link()

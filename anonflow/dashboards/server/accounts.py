@@ -18,6 +18,7 @@ from typing import NamedTuple
 import argon2
 
 from anonflow.errors import AnonflowError, ParameterError
+from anonflow.system import is_open_to_others
 from anonflow.whole_file import OWNER_ONLY, write_whole
 
 __all__ = ["Accounts", "LoginThrottle", "SignedIn", "add_account", "hashed", "network_of"]
@@ -95,12 +96,12 @@ class Accounts:
     def __init__(self, path: Path) -> None:
         try:
             text = path.read_text(encoding="utf-8")
-            mode = path.stat().st_mode
+            is_open = is_open_to_others(path.stat())
         except (OSError, UnicodeDecodeError):
             raise ParameterError(
                 f"{path}: the file of users cannot be read; add one with --add-user"
             ) from None
-        if mode & 0o077:
+        if is_open:
             raise ParameterError(f"{path}: others may read or write this file; run 'chmod 600' on it")
         self._hashes: dict[str, str] = {}
         for number, line in enumerate(text.splitlines(), 1):

@@ -82,6 +82,8 @@ class Gateway(Router):
         Addresses and networks of proxies: from no other address is a header believed.
     metrics : callable or None
         What ``/metrics`` says; without it there is no such page.
+    metrics_readers : iterable of str
+        Addresses and networks that are told it.
 
     Notes
     -----
@@ -103,6 +105,7 @@ class Gateway(Router):
         trust_header: str | None = None,
         proxies: Iterable[str] = (),
         metrics: Callable[[], str] | None = None,
+        metrics_readers: Iterable[str] = (),
     ) -> None:
         self.inside = inside
         self.hosts = {name.lower() for name in hosts} | set(LOCAL)
@@ -119,6 +122,7 @@ class Gateway(Router):
         self._revoke = revoke
         self.trust_header = trust_header
         self._proxies = [ipaddress.ip_network(proxy, strict=False) for proxy in proxies]
+        self._metrics_readers = [ipaddress.ip_network(reader, strict=False) for reader in metrics_readers]
         self._has_metrics = metrics is not None
         self._secret = secrets.token_bytes(32)
         self._own = Application(
@@ -159,6 +163,8 @@ class Gateway(Router):
                 return self._refuse(
                     request, 403, "Figures are for who asks this server itself, not through a proxy."
                 )
+            if not _is_in(_peer(request), self._metrics_readers):
+                return self._refuse(request, 403, "Figures are for the addresses of --metrics-from.")
             return self._own.find_handler(request, **kwargs)
         user = self.user_of(request)
         if user is None and self.trust_header is not None:
@@ -202,24 +208,13 @@ class Gateway(Router):
 
     def _without_strangers_headers(self, request: HTTPServerRequest) -> None:
         """What a proxy says in headers is forgotten where no proxy of ours sent them."""
-        context: Any = getattr(request.connection, "context", None)
-        address = getattr(context, "address", None)
-        peer = address[0] if isinstance(address, tuple) and address else ""
-        if self._is_proxy(peer):
+        peer = _peer(request)
+        if _is_in(peer, self._proxies):
             return
         if self.trust_header is not None and self.trust_header in request.headers:
             del request.headers[self.trust_header]
         if peer:
             request.remote_ip = peer
-
-    def _is_proxy(self, peer: str) -> bool:
-        try:
-            address = ipaddress.ip_address(peer.partition("%")[0])
-        except ValueError:
-            return False
-        if address.version == 6 and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        return any(address in network for network in self._proxies)
 
     def _without_secrets(self, request: HTTPServerRequest) -> None:
         """What is inside is told of cookies: they are part of the token that stands in the page."""
@@ -364,6 +359,22 @@ def _morsel(name: str, value: str) -> Morsel[str]:
     made: Morsel[str] = Morsel()
     made.set(name, value, value)
     return made
+
+
+def _peer(request: HTTPServerRequest) -> str:
+    """The address that a connection comes from, whatever its headers say; empty where there is none."""
+    address = getattr(getattr(request.connection, "context", None), "address", None)
+    return str(address[0]) if isinstance(address, tuple) and address else ""
+
+
+def _is_in(peer: str, networks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
+    try:
+        address = ipaddress.ip_address(peer.partition("%")[0])
+    except ValueError:
+        return False
+    if address.version == 6 and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return any(address in network for network in networks)
 
 
 def _is_websocket(request: HTTPServerRequest) -> bool:

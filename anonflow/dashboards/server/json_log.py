@@ -21,8 +21,8 @@ class JsonLog(logging.Formatter):
 
     Notes
     -----
-    What other packages put into their words may be a cell: of their records the words without what was filled in are kept, and
-    of an exception its type.
+    What other packages put into their words may be a cell: of their records the first line is kept, without what was filled in,
+    and of an exception its type. (The lines after the first show objects: asyncio's a task with the words of its exception.)
     """
 
     def format(self, record: logging.LogRecord) -> str:
@@ -33,7 +33,7 @@ class JsonLog(logging.Formatter):
             "time": f"{moment}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage() if own else str(record.msg),
+            "message": record.getMessage() if own else str(record.msg).partition("\n")[0],
         }
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__

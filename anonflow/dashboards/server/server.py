@@ -42,8 +42,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 BODY = 1 << 20
 """Bytes of a request, at most: uploads come by websocket, and no page sends more than a password."""
 
-_NOT_TRUSTED = {"authorization", "connection", "cookie", "host", "origin", "referer", "upgrade", "user-agent",
-                "via", "x-forwarded-for", "x-real-ip"}  # fmt: skip
+_NOT_TRUSTED = {"accept", "accept-encoding", "accept-language", "authorization", "cache-control", "connection", "content-length",
+                "content-type", "cookie", "date", "forwarded", "host", "origin", "referer", "upgrade", "user-agent", "via",
+                "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-real-ip",
+                "x-request-id", "x-scheme"}  # fmt: skip
 """Headers that every browser or proxy sends, and that name no user."""
 
 LOST = 30.0
@@ -87,6 +89,8 @@ class ServerSettings:
         The header in which that proxy names who signed in there, such as X-Forwarded-User.
     metrics : bool
         Whether ``/metrics`` tells its operator how many sessions, runs and bytes there are.
+    metrics_readers : tuple of str
+        Addresses and networks that may read it.
     open_to_all : bool
         Whether others may come in without signing in.
     owner : pathlib.Path or None
@@ -109,6 +113,7 @@ class ServerSettings:
     proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     trust_header: str | None = None
     metrics: bool = False
+    metrics_readers: tuple[str, ...] = ("127.0.0.1", "::1")
     open_to_all: bool = False
     owner: Path | None = None
     keep: float = KEPT
@@ -151,6 +156,8 @@ class Server:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         hosted = settings.hosted
+        _check_networks("--proxy-address", settings.proxies)
+        _check_networks("--metrics-from", settings.metrics_readers)
         _check_proxy(settings)
         accounts = None if settings.users is None else Accounts(settings.users)
         if hosted and accounts is None and settings.trust_header is None and not settings.open_to_all:
@@ -229,6 +236,7 @@ class Server:
             trust_header=settings.trust_header,
             proxies=settings.proxies if settings.proxied else (),
             metrics=(lambda: self.figures().text()) if settings.metrics else None,
+            metrics_readers=settings.metrics_readers,
         )
         server._http.request_callback = self._gateway
         return server
@@ -434,21 +442,30 @@ class Server:
             self.cluster.close()
 
 
+def _check_networks(option: str, networks: Sequence[str]) -> None:
+    """Refuse what is no address or network, and what is all of them.
+
+    Raises
+    ------
+    ParameterError
+    """
+    for text in networks:
+        try:
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError:
+            raise ParameterError(f"{option} {text!r} is no address or network, such as 10.0.0.7") from None
+        if not network.prefixlen:
+            raise ParameterError(f"{option} {text!r} is every address; name those that are meant")
+
+
 def _check_proxy(settings: ServerSettings) -> None:
     """Refuse what cannot be said of a proxy.
 
     Raises
     ------
     ParameterError
-        If an address is none, or a header is trusted without a proxy, or beside accounts of our own.
+        If a header is trusted without a proxy, or beside accounts of our own.
     """
-    for proxy in settings.proxies:
-        try:
-            ipaddress.ip_network(proxy, strict=False)
-        except ValueError:
-            raise ParameterError(
-                f"--proxy-address {proxy!r} is no address or network, such as 10.0.0.7"
-            ) from None
     header = settings.trust_header
     if header is None:
         return

@@ -167,10 +167,11 @@ def attacked_part(
             risk.attackers_of(_chosen(flow, fingerprint)) if asked else risk.usual(context, publishable=True)
         )
         for one in chosen:
-            if one.name in exact:
+            # a set of keys is attacked by one of the same name: it is not what is known of all quasi-identifiers
+            if isinstance(one, risk.Linker | risk.Unit) and one.name in exact:
                 rows.append(exact.pop(one.name))
                 continue
-            if one.name == risk.Unit.name:
+            if isinstance(one, risk.Unit):
                 # the other rows of a person are outside the sample: it would say too little
                 if asked:
                     raise ParameterError(

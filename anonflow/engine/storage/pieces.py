@@ -191,9 +191,10 @@ def prepared(table: pa.Table, steps: Preparation) -> pa.Table:
         if name in table.column_names and name not in named:
             columns[name] = table.column(name).take(rows)
         else:
-            columns[name] = pa.array(
-                after[name], pa.array(fields[name], from_pandas=True).type, from_pandas=True
-            )
+            kind = pa.array(fields[name], from_pandas=True).type
+            # texts have no type of their own before pandas' third version: a column without a cell tells none
+            kind = pa.string() if pa.types.is_null(kind) else kind
+            columns[name] = pa.array(after[name], kind, from_pandas=True)
     return pa.table(columns).replace_schema_metadata(None)
 
 

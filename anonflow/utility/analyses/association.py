@@ -46,11 +46,15 @@ def matrices(comparison: Comparison) -> tuple[list[str], np.ndarray, np.ndarray]
 
 
 def association(comparison: Comparison) -> dict[str, float]:
-    """The mean and the largest absolute change over all pairs of columns."""
+    """The mean and the largest absolute change over all pairs of columns.
+
+    Of suppressed rows the whole association is lost: it cannot make up for one that is too strong in the others.
+    """
     names, before, after = matrices(comparison)
     if len(names) < 2:
         return {"": 0.0, "worst": 0.0}
-    change = np.abs(before - after)[np.tril_indices(len(names), -1)]
+    change = np.abs(comparison.kept * before - after) + comparison.lost * before
+    change = change[np.tril_indices(len(names), -1)]
     return {"": float(change.mean()), "worst": float(change.max())}
 
 

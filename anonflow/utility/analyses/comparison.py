@@ -11,11 +11,12 @@ from weakref import ref
 import numpy as np
 
 from anonflow.analysis.candidates import CandidateTable
-from anonflow.analysis.conditions import numbers_of
+from anonflow.analysis.conditions import numbers_of, written_numbers
 from anonflow.analysis.models import texts
 from anonflow.analysis.plausible_tables import plausible_of
 from anonflow.errors import DataError, ParameterError
 from anonflow.release import Release
+from anonflow.release.cells import ranges
 from anonflow.release.publish import publish
 from anonflow.table import Table
 from anonflow.table.schema import did_you_mean
@@ -69,7 +70,8 @@ class Comparison:
     lost : float
         The share of rows that are suppressed.
     sources : tuple of numpy.ndarray, shape (rows,), int64, or None
-        For each row of each table the original whose other columns it carries, where that is known.
+        For each row of each table the original whose other columns it carries, -1 where it is not among these
+        originals; None where it is not known.
     """
 
     original: pd.DataFrame
@@ -123,10 +125,15 @@ class Comparison:
         )
         sources = None
         if self.sources is not None:
-            sources = tuple(source[mask] for source, mask in zip(self.sources, masks, strict=True))
+            place = np.where(own, np.cumsum(own) - 1, -1)
+            sources = tuple(place[source[mask]] for source, mask in zip(self.sources, masks, strict=True))
         original = self.original[own].reset_index(drop=True)
-        # whoever is missing among the rows is suppressed, or somebody else now
-        return Comparison(original, tables, self.lost, sources)
+        lost = 0.0
+        if self.lost:
+            # of the subgroup, not of all: whoever is missing among the rows is hidden, or somebody else now
+            rows = np.mean([len(table) for table in tables])
+            lost = float(np.clip(1 - rows / len(original), 0.0, 1.0))
+        return Comparison(original, tables, lost, sources)
 
     def groups(self, name: Any) -> list[str]:
         """The values of a column that name subgroups.
@@ -164,8 +171,8 @@ def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(numbers), len(edges) + 1, codes)
 
 
-_latest: tuple[Callable[[], Any], tuple[int, int], Comparison | None] = (lambda: None, (0, 0), None)
-"""The last one; its subject is not kept alive."""
+_latest: tuple[Callable[[], Any], Callable[[], Any], tuple[int, int], Comparison] | None = None
+"""The last one, with what it is of; these are not kept alive."""
 
 
 def comparison_of(part: Part, m: int, seed: int) -> Comparison:
@@ -190,11 +197,14 @@ def comparison_of(part: Part, m: int, seed: int) -> Comparison:
     What is measured of an anonymization is what a draw would publish: one is made for it, with words of its own.
     """
     global _latest
-    subject, own, comparison = _latest
-    if subject() is part.subject and own == (m, seed) and comparison is not None:
-        return comparison
+    # a frame may change between two measurements, an anonymization does not
+    owner = part.subject if hasattr(part.subject, "algorithm") else part
+    if _latest is not None:
+        other, table, wanted, comparison = _latest
+        if other() is owner and table() is part.table and wanted == (m, seed):
+            return comparison
     comparison = _compared(part, m, seed)
-    _latest = ref(part.subject), (m, seed), comparison
+    _latest = ref(owner), ref(part.table), (m, seed), comparison
     return comparison
 
 
@@ -221,7 +231,7 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     hidden = part.generalization.suppressed_rows() if release is subject else None
     rows = frame[list(table.qi_columns)].eq("*").all(axis=1).to_numpy() if hidden is None else hidden
     kept = np.flatnonzero(~rows)
-    original = table.frame.reset_index(drop=True)
+    original = _with_numbers(table)
     if not len(kept):
         return Comparison(original, (original.iloc[:0],) * m, 1.0)
     trees = {
@@ -234,6 +244,17 @@ def _compared(part: Part, m: int, seed: int) -> Comparison:
     truth = getattr(release, "truth", None)
     sources = None if truth is None else (np.asarray(truth)[kept],) * m
     return Comparison(original, tables, float(rows.mean()), sources)
+
+
+def _with_numbers(table: Table) -> pd.DataFrame:
+    """The originals, with numbers and dates that a file has as text: those of numeric columns, and all that read so."""
+    frame = table.frame.reset_index(drop=True)
+    columns = {str(name): written_numbers(frame[name]) for name in table.other_columns}
+    for domain in table.domains:
+        cells = frame[domain.column]
+        if domain.kind == "numeric" and numbers_of(cells) is None:
+            columns[domain.column] = ranges(cells.dropna().astype(str))["low"].reindex(frame.index)
+    return frame.assign(**columns)
 
 
 def by_group(

@@ -120,7 +120,8 @@ def classification(comparison: Comparison, target: str, seed: int) -> dict[str, 
         told = texts(comparison.tables[number][target]).to_numpy()
         seen = np.ones(len(codes), bool)
         if comparison.sources is not None:
-            seen = ~held[comparison.sources[number]]
+            source = comparison.sources[number]
+            seen = (source < 0) | ~held[source]
         each.append(score(codes[seen][:, features], told[seen]))
     release = comparison.kept * float(np.mean(each)) + comparison.lost * base
     return {

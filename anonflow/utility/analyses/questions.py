@@ -104,10 +104,9 @@ def question(
     tables = [table for table in comparison.tables if len(table)]
     if not tables:
         return {"": 1.0, "truth": truth, "answer": 0.0}
-    scale = 1.0
-    if not callable(where) and among is None:
-        scale = len(comparison.original) / len(tables[0])
-    answer = scale * float(np.mean([ask(table) for table in tables]))
+    whole = len(comparison.original)
+    counted = not callable(where) and among is None
+    answer = float(np.mean([ask(table) * (whole / len(table) if counted else 1.0) for table in tables]))
     error = 0.0 if answer == truth else min(1.0, abs(answer - truth) / abs(truth)) if truth else 1.0
     return {"": comparison.lost + comparison.kept * error, "truth": truth, "answer": answer}
 

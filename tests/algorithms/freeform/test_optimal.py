@@ -156,6 +156,16 @@ def test_a_limit_is_kept_and_the_start_is_never_lost(limit: float, measure: str)
     assert facts["gap"] == pytest.approx(1 - facts["lower_bound"] / facts["cost"])
 
 
+@pytest.mark.parametrize(("n", "k"), [(70, 4), (120, 4)])
+def test_where_nothing_is_proved_no_more_is_lost_than_by_two_phase(n: int, k: int) -> None:
+    table = census(n, seed=1)
+    ours = af.anonymize(table, "optimal", k=k, seed=5, time_limit=1.0)
+    assert not ours.facts["proven"]
+    two_phase = af.anonymize(table, "two-phase", k=k, seed=5)
+    assert ours.facts["start"] == pytest.approx(two_phase.loss() * n)
+    assert ours.loss() <= two_phase.loss() + 1e-12
+
+
 def test_a_gap_is_enough() -> None:
     records = cost_cases.table(
         np.random.default_rng(3), 14, ["numeric", "categorical"] * 3, [9, 5, 9, 4, 9, 7]

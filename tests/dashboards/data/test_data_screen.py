@@ -114,7 +114,7 @@ def test_a_built_in_table_gives_its_own_hierarchy(workspace: Workspace) -> None:
         ("city", "role", "king", "a role is one of"),
         ("city", "kind", "tree", "a kind is one of"),
         ("city", "no value", "suppress", "without a value, kind categorical can value, refuse, drop"),
-        ("income", "no value", "drop", "of quasi-identifiers only"),
+        ("income", "no value", "drop", "for quasi-identifiers only"),
         ("nobody", "role", "sensitive", "no such column"),
         ("city", "distinct", 3, "only role, kind"),
         ("city", "role", None, "a role is one of"),

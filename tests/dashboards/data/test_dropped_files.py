@@ -57,7 +57,9 @@ def drop(workspace: Workspace, files: dict[str, str]) -> DataScreen:
     return screen
 
 
-@pytest.mark.parametrize("names", list(itertools.permutations(FILES)))
+@pytest.mark.parametrize(
+    "names", [tuple(FILES), tuple(reversed(FILES)), ("people_hierarchy_age.csv", "town.csv", "people.csv")]
+)
 def test_table_and_hierarchies_find_each_other_in_any_order(
     workspace: Workspace, names: tuple[str, ...]
 ) -> None:
@@ -74,7 +76,7 @@ def test_table_and_hierarchies_find_each_other_in_any_order(
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     assert workspace.runs[0].ok
 
 
@@ -173,7 +175,7 @@ def test_a_workbook_is_read_where_its_reader_is(
     workspace.set_algorithms(["mondrian"])
     workspace.set_ks([3])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     assert workspace.publish(workspace.runs[0].id).ok
     kept = workspace.save_project(with_table=True)
     (tmp_path / "p.zip").write_bytes(kept)

@@ -42,7 +42,7 @@ def blanks() -> Iterator[Workspace]:
     workspace.set_algorithms(["greedy"])
     workspace.set_ks([4])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     yield workspace
     workspace.close()
 
@@ -88,7 +88,7 @@ def test_the_loss_of_missing_values_is_told_apart(blanks: Workspace) -> None:
 def test_the_release_card_stands_on_explore_as_it_does_on_publish(blanks: Workspace) -> None:
     screen = ExploreScreen(workspace=blanks)
     screen.model.attack()
-    screen.model.background.wait(60)
+    screen.model.background.wait(300)
     attacks = screen.model.attacks
     assert attacks is not None
     assert attacks.card is not None
@@ -98,7 +98,7 @@ def test_the_release_card_stands_on_explore_as_it_does_on_publish(blanks: Worksp
         assert line.name.capitalize() in text
     publish = PublishModel(blanks)
     publish.draw()
-    publish.background.wait(60)
+    publish.background.wait(300)
     found = publish.publication
     assert found is not None
     assert found.card is not None

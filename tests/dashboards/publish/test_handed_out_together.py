@@ -30,7 +30,7 @@ def done() -> Iterator[Workspace]:
     workspace.set_algorithms(["greedy", "mondrian"])
     workspace.set_ks([3, 4])
     workspace.start()
-    workspace.wait(60)
+    workspace.wait(300)
     yield workspace
     workspace.close()
 

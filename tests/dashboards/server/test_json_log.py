@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import io
 import json
 import logging
@@ -43,6 +45,27 @@ def test_a_record_is_a_line(written: io.StringIO, monkeypatch: pytest.MonkeyPatc
         "sessions": 3,
     }
     assert (second["level"], second["error"]) == ("error", "ValueError")
+    assert "Jane Doe" not in written.getvalue()
+
+
+def test_a_task_that_failed_says_nothing_of_its_exception(written: io.StringIO) -> None:
+    """Nobody looks at its result: asyncio shows the task, and with it what the exception says."""
+
+    async def fail() -> None:
+        raise ValueError("could not convert string to float: 'Jane Doe'")
+
+    async def begin() -> None:
+        task = asyncio.create_task(fail())
+        await asyncio.wait([task])
+
+    asyncio.run(begin())
+    gc.collect()
+    line = json.loads(written.getvalue())
+    assert (line["logger"], line["message"], line["error"]) == (
+        "asyncio",
+        "Task exception was never retrieved",
+        "ValueError",
+    )
     assert "Jane Doe" not in written.getvalue()
 
 

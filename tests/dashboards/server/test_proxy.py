@@ -82,7 +82,11 @@ def test_from_another_address_no_header_is_believed(running: Callable[..., Runni
         ({"trust_header": "a b", "proxied": True}, "names no user"),
         ({"trust_header": "", "proxied": True}, "names no user"),
         ({"trust_header": HEADER, "proxied": True, "users": Path("x")}, "take one of them"),
+        ({"trust_header": "X-Forwarded-Proto", "proxied": True}, "names no user"),
         ({"proxied": True, "proxies": ("10.0.0.300",)}, "no address or network"),
+        ({"proxied": True, "proxies": ("0.0.0.0/0",)}, "--proxy-address '0.0.0.0/0' is every address"),
+        ({"proxied": True, "proxies": ("::/0",)}, "is every address"),
+        ({"metrics": True, "metrics_readers": ("everybody",)}, "--metrics-from 'everybody' is no address"),
     ],
 )
 def test_what_cannot_be_said_of_a_proxy(settings: dict[str, object], said: str) -> None:
@@ -115,6 +119,14 @@ def test_figures_for_the_operator(running: Callable[..., Running], stay: None, u
     for header in ("X_Real_IP", "X_Forwarded_For", "Via", "Forwarded"):
         assert one.ask(path="/metrics", **{header: "192.0.2.1"})[0] == 403
     assert one.ask(path="/metrics", Host="evil.test")[0] == 421
+
+
+def test_figures_are_for_named_addresses(running: Callable[..., Running], users: Path) -> None:
+    """Who reaches a server that listens to a network is not told how many use it."""
+    assert running(users=users, workers=0, metrics=True).ask(path="/metrics")[0] == 200
+    one = running(users=users, workers=0, metrics=True, metrics_readers=("10.0.0.7",))
+    assert one.ask(path="/metrics")[0] == 403
+    assert one.ask(path="/metrics", X_Forwarded_For="10.0.0.7")[0] == 403
 
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")

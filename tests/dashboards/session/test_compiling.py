@@ -59,7 +59,7 @@ def test_compiling_is_said_and_progress_moves(monkeypatch: pytest.MonkeyPatch) -
 
         def late(timeout: float | None = None) -> Any:
             if len(started) == 1:
-                assert go.wait(60)
+                assert go.wait(300)
             return result(timeout)
 
         handle.result = late  # type: ignore[method-assign]
@@ -79,14 +79,14 @@ def test_compiling_is_said_and_progress_moves(monkeypatch: pytest.MonkeyPatch) -
     one.open_dataset("census_like", n=200, seed=3)
     one.set_algorithms(["mondrian"])
     one.start()
-    assert enough.wait(60)
+    assert enough.wait(300)
     assert "compiling" in one.status
     go.set()
-    one.wait(60)
+    one.wait(300)
     assert len(started) == 2, "a few records first, then all"
     assert started[0][0].table.n < started[1][0].table.n == 200
     assert one.runs[0].ok
     one.start()
-    one.wait(60)
+    one.wait(300)
     assert len(started) == 3, "compiled once"
     one.close()

@@ -216,6 +216,52 @@ def test_subgroups(table: af.Table) -> None:
     )
 
 
+def test_the_same_release_beside_other_originals(table: af.Table) -> None:
+    """Nothing of the first measurement is left: neither its originals nor cells that have changed since."""
+    release = table.frame.astype("str").assign(income=table.frame["income"])
+    assert af.measure(table, release, ["k-marginals"])["k-marginals"] == pytest.approx(1000)
+    other = af.Table(people().assign(rich="yes"), COLUMNS)
+    assert af.measure(other, release, ["k-marginals"])["k-marginals"] < 990
+    release["job"] = "cook"
+    assert af.measure(table, release, ["k-marginals"])["k-marginals"] < 900
+
+
+@pytest.mark.parametrize("by", ["sex", "rich"])
+def test_a_subgroup_that_is_hidden_is_lost(table: af.Table, by: str) -> None:
+    """The share that counts is that of the subgroup: a fifth of all may be nearly everybody of it."""
+    shown = table.frame.astype("str").assign(income=table.frame["income"])
+    small = table.frame[by].value_counts().index[-1]
+    rows = np.flatnonzero(table.frame[by] == small)[:-5]
+    lost = len(rows) / (len(rows) + 5)
+    hidden = shown.copy()
+    hidden.loc[rows, ["age", "job", "sex"]] = "*"
+    measured = af.measure(table, hidden, [{"pair-distance": {"by": by}}, {"k-marginals": {"by": by}}])
+    assert measured[f"pair-distance-worst-by-{by}"] >= lost - 1e-9
+    assert measured[f"k-marginals-worst-by-{by}"] <= 1000 * (1 - lost) + 1e-6
+
+
+def test_numbers_and_dates_of_a_file_are_compared_as_such() -> None:
+    """A CSV file is read without guessing: its numbers are text in the table."""
+    frame = people().assign(born=pd.date_range("1960-01-01", periods=240).astype(str))
+    columns = COLUMNS | {"born": {"role": "quasi-identifier", "kind": "numeric"}}
+    written = frame.assign(age=frame["age"].astype(str), income=frame["income"].astype(str))
+    names: list[Any] = ["k-marginals", "association", {"question": REQUESTS["question"]}]
+    numbers = []
+    for each in (frame, written):
+        table = af.Table(each, columns)
+        numbers.append(af.measure(table, af.anonymize(table, "mondrian", k=4, seed=SEED), names))
+    assert numbers[0] == numbers[1]
+
+
+def test_an_association_that_is_lost_makes_up_for_none_that_is_too_strong() -> None:
+    x = np.array(["a", "b"] * 50)
+    weak = pd.DataFrame({"x": x, "y": np.where(np.arange(100) < 25, x, np.roll(x, 1))})
+    strong = pd.DataFrame({"x": x[:50], "y": x[:50]})
+    before = association.matrices(Comparison(weak, (strong,), 0.5))[1][0, 1]
+    assert before == pytest.approx(0.5, abs=0.01)  # and 1 in the rows that are left: half of it is 1/2, too
+    assert association.association(Comparison(weak, (strong,), 0.5))[""] == pytest.approx(0.5)
+
+
 def test_a_question_of_ones_own(table: af.Table) -> None:
     made = af.anonymize(table, "greedy", k=4, seed=SEED)
     by_hand = af.measure(table, made, [{"question": {"where": lambda one: float(one["age"].mean())}}])

@@ -55,6 +55,10 @@ const GIVE = {
     node.removeAttribute("aria-owns");
     const heading = node.getRootNode().host && headingOf(node.getRootNode().host);
     set(node, "aria-label", heading || "Table");
+    if (node.dataset.heard) return;
+    node.dataset.heard = "1";
+    // the table keeps the tabulator key to itself while a cell is edited, and never lets it go: the page has it
+    node.addEventListener("keydown", (event) => { if (event.key === "Tab") event.stopPropagation(); }, true);
   },
   ".tabulator-col": (node) => {
     const title = node.querySelector(".tabulator-col-title");
@@ -92,6 +96,13 @@ const GIVE = {
         }, 60);
       });
     });
+  },
+  "button.bk-btn": (node) => {
+    // a download hears clicks on the words alone: neither the keys nor the rim of its button
+    const link = node.querySelector(":scope > a");
+    if (!link || node.dataset.heard) return;
+    node.dataset.heard = "1";
+    node.addEventListener("click", (event) => { if (event.target === node) link.click(); });
   },
   ".bk-btn-group .bk-btn": (node) => set(node, "aria-pressed", String(node.classList.contains("bk-active"))),
 };

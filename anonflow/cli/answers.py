@@ -1,0 +1,113 @@
+"""What ``--json`` answers, as JSON Schema: what a pipeline may rely on. Keys may be added; none is renamed or left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["answers_schema"]
+
+_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
+_TEXT: dict[str, Any] = {"type": "string"}
+_COUNT: dict[str, Any] = {"type": "integer", "minimum": 0}
+_TRUTH: dict[str, Any] = {"type": "boolean"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_ANY: dict[str, Any] = {}
+
+
+def _mapping(about: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
+    """A mapping in which all of these keys are there; an underscore stands for a space."""
+    named = {name.replace("_", " ") if name in _SPACED else name: entry for name, entry in keys.items()}
+    return {"description": about, "type": "object", "properties": named, "required": list(named)}
+
+
+def _rows(about: str, /, **keys: dict[str, Any]) -> dict[str, Any]:
+    return {"description": about, "type": "array", "items": _mapping("One of them.", **keys)}
+
+
+_SPACED = {"minimal_uniques", "smallest_class", "average_risk"}
+
+_RUNS = _rows(
+    "The runs, one for each method and k; what else was measured stands under the measure's name.",
+    algorithm=_TEXT, k={"type": "integer", "minimum": 1}, records=_COUNT, gcp=_NUMBER, usefulness=_NUMBER,
+    suppressed=_COUNT, seconds=_NUMBER, checks=_TEXT,
+)  # fmt: skip
+
+_ANSWERS: dict[str, dict[str, Any]] = {
+    "run": _mapping(
+        "What a flow came to; progress is a line of JSON for each event on the standard error.",
+        ok=_TRUTH, flow=_TEXT, runs=_RUNS, published=_TEXTS, owner={"type": ["string", "null"]},
+        attacks={"type": "array", "items": {"type": "object"}}, warnings=_TEXTS, problems=_TEXTS, seconds=_NUMBER,
+    ),
+    "compare": _mapping(
+        "What the methods cost.", ok=_TRUTH, runs=_RUNS, problems=_TEXTS, seconds=_NUMBER
+    ),
+    "validate": _rows(
+        "The flow files in the order in which they were given; a file with a problem has no name.",
+        file=_TEXT, ok=_TRUTH, flow={"type": ["string", "null"]}, runs=_COUNT, problems=_TEXTS,
+    ),
+    "verify": _mapping(
+        "Whether a release keeps what it promises.",
+        holds=_TRUTH, records=_COUNT, k={"type": ["integer", "null"]},
+        checks=_rows(
+            "The criteria.", criterion=_TEXT, parameters={"type": "object"}, holds=_TRUTH, failed=_COUNT, side=_TEXT,
+            positions={"type": "array", "items": _COUNT}, detail=_TEXT,
+        ),
+        remarks=_TEXTS,
+    ),
+    "describe": {
+        "description": "What a receiver of a release sees; with --release, the figures of anybody's release.",
+        "anyOf": [
+            _mapping(
+                "What a receiver sees.",
+                rows=_COUNT, columns=_rows("The columns.", name=_TEXT, role=_TEXT, cells=_TEXT), can=_TEXTS, cannot=_TEXTS,
+            ),
+            _mapping(
+                "Figures of anybody's release.",
+                figures=_rows("The figures.", figure=_TEXT, column=_TEXT, value=_ANY, not_seen=_TEXT),
+            ),
+        ],
+    },
+    "attack": _rows(
+        "The attackers.", attacker=_TEXT, targets=_COUNT, success=_NUMBER, worst=_NUMBER, sentence=_TEXT
+    ),
+    "risk": _mapping(
+        "Before anything is done.",
+        sets=_rows(
+            "Sets of columns.", columns=_TEXT, size=_COUNT, uniques=_COUNT, minimal_uniques=_COUNT, smallest_class=_COUNT,
+            average_risk=_NUMBER,
+        ),
+        columns=_rows("The columns.", column=_TEXT),
+    ),
+    "prepare": _rows(
+        "The steps.", step=_TEXT, column={"type": ["string", "null"]}, changed=_COUNT, removed=_COUNT, distinct=_COUNT, left=_COUNT
+    ),
+    "schema": _mapping("A guess at the schema of a table.", columns={"type": "object"}, reasons={"type": "object"}),
+    "init": _mapping("The flow that was made.", flow=_TEXT),
+    "algorithms": {
+        "description": "The methods; with a NAME, its options.",
+        "anyOf": [
+            _rows(
+                "The methods.", name=_TEXT, family=_TEXT, guarantee=_TEXT, complexity=_TEXT, paper=_TEXT, summary=_TEXT
+            ),
+            _rows("The options of one.", option=_TEXT, value=_TEXT, default=_ANY, meaning=_TEXT),
+        ],
+    },
+    "datasets": _rows(
+        "The tables to start with.", name=_TEXT, rows=_NUMBER, columns=_NUMBER, origin=_TEXT, licence=_TEXT, available=_TRUTH
+    ),
+}  # fmt: skip
+
+
+def answers_schema() -> dict[str, Any]:
+    """A JSON Schema (2020-12) with a definition under ``$defs`` for the answer of each command.
+
+    Returns
+    -------
+    dict
+        Plain data.
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Answers of anonflow --json",
+        "$defs": _ANSWERS,
+    }
