@@ -125,22 +125,23 @@ def boundary_classes(records: Records) -> np.ndarray:
     return equal_columns(rows, records.n)
 
 
-def unit_layers(records: Records, units: np.ndarray, within: np.ndarray) -> np.ndarray:
+def unit_layers(place: np.ndarray, units: np.ndarray, within: np.ndarray) -> np.ndarray:
     """Layers of records in which nobody has two: who may be generalized together where people have several rows.
 
     Parameters
     ----------
-    records : Records
+    place : numpy.ndarray, shape (n,), int64
+        Where each record stands in lexicographic order, among those of its label.
     units : numpy.ndarray, shape (n,), int64
         Whose each record is.
     within : numpy.ndarray, shape (n,), int64
-        Labels of what is layered by itself.
+        Labels 0.. of what is layered by itself.
 
     Returns
     -------
     numpy.ndarray, shape (n,), int64
         The layer inside its label. A label with n records, m of them of one unit, has m layers of at least n // m records.
-        O(q n log n).
+        O(n log n).
 
     Notes
     -----
@@ -149,18 +150,17 @@ def unit_layers(records: Records, units: np.ndarray, within: np.ndarray) -> np.n
     every release needs in which a row lists k records of k units: nothing that can be had is refused. Units follow each
     other in lexicographic order of their first record: every layer is a thinned copy of the table.
     """
-    place = np.empty(records.n, np.int64)
-    place[lexicographic_order(records)] = np.arange(records.n)
-    layers = np.zeros(records.n, np.int64)
-    for label in range(int(within.max(initial=-1)) + 1):
-        mine = np.flatnonzero(within == label)
-        own = np.unique(units[mine], return_inverse=True)[1]
-        many = int(np.bincount(own).max())
-        if many > 1:
-            first = np.full(own.max() + 1, records.n)
-            np.minimum.at(first, own, place[mine])
-            dealt = mine[np.lexsort([place[mine], first[own]])]
-            layers[dealt] = np.arange(len(dealt)) % many
+    n = len(place)
+    own = equal_columns([within, units], n)
+    first = np.full(int(own.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(first, own, place)
+    many = np.zeros(int(within.max(initial=-1)) + 1, np.int64)
+    np.maximum.at(many, within, np.bincount(own)[own])
+    order = np.lexsort([place, first[own], within])
+    start = np.cumsum(np.bincount(within)) - np.bincount(within)
+    dealt = within[order]
+    layers = np.empty(n, np.int64)
+    layers[order] = (np.arange(n) - start[dealt]) % many[dealt]
     return layers
 
 
@@ -178,7 +178,9 @@ def kept_apart(records: Records) -> np.ndarray:
     labels = boundary_classes(records)
     if records.units is None:
         return labels
-    return equal_columns([labels, unit_layers(records, records.units, labels)], records.n)
+    place = np.empty(records.n, np.int64)
+    place[lexicographic_order(records)] = np.arange(records.n)
+    return equal_columns([labels, unit_layers(place, records.units, labels)], records.n)
 
 
 def refuse_large_units(rows: int, n: int, k: int) -> None:

@@ -672,7 +672,9 @@ def risk(
     sets = room.key_sets(table.frame, table.qi_columns, columns)
     asked = fraction is not None or table.schema.weight_column is not None
     people = room.population_risk(table, fraction=fraction) if asked else None
-    frame, part, top = sets.frame(), sets.contributions(), sets.riskiest()
+    # shared out among records for simple random samples only, as the models of a population are
+    share = people.fraction if people is not None else None
+    frame, part, top = sets.frame(), sets.contributions(), sets.riskiest(fraction=share)
     if as_json:
         told: dict[str, Any] = {"sets": frame.to_dict("records"), "columns": part.to_dict("records")}
         if owner:

@@ -30,6 +30,7 @@ __all__ = [
     "average_risk",
     "class_risks",
     "class_sizes",
+    "is_of_classes",
     "k_anonymity",
     "key_sets",
     "share_at_risk",
@@ -115,6 +116,20 @@ def key_sets(
     return findings
 
 
+def is_of_classes(evidence: Evidence) -> bool:
+    """Whether each person is in one cell only: of an anonymization by its guarantee, of a release by who is covered.
+
+    Rows that say nothing do not count.
+    """
+    if evidence.alone:
+        return True
+    if evidence.own:
+        return evidence.guarantee is None or "k-anonymity" in evidence.guarantee
+    graph = evidence.graph
+    says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
+    return not bool((np.bincount(graph.end[says[graph.box]], minlength=1) > 1).any())
+
+
 def class_risks(evidence: Evidence) -> np.ndarray:
     """The chance of naming each published row's person, shape (rows,): 1 / class, by weights in the population.
 
@@ -133,6 +148,11 @@ def class_risks(evidence: Evidence) -> np.ndarray:
     if evidence.guarantee is not None and "k-anonymity" not in evidence.guarantee:
         raise ParameterError(
             "risks of classes are asked of a release whose rows are drawn along matches: its guarantee says its risks"
+        )
+    if evidence.guarantee is None and not is_of_classes(evidence):
+        raise ParameterError(
+            "risks of classes are asked of a release whose rows overlap (freeform, or hidden cells beside shown ones): nobody "
+            "is in one class"
         )
     listed = np.flatnonzero(~evidence.exempt)
     labels = np.unique(evidence.classes[listed], return_inverse=True)[1]

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array, csr_matrix
-from scipy.sparse.csgraph import connected_components, maximum_bipartite_matching, maximum_flow
+from scipy.sparse.csgraph import (
+    breadth_first_order,
+    connected_components,
+    maximum_bipartite_matching,
+    maximum_flow,
+)
 
 from anonflow.errors import DataError
 
-__all__ = ["MaxFlow", "cyclic_edges", "largest_flow", "matched_all"]
+__all__ = ["MaxFlow", "can_be_left_out", "cyclic_edges", "largest_flow", "matched_all"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,3 +163,34 @@ def cyclic_edges(u: int, v: int, left: np.ndarray, right: np.ndarray, used: np.n
     _, component = connected_components(csr_matrix(graph), directed=True, connection="strong")
     inside: np.ndarray = component[left] == component[u + right.astype(np.int64)]
     return inside
+
+
+def can_be_left_out(left: np.ndarray, right: np.ndarray, flow: MaxFlow) -> np.ndarray:
+    """Of which vertices of the left side some maximum flow does not send everything.
+
+    Parameters
+    ----------
+    left, right : numpy.ndarray, shape (E,), integer
+        The ends of the edges; each edge could carry all that its ends allow.
+    flow : MaxFlow
+        Any maximum flow along them.
+
+    Returns
+    -------
+    numpy.ndarray, shape (u,), bool
+        O(u + v + E).
+
+    Notes
+    -----
+    Two maximum flows differ by alternating paths and cycles (Berge 1957): a vertex keeps something in another one exactly
+    if a path leads to it from a vertex that keeps something, along any edge to the right and along a used one back.
+    """
+    u, v = len(flow.unsent), len(flow.unmet)
+    used = flow.edge > 0
+    begin = np.flatnonzero(flow.unsent > 0)
+    tail = np.concatenate([left, u + right[used].astype(np.int64), np.full(len(begin), u + v)])
+    head = np.concatenate([u + right.astype(np.int64), left[used], begin])
+    graph = csr_array((np.ones(len(tail), np.int8), (tail, head)), shape=(u + v + 1, u + v + 1))
+    reached = np.zeros(u + v + 1, bool)
+    reached[breadth_first_order(csr_matrix(graph), u + v, return_predecessors=False)] = True
+    return reached[:u]

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from anonflow.algorithms.anonymize import Anonymization
 from anonflow.criteria.request import read_criteria
 from anonflow.criteria.verify import verify
@@ -22,6 +24,7 @@ from anonflow.engine.report.attacks import MOST, attacked, attacked_part, is_att
 from anonflow.errors import ParameterError
 from anonflow.release import Earlier, Release, SeedWarning, publish
 from anonflow.release.tables import write_described
+from anonflow.risk.people import chances_of_lists, people_named
 from anonflow.table import Table
 from anonflow.table.spreadsheets import formula_warning
 from anonflow.whole_file import write_whole
@@ -130,8 +133,16 @@ def attack(session: Session, table: Table, release: Release, result: RunResult) 
         part = part_of_release(made, release, session.seed)
         kind = "matches" if made.matches is not None else "classes" if made.classes is not None else "none"
         sizes = listed_sizes(result.sizes, kind, result.suppressed, result.k)
+        named = None
+        if table.unit is not None:
+            hidden = int(made.suppressed.sum())
+            chance = chances_of_lists(made.matches, made.classes, made.suppressed, hidden, result.k)
+            if chance is not None:
+                at = np.flatnonzero(~np.isnan(chance))
+                home = None if table.household is None else table.household[at]
+                named = people_named(chance[at], table.unit[at], home, result.k)
         return attacked_part(
-            session.flow, session.fingerprint, part, result.guarantee, sizes, result.k, session.seed
+            session.flow, session.fingerprint, part, result.guarantee, sizes, result.k, session.seed, named
         )
 
     return session.step("attack", work, result.number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from anonflow.criteria.classes import is_of_classes
 from anonflow.errors import ParameterError
 from anonflow.risk.attack_context import AttackContext
 from anonflow.risk.attacker import Attacker, Success
@@ -17,7 +18,7 @@ from anonflow.risk.linkable import LinkableColumns
 from anonflow.risk.linkers import Homogeneity, Journalist, Linker, Marketer, Presence, Prosecutor
 from anonflow.risk.own_rows import OwnRows
 from anonflow.risk.people import Unit
-from anonflow.risk.population import Population, is_of_classes
+from anonflow.risk.population import Population
 from anonflow.risk.simulator import Simulator
 from anonflow.table import Schema, Table
 from anonflow.table.schema import did_you_mean

@@ -198,17 +198,23 @@ class Presence:
         Notes
         -----
         Of classes, a person's presence has the probability rows / people of the class. Of a freeform release it is
-        only told who could be absent: whom no row covers.
+        only told who could be absent: without whom all rows could be other people's (:class:`RegisterCounts`).
         """
         counts = _register(context, self.population)
         baseline = min(1.0, len(context.frame) / counts.people)
         covered = counts.of_person > 0
         if not counts.is_of_classes:
-            absent = int((~covered).sum())
+            sure = int((~counts.could_be_absent).sum())
+            sentence = (
+                f"Of a register of {counts.people:,} people {int((~covered).sum()):,} are absent for certain; "
+                f"{f'{sure:,} cannot be absent, and ' if sure else ''}each of the others could be absent: all rows could "
+                "be other people's."
+            )
+            if counts.unlisted:
+                sentence += f" At least {counts.unlisted:,} rows are of nobody in the register, and the others may be, too."
             return Success(
-                counts.people, absent / counts.people, 1.0 if absent else baseline, absent, baseline,
-                f"Of a register of {counts.people:,} people {absent:,} are absent for certain; each of the others could "
-                "be absent, as far as counting rows tells.",
+                counts.people, sure / counts.people, 1.0 if sure else baseline, sure if baseline < 1 else 0,
+                baseline, sentence,
             )  # fmt: skip
         presence = counts.presence
         # a class's people share its probability; whoever no row covers is absent for certain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from anonflow.risk.attack_context import AttackContext
     from anonflow.table import Table
 
-__all__ = ["PeopleAtRisk", "Unit", "at_least_one", "intersections"]
+__all__ = ["PeopleAtRisk", "Unit", "at_least_one", "chances_of_lists", "intersections", "people_named"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +52,26 @@ class PeopleAtRisk:
         at = np.arange(table.n) if records is None else records
         if table.unit is None:
             return cls(np.asarray(chance, np.float64))
-        units, whose = np.unique(table.unit[at], return_inverse=True)
+        return cls.of_owners(chance, table.unit[at], None if table.household is None else table.household[at])
+
+    @classmethod
+    def of_owners(
+        cls, chance: np.ndarray, unit: np.ndarray, household: np.ndarray | None = None
+    ) -> PeopleAtRisk:
+        """From the probabilities of rows, and whose these are.
+
+        Parameters
+        ----------
+        chance : numpy.ndarray, shape (m,), float64
+        unit : numpy.ndarray, shape (m,), int64
+        household : numpy.ndarray, shape (m,), int64, optional
+        """
+        units, whose = np.unique(unit, return_inverse=True)
         of_units = at_least_one(chance, whose)
-        if table.household is None:
+        if household is None:
             return cls(of_units)
         home = np.zeros(len(units), np.int64)
-        home[whose] = np.unique(table.household[at], return_inverse=True)[1]
+        home[whose] = np.unique(household, return_inverse=True)[1]
         homes = at_least_one(of_units, home)
         return cls(
             of_units, Households(len(homes), float(homes.mean()), float(homes.max())) if len(homes) else None
@@ -107,23 +121,84 @@ class Unit:
             raise ParameterError("unit: the schema has no column with the role unit")
         people = context.people
         chance = 1.0 / np.maximum(context.candidates()[people], 1)
-        risk = PeopleAtRisk.of(context.table, chance, people)
-        rows = np.bincount(unit)
-        surest = np.unique(unit[people])[int(risk.chance.argmax())] if len(people) else 0
-        sentence = (
-            f"Who looks for a person by all of the person's rows names one of them rightly for {percent(risk.mean)} of "
-            f"{len(risk.chance):,} people, and for {percent(risk.worst)} of the surest, who has {rows[surest]:,} rows."
-        )
+        home = context.table.household
+        success = people_named(chance, unit[people], None if home is None else home[people], context.k)
+        sentence = success.sentence
         for name, left in intersections(context).items():
             known = int((left == 1).sum())
             sentence += (
                 f" {name} is the same on all rows of a person: {left.mean():.1f} values are left on average of those that the rows "
                 f"allow, and for {known:,} of {len(left):,} people with several rows only one."
             )
-        return Success(
-            len(risk.chance), risk.mean, risk.worst, risk.above(1 / context.k), 1 / context.k, sentence,
-            households=risk.households,
-        )  # fmt: skip
+        return replace(success, sentence=sentence)
+
+
+def people_named(chance: np.ndarray, unit: np.ndarray, household: np.ndarray | None, k: int) -> Success:
+    """How often one of a person's rows is named rightly, and somebody of a household.
+
+    Parameters
+    ----------
+    chance : numpy.ndarray, shape (m,), float64
+        With which each row's person is named by that row.
+    unit : numpy.ndarray, shape (m,), int64
+        Whose each row is.
+    household : numpy.ndarray, shape (m,), int64, or None
+    k : int
+
+    Returns
+    -------
+    Success
+        O(m log m).
+    """
+    risk = PeopleAtRisk.of_owners(chance, unit, household)
+    rows = np.unique(unit, return_counts=True)[1]
+    surest = rows[int(risk.chance.argmax())] if len(rows) else 0
+    sentence = (
+        f"Who looks for a person by all of the person's rows names one of them rightly for {percent(risk.mean)} of "
+        f"{len(risk.chance):,} people, and for {percent(risk.worst)} of the surest, who has {surest:,} rows."
+    )
+    return Success(
+        len(risk.chance),
+        risk.mean,
+        risk.worst,
+        risk.above(1 / k),
+        1 / k,
+        sentence,
+        households=risk.households,
+    )
+
+
+def chances_of_lists(
+    matches: np.ndarray | None, classes: np.ndarray | None, suppressed: np.ndarray, hidden: int, k: int
+) -> np.ndarray | None:
+    """With which probability a row that lists a record is that record's; None where a method lists nobody.
+
+    Parameters
+    ----------
+    matches : numpy.ndarray, shape (n, w), integer, or None
+        What each row lists, -1 where it lists fewer; of whole partitions.
+    classes : numpy.ndarray, shape (n,), int64, or None
+    suppressed : numpy.ndarray, shape (n,), bool
+    hidden : int
+        Suppressed records of the whole table; of fewer than k nothing is published.
+    k : int
+
+    Returns
+    -------
+    numpy.ndarray, shape (n,), float64
+        nan of whom nothing is published. O(n w).
+    """
+    if matches is not None:
+        listed = matches[~suppressed]
+        many = np.bincount(listed[listed >= 0], minlength=len(suppressed))
+    elif classes is not None:
+        labels = np.unique(classes, return_inverse=True)[1]
+        many = np.bincount(labels)[labels]
+    else:
+        return None
+    chance: np.ndarray = 1.0 / np.maximum(many, 1)
+    chance[suppressed] = 1.0 / hidden if hidden >= k else np.nan
+    return chance
 
 
 def at_least_one(chance: np.ndarray, whose: np.ndarray) -> np.ndarray:

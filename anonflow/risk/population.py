@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from anonflow.criteria.classes import is_of_classes
 from anonflow.criteria.evidence import Evidence, collect, collect_alone, subject_of
 from anonflow.errors import ParameterError
 from anonflow.risk.attacker import THRESHOLD, Success, percent
@@ -46,6 +47,8 @@ class PopulationRisk:
         Why no model was tried; "" where they were.
     risks : numpy.ndarray, shape (n,), float64
         The individual risk of each record (Benedetti and Franconi 1998): the owner's.
+    fraction : float or None
+        n / N of a simple random sample; None where weights are unequal.
     """
 
     records: int
@@ -54,6 +57,7 @@ class PopulationRisk:
     estimates: tuple[Estimate, ...]
     refused: str
     risks: np.ndarray
+    fraction: float | None = None
 
     @property
     def expected(self) -> float:
@@ -155,7 +159,7 @@ def population_risk(
         why = "the weights are unequal, and the models assume a simple random sample"
         return PopulationRisk(n, total, None, (), why, risks)
     chosen, estimates = dankar(sizes, fraction)
-    return PopulationRisk(n, total, chosen, tuple(estimates), "", risks)
+    return PopulationRisk(n, total, chosen, tuple(estimates), "", risks, fraction)
 
 
 def _cells(table: Table | Schema, release: Any) -> tuple[np.ndarray, np.ndarray | None]:
@@ -194,20 +198,6 @@ def class_cells(evidence: Evidence) -> np.ndarray:
         )
     labels: np.ndarray = np.unique(evidence.classes[~evidence.blank], return_inverse=True)[1]
     return labels
-
-
-def is_of_classes(evidence: Evidence) -> bool:
-    """Whether each person is in one cell only: of an anonymization by its guarantee, of a release by who is covered.
-
-    Rows that say nothing do not count.
-    """
-    if evidence.alone:
-        return True
-    if evidence.own:
-        return evidence.guarantee is None or "k-anonymity" in evidence.guarantee
-    graph = evidence.graph
-    says = np.bincount(graph.published.label, ~evidence.blank, graph.published.size) > 0
-    return not bool((np.bincount(graph.end[says[graph.box]], minlength=1) > 1).any())
 
 
 @dataclass(frozen=True)

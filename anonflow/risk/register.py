@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from anonflow.criteria import consistency_graph
+from anonflow.criteria.graph import Bipartite
+from anonflow.criteria.max_flow import MaxFlow, can_be_left_out, largest_flow
 from anonflow.errors import ParameterError
 from anonflow.generalization import Generalization
 from anonflow.table import Schema, Table
@@ -37,6 +39,8 @@ class RegisterCounts:
         Equal for rows that cover the same values.
     is_of_classes : bool
         Whether nobody is covered by rows of two classes: only then a class's share says who is present.
+    graph : Bipartite
+        Which distinct rows cover which distinct people.
     """
 
     people: int
@@ -44,6 +48,7 @@ class RegisterCounts:
     of_person: np.ndarray
     row_label: np.ndarray
     is_of_classes: bool
+    graph: Bipartite = field(repr=False)
 
     @classmethod
     def of(
@@ -102,6 +107,7 @@ class RegisterCounts:
             persons[graph.originals.label],
             graph.published.label,
             bool((np.bincount(graph.end, minlength=1) <= 1).all()),
+            graph,
         )
 
     @cached_property
@@ -112,3 +118,43 @@ class RegisterCounts:
         """
         _, first, size = np.unique(self.row_label, return_index=True, return_counts=True)
         return np.minimum(1.0, size / np.maximum(self.of_row[first], 1))
+
+    @cached_property
+    def _assignment(self) -> MaxFlow:
+        """As many rows as possible, each with another person that it covers."""
+        graph = self.graph
+        people, rows = graph.originals.count, graph.published.count
+        most = np.minimum(people[graph.end], rows[graph.box])
+        return largest_flow(people, rows, graph.end, graph.box, most)
+
+    @property
+    def unlisted(self) -> int:
+        """At least so many rows are of people whom the register does not have: no assignment gives all rows a person of it.
+
+        Raises
+        ------
+        DataError
+            If the graph is too large for a flow.
+        """
+        return int(self._assignment.unmet.sum())
+
+    @cached_property
+    def could_be_absent(self) -> np.ndarray:
+        """Without whom all rows could be other people's, shape (people,), bool.
+
+        Raises
+        ------
+        DataError
+            If the graph is too large for a flow.
+
+        Notes
+        -----
+        A person must be present if every assignment of the rows to different people of the register, each covered by its
+        row, has the person. Whoever is covered could be present, as well: he takes the place of the one on that row. Where
+        some row is of nobody in the register, the others may be, too, and everybody could be absent. One maximum flow.
+        """
+        if self.unlisted:
+            return np.ones(self.people, bool)
+        graph = self.graph
+        spared: np.ndarray = can_be_left_out(graph.end, graph.box, self._assignment)[graph.originals.label]
+        return spared

@@ -191,7 +191,12 @@ class Table:
 
     @classmethod
     def coded(
-        cls, records: Records, schema: Schema, columns: Sequence[str], others: Mapping[str, Any]
+        cls,
+        records: Records,
+        schema: Schema,
+        columns: Sequence[str],
+        others: Mapping[str, Any],
+        units: np.ndarray | None = None,
     ) -> Table:
         """A part of a table whose quasi-identifiers are known as codes only.
 
@@ -204,6 +209,8 @@ class Table:
             The published ones, in the table's order.
         others : mapping
             The cells of those that are no quasi-identifiers, m each.
+        units : numpy.ndarray, shape (m,), int64, optional
+            Whose each record is.
 
         Returns
         -------
@@ -214,7 +221,10 @@ class Table:
 
         nothing = np.full(records.n, np.nan)
         cells = {name: others.get(name, nothing) for name in columns}
-        return cls(pd.DataFrame(cells, index=pd.RangeIndex(records.n)), schema, _records=records)
+        part = cls(pd.DataFrame(cells, index=pd.RangeIndex(records.n)), schema, _records=records)
+        if units is not None:
+            part.identifiers = pd.DataFrame({part.schema.unit_column: units})
+        return part
 
     def _coded(self) -> Records:
         domains: list[Domain] = []
@@ -234,29 +244,8 @@ class Table:
         matrix = np.empty((self.n, len(codes)), np.int32)
         for a, column in enumerate(codes):
             matrix[:, a] = column
-        return Records(tuple(domains), matrix, self._checked_units())
-
-    def _checked_units(self) -> np.ndarray | None:
-        """Whose each row is; every row is somebody's, and nobody is of two households."""
-        for role, name in (("unit", self.schema.unit_column), ("household", self.schema.household_column)):
-            if name is None:
-                continue
-            labels = self._labels(name)
-            assert labels is not None
-            blank = int(np.count_nonzero(labels < 0))
-            if blank:
-                raise DataError(
-                    f"column {name!r}: {blank:,} rows have no {role}; every row needs one: fill them in, or leave these rows out"
-                )
-        if self.unit is not None and self.household is not None:
-            first = np.full(int(self.unit.max()) + 1, -1)
-            first[self.unit[::-1]] = self.household[::-1]
-            torn = len(np.unique(self.unit[first[self.unit] != self.household]))
-            if torn:
-                raise DataError(
-                    f"column {self.schema.household_column!r}: {torn:,} units are in several households; a unit has one"
-                )
-        return self.unit
+        check_units(self.schema, self.unit, self.household)
+        return Records(tuple(domains), matrix, self.unit)
 
     @property
     def n(self) -> int:
@@ -470,3 +459,34 @@ def check_columns(names: list[Any], schema: Schema) -> None:
         )
     if absent:
         raise SchemaError.collected("the schema names columns that the table does not have", absent)
+
+
+def check_units(schema: Schema, unit: np.ndarray | None, household: np.ndarray | None) -> None:
+    """See that every row is somebody's, and that nobody is of two households.
+
+    Parameters
+    ----------
+    schema : Schema
+    unit, household : numpy.ndarray, shape (n,), int64, or None
+        Labels 0.., -1 where a cell is blank; None without such a column.
+
+    Raises
+    ------
+    DataError
+        If it is not so.
+    """
+    sides = (("unit", schema.unit_column, unit), ("household", schema.household_column, household))
+    for role, name, labels in sides:
+        blank = 0 if labels is None else int(np.count_nonzero(labels < 0))
+        if blank:
+            raise DataError(
+                f"column {name!r}: {blank:,} rows have no {role}; every row needs one: fill them in, or leave these rows out"
+            )
+    if unit is not None and household is not None:
+        first = np.full(int(unit.max()) + 1, -1)
+        first[unit[::-1]] = household[::-1]
+        torn = len(np.unique(unit[first[unit] != household]))
+        if torn:
+            raise DataError(
+                f"column {schema.household_column!r}: {torn:,} units are in several households; a unit has one"
+            )

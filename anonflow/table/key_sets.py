@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from anonflow.errors import ParameterError
+from anonflow.table.population import intrusion
 from anonflow.table.uniqueness import class_labels, refined
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class KeySets:
         How many minimal sample uniques each record has.
     least : numpy.ndarray, shape (n,), int64
         The size of each record's smallest one; 0 where it has none.
+    alike : numpy.ndarray, shape (n,), int64
+        How many records are equal to each on all columns, itself among them.
     """
 
     columns: tuple[str, ...]
@@ -59,6 +62,7 @@ class KeySets:
     scores: np.ndarray
     counts: np.ndarray
     least: np.ndarray
+    alike: np.ndarray
 
     def frame(self) -> pd.DataFrame:
         """A row for each set, riskiest first: columns, size, uniques, minimal uniques, smallest class, average risk.
@@ -82,20 +86,79 @@ class KeySets:
             ["average risk", "size"], ascending=[False, True], kind="stable", ignore_index=True
         )
 
-    def riskiest(self, most: int = 20) -> pd.DataFrame:
-        """The records of the highest scores, by position: the owner's view, never to be published."""
+    def riskiest(self, most: int = 20, fraction: float | None = None) -> pd.DataFrame:
+        """The records of the highest scores, by position: the owner's view, never to be published.
+
+        Parameters
+        ----------
+        most : int
+            Records.
+        fraction : float, optional
+            Of the population that was sampled: adds the column ``dis``, of :meth:`intrusion`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            position, score, minimal uniques, smallest.
+
+        Raises
+        ------
+        ParameterError
+            If the fraction is none.
+        """
         import pandas as pd
 
         order = np.argsort(-self.scores, kind="stable")[:most]
         order = order[self.scores[order] > 0]
-        return pd.DataFrame(
-            {
-                "position": order,
-                "score": self.scores[order],
-                "minimal uniques": self.counts[order],
-                "smallest": self.least[order],
-            }
-        )
+        columns = {
+            "position": order,
+            "score": self.scores[order],
+            "minimal uniques": self.counts[order],
+            "smallest": self.least[order],
+        }
+        if fraction is not None:
+            columns["dis"] = self.intrusion(fraction)[order]
+        return pd.DataFrame(columns)
+
+    def intrusion(self, fraction: float) -> np.ndarray:
+        """The chance that a unique match with each record is right, shape (n,), float64: the owner's.
+
+        Parameters
+        ----------
+        fraction : float
+            n / N of a simple random sample.
+
+        Returns
+        -------
+        numpy.ndarray
+            0 for a record that is not unique on all columns; nan for all where it is not estimable.
+
+        Raises
+        ------
+        ParameterError
+            If the fraction is none.
+
+        Notes
+        -----
+        The mean over unique records is the file's (:func:`anonflow.table.population.intrusion`; Skinner and Elliot 2002).
+        As in DIS-SUDA (Elliot and others 2005) SUDA's scores share it out. How is ours, for no formula is printed there: the
+        odds d / (1 - d) are proportional to the score, to 1 where only larger sets than were looked at are unique. O(n).
+        """
+        classes = np.bincount(self.alike) // np.maximum(np.arange(int(self.alike.max(initial=0)) + 1), 1)
+        mean = intrusion(np.repeat(np.arange(len(classes)), classes), fraction)
+        alone = self.alike == 1
+        chances = np.where(alone, mean, 0.0) if mean == mean else np.full(len(alone), math.nan)
+        if not 0 < mean < 1:
+            return chances
+        score = np.maximum(self.scores[alone], 1).astype(np.float64)
+        # the mean grows with the factor: between 0 and 1 at the ends
+        low, high = -60.0 - math.log(score.max()), 60.0
+        for _ in range(100):
+            factor = (low + high) / 2
+            odds = score * math.exp(factor)
+            low, high = (factor, high) if (odds / (1 + odds)).mean() < mean else (low, factor)
+        chances[alone] = odds / (1 + odds)
+        return chances
 
     def contributions(self) -> pd.DataFrame:
         """How many minimal sample uniques each column is part of, and their share of all."""
@@ -185,6 +248,9 @@ def key_sets(frame: pd.DataFrame, columns: Sequence[str], most: int = 3) -> KeyS
                 labels_here[each], unique_here[each] = label, alone
         labels, unique_on = labels_here, unique_here
     table = np.array(figures, np.int64).reshape(-1, 4)
+    whole = class_labels(frame, columns)
+    alike = np.bincount(whole, minlength=1)[whole]
     return KeySets(
-        columns, most, tuple(sets), table[:, 0], table[:, 1], table[:, 2], table[:, 3], scores, counts, least
-    )
+        columns, most, tuple(sets), table[:, 0], table[:, 1], table[:, 2], table[:, 3], scores, counts, least,
+        alike,
+    )  # fmt: skip

@@ -24,6 +24,7 @@ __all__ = [
     "checked_weights",
     "dankar",
     "individual_risk",
+    "intrusion",
     "pitman",
     "sampling_fraction",
     "slide_negative_binomial",
@@ -426,6 +427,38 @@ def dankar(sizes: np.ndarray, fraction: float) -> tuple[Estimate, list[Estimate]
     if by_snb.is_there and by_zayatz.is_there and by_snb.uniques < by_zayatz.uniques:
         return by_snb, estimates
     return by_zayatz, estimates
+
+
+def intrusion(sizes: np.ndarray, fraction: float) -> float:
+    """The chance that a unique match with a sample is right, by data intrusion simulation (Skinner and Elliot 2002).
+
+    Parameters
+    ----------
+    sizes : numpy.ndarray, shape (classes,), int64
+        Records of each class of the sample.
+    fraction : float
+        n / N of a simple random sample.
+
+    Returns
+    -------
+    float
+        ``f s_1 / (f s_1 + (1 - f) 2 s_2)``, f the fraction, s_1 and s_2 the classes of one and of two records; nan, not
+        estimable, where a record taken out has no unique match: without classes of one or two. O(classes).
+
+    Raises
+    ------
+    ParameterError
+        If the fraction is none.
+
+    Notes
+    -----
+    A record is taken out of the sample at random and put back with probability f. It then matches exactly one record if it
+    was alone and is back, which is right, or one of two and is not back, which is wrong.
+    """
+    fraction = check_fraction(fraction)
+    right = fraction * int((sizes == 1).sum())
+    wrong = (1 - fraction) * 2 * int((sizes == 2).sum())
+    return right / (right + wrong) if right + wrong > 0 else math.nan
 
 
 def individual_risk(sizes: np.ndarray, people: np.ndarray) -> np.ndarray:

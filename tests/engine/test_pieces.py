@@ -221,6 +221,124 @@ def test_classes_of_several_runs_are_measured_apart(tmp_path: Path) -> None:
         assert b.measures == pytest.approx({name: a.measures[name] for name in b.measures})
 
 
+WITH_UNITS = COLUMNS.replace("name: {role: identifier}", "name: {role: unit}\n    home: {role: household}")
+
+
+def visits(n: int, seed: int = 3) -> pd.DataFrame:
+    """Rows of people who came one to four times, in households of three people."""
+    rng = np.random.default_rng(seed)
+    who = np.repeat(np.arange(n), rng.integers(1, 5, n))[:n]
+    frame = people(n)
+    frame["name"], frame["home"] = (
+        who + 2**60,
+        [f"h{one // 3}" for one in who],
+    )  # 64 bits: floats take them for one
+    return frame.iloc[rng.permutation(n)].reset_index(drop=True)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "form"),
+    [("greedy", "csv"), ("mondrian", "parquet"), ("k-concealment", "parquet"), ("pattern-guided", "parquet")],
+)
+def test_people_with_several_rows(tmp_path: Path, algorithm: str, form: str) -> None:
+    """Layers in which nobody has two rows, dealt out from files: the same rows, lists and verdicts."""
+    frame = visits(300)
+    frame.loc[:40, "age"] = None  # some are suppressed
+    flows = written(
+        tmp_path, frame=frame, form=form, columns=WITH_UNITS, publish=PARQUET,
+        anonymize=f"{{algorithm: {algorithm}, k: 3}}",
+    )  # fmt: skip
+    report = compared(*flows)
+    assert [each.criterion for each in report.results[0].findings].count("units") == 1
+    if algorithm != "k-concealment":
+        whole = engine.run(flows[0], seed=SEED)
+        named = [each.attacks.set_index("attacker").loc["unit"] for each in (whole, report)]
+        for number in ("targets", "success", "worst", "at_risk"):
+            assert named[0][number] == pytest.approx(named[1][number]), number
+        assert named[1]["sentence"] in named[0]["sentence"]
+        assert "households somebody is named" in named[1]["sentence"]
+    proof = Certificate.load(flows[1].parent / "owner" / "test" / "certificate.npz")
+    source = pd.read_parquet(tmp_path / "t.parquet") if form == "parquet" else pd.read_csv(tmp_path / "t.csv")
+    who = source["name"].to_numpy()
+    for t in range(len(proof.list_offsets) - 1):
+        own = who[proof.list_originals[proof.list_offsets[t] : proof.list_offsets[t + 1]]]
+        if 3 <= len(own) < 30:
+            assert np.unique(own, return_counts=True)[1].max() * 3 <= len(own)
+
+
+@pytest.mark.parametrize("algorithm", ["greedy", "mondrian"])
+def test_of_large_tables_people_are_counted_by_all_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str
+) -> None:
+    """Attack: have your rows spread over partitions, of which the report looks at a sample; it still finds you."""
+    steps = "  - draw: {}\n  - attack: [unit]\n"
+    flow, _ = written(
+        tmp_path, frame=visits(300), columns=WITH_UNITS, anonymize=f"{{algorithm: {algorithm}, k: 3}}", steps=steps,
+        publish=PARQUET,
+    )  # fmt: skip
+    whole = engine.run(flow, seed=SEED).attacks.iloc[0]
+    monkeypatch.setattr("anonflow.engine.publish.MOST", 100)
+    monkeypatch.setattr("anonflow.engine.report.attacks.SAMPLE", 60)
+    large = engine.run(flow, seed=SEED).attacks.iloc[0]
+    for number in ("targets", "success", "worst", "at_risk"):
+        assert large[number] == pytest.approx(whole[number]), number
+
+
+def test_people_are_not_counted_where_nobody_is_listed(tmp_path: Path) -> None:
+    steps = "  - draw: {}\n  - attack: [unit]\n"
+    settings = {"columns": WITH_UNITS, "steps": steps, "anonymize": "{algorithm: k-concealment, k: 3}"}
+    _, flow = written(tmp_path, frame=visits(300), publish=PARQUET, **settings)
+    with pytest.raises(ParameterError, match="it needs the role unit and a method whose rows list people"):
+        engine.run(flow, seed=SEED)
+
+
+@pytest.mark.parametrize("order", ["lexicographic", "random", "input"])
+def test_people_with_several_rows_within_boundaries(tmp_path: Path, order: str) -> None:
+    columns = WITH_UNITS.replace("hunter]}}}}", "hunter]}}}, boundary: [office, field]}")
+    columns = columns.replace("missing: suppress", "missing: suppress, boundary: {width: 10}")
+    frame = visits(300)
+    runs = "matrix: {anonymize.boundaries: [true, false]}\n"
+    flows = written(
+        tmp_path, frame=frame, columns=columns, publish="", more=runs,
+        partition=f"{{order: {order}, size: 30}}",
+        steps="  - verify: [covers, guarantee, units]\n",
+    )  # fmt: skip
+    one, two = (engine.run(flow, seed=SEED) for flow in flows)
+    for a, b in zip(one.results, two.results, strict=True):
+        assert (a.measures["gcp"], a.sizes, a.spread) == (b.measures["gcp"], b.sizes, b.spread)
+        assert a.suppressed == b.suppressed
+        assert [(each.criterion, each.holds) for each in a.findings] == [
+            (each.criterion, each.holds) for each in b.findings
+        ]
+        assert [each.holds for each in b.findings if each.criterion == "units"] == [True]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": [None]}, "1 rows have no unit; every row needs one"),
+        ({"home": [None]}, "1 rows have no household"),
+        ({"home": ["elsewhere"]}, "1 units are in several households"),
+        ({"name": [2**60 + 5] * 200}, "one unit has .* more than n/k"),
+    ],
+)
+def test_units_in_pieces_that_are_none(tmp_path: Path, change: dict[str, list[Any]], words: str) -> None:
+    """The sentences of a run in memory."""
+    frame = visits(300).astype({"name": "Int64"})
+    often = frame.index[frame["name"] == frame["name"].value_counts().index[0]][:1]
+    for name, values in change.items():
+        frame.loc[often if len(values) == 1 else frame.index[: len(values)], name] = values[0]
+    if len(change.get("name", [])) > 1:
+        frame["home"] = "one"
+    flows = written(tmp_path, frame=frame, columns=WITH_UNITS, publish="")
+    errors = []
+    for flow in flows:
+        with pytest.raises((DataError, InfeasibleError), match=words) as caught:
+            engine.run(flow, seed=SEED)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+
+
 DIVERSITIES = [
     "{criterion: p-sensitivity, p: 2}",
     "{criterion: l-diversity, l: 1.5}",

@@ -31,3 +31,16 @@ def score(rows: Sequence[Sequence[object]], i: int, most: int) -> int:
         math.prod(max(q - j, 1) for j in range(len(each), most + 1))
         for each in minimal_uniques(rows, i, most)
     )
+
+
+def intrusion(rows: Sequence[Sequence[object]], fraction: float) -> float:
+    """Take each record out, and put it back or not: of the cases with one match, the share in which that one is right."""
+    right = wrong = 0.0
+    for i, row in enumerate(rows):
+        others = [list(other) for j, other in enumerate(rows) if j != i]
+        matches = others.count(list(row))
+        if matches == 0:
+            right += fraction  # it is back, alone, and matched
+        if matches == 1:
+            wrong += 1 - fraction  # it is not back, and another is matched
+    return right / (right + wrong) if right + wrong else float("nan")

@@ -32,3 +32,17 @@ def rows_left(covers: np.ndarray, truth: np.ndarray, target: int, known: list[in
         if all(matching[row_of[i]] == i for i in known):
             possible.add(matching.index(target))
     return len(possible)
+
+
+def could_be_absent(covers: np.ndarray) -> list[bool] | None:
+    """Of each person (a column) whether some assignment of all rows to different people that they cover is without them.
+
+    None where there is no assignment.
+    """
+    rows, people = covers.shape
+    assignments = [
+        set(p) for p in permutations(range(people), rows) if all(covers[j, p[j]] for j in range(rows))
+    ]
+    if not assignments:
+        return None
+    return [any(i not in each for each in assignments) for i in range(people)]

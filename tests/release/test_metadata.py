@@ -471,6 +471,26 @@ def test_a_description_that_contradicts_the_release_is_refused(tmp_path: Path, o
     assert len(str(error.value).splitlines()) == 1
 
 
+def test_without_the_original_the_description_is_compared_as_well(tmp_path: Path) -> None:
+    """Attack: publish the oldest person beside the file, and let who has the schema only verify it."""
+    release = one_class(
+        pd.DataFrame({"q": [1, 2], "s": ["x", "x"]}), {"q": quasi("numeric"), "s": {"role": "sensitive"}}
+    )
+    release.write(tmp_path / "r.csv")
+    schema = Schema({"q": quasi("numeric"), "s": {"role": "sensitive"}})
+    assert af.verify(schema, tmp_path / "r.csv", "k-anonymity")
+    place = metadata_path(tmp_path / "r.csv")
+    assert place is not None
+    document = told(tmp_path / "r.csv")
+    entry = document["tableSchema"]["columns"][0]
+    del entry["urn:anonflow:domain"]
+    entry |= {"urn:anonflow:lowest": "1", "urn:anonflow:highest": "97"}
+    place.write_text(json.dumps(document), encoding="utf-8")
+    check = af.verify(schema, tmp_path / "r.csv", "k-anonymity")
+    assert [(each.criterion, each.holds) for each in check] == [("k-anonymity", True), ("description", False)]
+    assert "97" not in str(check.frame())
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

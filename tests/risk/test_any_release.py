@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import anonflow as af
 from anonflow.errors import DataError, ParameterError
 from anonflow.risk import Journalist, Presence
+from anonflow.risk.register import RegisterCounts
 from tests.cases.runs import shell
+from tests.naive import risk as naive
 
 QI = {"role": "quasi-identifier"}
 REGIONS = {"*": {"North": ["Hull", "York"], "South": ["Bath", "Dover"]}}
@@ -170,6 +174,38 @@ def test_figures_are_counts_of_classes() -> None:
     assert json.loads(told.to_json())["figures"][0]["value"] == rows
     with pytest.raises(ParameterError, match="no figure"):
         told["k"]
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 6))
+def test_who_could_be_absent_by_every_assignment(seed: int, rows: int, people: int) -> None:
+    """Ranges that overlap against all ways of giving each row another person that it covers."""
+    rng = np.random.default_rng(seed)
+    low = rng.integers(0, 6, rows)
+    high = low + rng.integers(0, 4, rows)
+    age = rng.integers(0, 9, people)
+    release = pd.DataFrame({"age": [f"{a}-{b}" if a < b else str(a) for a, b in zip(low, high, strict=True)]})
+    schema = af.Schema({"age": {**QI, "kind": "numeric"}})
+    counts = RegisterCounts.of(release, schema, pd.DataFrame({"age": age}))
+    covers = (low[:, None] <= age) & (age <= high[:, None])
+    expected = naive.could_be_absent(covers)
+    assert (counts.unlisted == 0) is (expected is not None)
+    assert counts.could_be_absent.tolist() == (expected or [True] * people)
+
+
+def test_somebody_who_cannot_be_absent_is_counted_though_rows_overlap() -> None:
+    """Attack: three rows that overlap, and a register of three whom each could fit: all three are in the table."""
+    schema = af.Schema({"age": {**QI, "kind": "numeric"}})
+    release = pd.DataFrame({"age": ["20-40", "20-30", "30-50"]})
+    register = pd.DataFrame({"age": [25, 28, 35, 90]})
+    row = af.attack(schema, release, Presence(register), k=2).iloc[0]
+    assert (row["success"], row["worst"], row["at_risk"]) == (0.75, 1.0, 3)
+    assert "1 are absent for certain; 3 cannot be absent, and each of the others" in row["sentence"]
+    assert af.describe(schema, release, register=register)["people who could not be absent"] == 3
+    more = pd.DataFrame({"age": [25, 28, 35, 38, 90]})
+    row = af.attack(schema, release, Presence(more), k=2).iloc[0]
+    assert (row["success"], row["worst"], row["at_risk"]) == (0.0, 0.6, 0)
+    fewer = af.attack(schema, release, Presence(register.iloc[[0, 2]]), k=2)["sentence"][0]
+    assert "At least 1 rows are of nobody in the register" in fewer
 
 
 def test_a_register_says_k_map_and_delta_presence() -> None:

@@ -51,6 +51,41 @@ def test_the_riskiest_come_first() -> None:
     assert "are unique on a set of at most 2 columns" in repr(found)
 
 
+@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 3), st.floats(0.01, 1.0))
+def test_intrusion_is_shared_out_by_the_scores(seed: int, n: int, q: int, fraction: float) -> None:
+    """The file's figure by taking every record out; records' figures average to it and follow the scores."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.integers(0, 4, (n, q)), columns=list("abc")[:q])
+    rows = frame.to_numpy().tolist()
+    sets = key_sets(frame, list(frame.columns), 2)
+    chances = sets.intrusion(fraction)
+    expected = naive.intrusion(rows, fraction)
+    alone = np.array([naive.is_unique(rows, i, range(q)) for i in range(n)])
+    if np.isnan(expected):
+        assert np.isnan(chances).all()
+        return
+    assert (chances[~alone] == 0).all()
+    assert ((chances >= 0) & (chances <= 1)).all()
+    if alone.any():
+        assert chances[alone].mean() == pytest.approx(expected, abs=1e-9)
+        order = np.argsort(sets.scores[alone], kind="stable")
+        assert (np.diff(chances[alone][order]) >= -1e-12).all()
+
+
+def test_the_riskiest_have_a_chance_that_a_match_is_right() -> None:
+    frame = pd.DataFrame({"age": [1, 1, 2, 2, 9, 3, 3], "sex": list("fmfmfff"), "town": ["a"] * 7})
+    sets = key_sets(frame, ["age", "sex", "town"], 2)
+    top = sets.riskiest(fraction=0.1)
+    # 5 records are alone, and one pair is not
+    assert sets.intrusion(0.1)[sets.alike == 1].mean() == pytest.approx(0.1 * 5 / (0.1 * 5 + 0.9 * 2))
+    assert top["dis"].is_monotonic_decreasing
+    assert top["dis"][0] > top["dis"][1]
+    assert "dis" not in sets.riskiest()
+    for wrong in (0, 1.5, -0.1, True, "many"):
+        with pytest.raises(ParameterError, match="above 0 and at most 1"):
+            sets.riskiest(fraction=wrong)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("columns", "most", "words"),
     [(["age"], 0, "at least 1"), (["age"], True, "at least 1"), ([], 2, "at least one column")],
@@ -105,6 +140,8 @@ def test_the_shell_shows_positions_to_the_owner_only(
     assert "age, sex" in out
     assert "position" not in out
     assert "position" in shell(capsys, "risk", *given, "--owner")[1]
+    assert "dis" not in shell(capsys, "risk", *given, "--owner")[1]
+    assert "dis" in shell(capsys, "risk", *given, "--owner", "--fraction", 0.1)[1]
     status, out, _ = shell(capsys, "risk", *given, "--json")
     assert "riskiest" not in json.loads(out)
     assert json.loads(out)["sets"][0]["columns"] == "age, sex"

@@ -410,3 +410,14 @@ def test_uniqueness_that_is_not_estimable_is_no_pass(monkeypatch: pytest.MonkeyP
     checked = af.verify(*release_of([1, 2, 3]), "uniqueness(most=1, fraction=0.5)", k=2)
     assert checked.findings[0].holds is None
     assert not checked
+
+
+@pytest.mark.parametrize(
+    "asked", ["average-risk(most=1)", "share-at-risk(threshold=1)", "uniqueness(most=1, fraction=0.1)"]
+)
+def test_risks_of_classes_are_not_asked_of_rows_that_overlap(asked: str) -> None:
+    """Attack: drop the certificate of a freeform release; counting rows that read alike would call its people unique."""
+    table = af.Table(people(), SCHEMA)
+    release = af.anonymize(table, "greedy", k=5, seed=2**100).release(seed=2**101)
+    with pytest.raises(ParameterError, match="rows overlap"):
+        af.verify(table, release.frame, asked, k=5)

@@ -12,6 +12,7 @@ import pytest
 import anonflow as af
 from anonflow.algorithms.registry import REGISTRY
 from anonflow.criteria.linkable import candidates, linked_columns
+from anonflow.engine.report.held_out import held_out
 from anonflow.errors import DataError, InfeasibleError, SchemaError
 from anonflow.partition import kept_apart
 from anonflow.risk.people import at_least_one
@@ -321,3 +322,34 @@ def test_without_a_unit_column_the_criterion_and_the_attacker_say_what_they_need
     assert "role unit" in finding.detail
     with pytest.raises(af.errors.ParameterError, match="no column with the role unit"):
         af.attack(table, made, "unit")
+
+
+@pytest.mark.parametrize("homes", [True, False])
+def test_nobody_is_released_and_held_out(homes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attack: have many rows; those that are held out show what the other half tells, and the release seems to add nothing."""
+    schema = SCHEMA if homes else {name: column for name, column in SCHEMA.items() if name != "home"}
+    table = af.Table(visits(60), schema)
+    made = af.anonymize(table, "k-member", k=3, seed=SEED)
+    sides: list[af.Table] = []
+
+    def noted(inside: af.Table, frame: pd.DataFrame, outside: af.Table, rng: Any) -> tuple[()]:
+        sides.extend([inside, outside])
+        return ()
+
+    monkeypatch.setattr("anonflow.engine.report.held_out.three_questions", noted)
+    held_out(made, SEED)
+    name = "home" if homes else "person"
+    inside, outside = (set(side.identifiers[name]) for side in sides)
+    assert not inside & outside
+    assert sum(side.n for side in sides) == table.n
+    assert table.n // 3 <= sides[0].n <= table.n * 2 // 3
+
+
+def test_the_card_says_what_people_and_households_risk() -> None:
+    table, made, _ = released("k-member", 3)
+    card = af.release_card(made, threshold=0.4, prices=False, seed=SEED)
+    measured = next(line for line in card.lines if line.name == "measured")
+    assert "Of 14 households somebody is named" in measured.says
+    assert measured.verdict == "failed"
+    assert [remedy.what for remedy in measured.remedies] == ["make one row of each unit"]
+    assert card.worst == pytest.approx(af.attack(table, made, "unit")["worst"][0])

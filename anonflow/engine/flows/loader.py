@@ -132,7 +132,7 @@ class _Checker:
         steps.check_measure()
         published = self._published(publish, runs, matrix.values)
         drawn = published is not None and ("draw" in steps.settings or publish.table is not None)
-        steps.check_attack(drawn or not runs)
+        steps.check_attack(drawn or not runs, schema)
         self._paths(publish)
         if "flow" in self.data:
             self._name_problem()

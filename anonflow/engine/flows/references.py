@@ -99,8 +99,8 @@ def diversify_problem(
     return "", None
 
 
-def attacker_problem(attacker: Any) -> str | None:
-    """What is wrong with an attacker of a flow."""
+def attacker_problem(attacker: Any, schema: Schema | None = None) -> str | None:
+    """What is wrong with an attacker of a flow, and with it for a table of this schema."""
     if not isinstance(attacker, str | Mapping):
         return "an attacker is a name such as linker, or {insider: {c: 2}}"
     if attacker == "replay" or (isinstance(attacker, Mapping) and "replay" in attacker):
@@ -119,9 +119,25 @@ def attacker_problem(attacker: Any) -> str | None:
                 return None
             return f"{name!r} needs the file of a population: {{{name}: {{population: register.csv}}}}"
     try:
-        risk.attackers_of(attacker)
+        chosen = risk.attackers_of(attacker)
     except AnonflowError as error:
         return error.problems[0]
+    return None if schema is None else next((text for one in chosen if (text := _lacking(one, schema))), None)
+
+
+def _lacking(attacker: Any, schema: Schema) -> str | None:
+    """What an attacker needs that the schema does not say, or says already."""
+    if isinstance(attacker, risk.Unit) and schema.unit_column is None:
+        return "'unit' needs a column with the role unit, which says whose each row is"
+    if isinstance(attacker, risk.Population):
+        weight = schema.weight_column
+        if attacker.fraction is None and weight is None:
+            return (
+                "'population' needs a sampling fraction, such as {population: {fraction: 0.05}}, or a column of the role "
+                "weight"
+            )
+        if attacker.fraction is not None and weight is not None:
+            return f"'population': column {weight!r} is a weight; leave the sampling fraction out, or the weight's role"
     return None
 
 

@@ -118,7 +118,7 @@ class Steps:
             self.problems.add((*home, key) if key in given else home, text, value=key in given)
         return spec
 
-    def check_attack(self, draws: bool) -> None:
+    def check_attack(self, draws: bool, schema: Schema | None = None) -> None:
         """Check the attackers, and that there is a release for them."""
         if "attack" in self.settings and not draws:
             self.problems.add(
@@ -126,7 +126,7 @@ class Steps:
                 "there is no release to attack: add '- draw: {}', and with a matrix pick a run to publish",
             )
         for i, attacker in enumerate(self.settings.get("attack") or ()):
-            text = attacker_problem(attacker)
+            text = attacker_problem(attacker, schema)
             if text is not None:
                 self.problems.add((*self.place("attack"), i), text, value=True)
 

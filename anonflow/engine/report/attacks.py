@@ -122,6 +122,7 @@ def attacked_part(
     sizes: Sequence[tuple[int, int]],
     k: int,
     seed: int,
+    people: risk.Success | None = None,
 ) -> pd.DataFrame | None:
     """Try a release of many people against its attackers, by a sample of them.
 
@@ -136,6 +137,8 @@ def attacked_part(
         Of rows that list people, and how many people are listed by so many: the linker is exact.
     k : int
     seed : int
+    people : Success, optional
+        Of the attacker who looks for people by all their rows, which are not all in a sample: exact, too.
 
     Returns
     -------
@@ -150,9 +153,10 @@ def attacked_part(
     """
 
     own = derived_seed(seed, "attackers")
-    rows = []
+    rows: list[dict[str, Any]] = []
     asked = bool(flow.spec.steps.attack)
-    linker = _linker(sizes, k)
+    known = {risk.Linker.name: _linker(sizes, k), risk.Unit.name: _of_people(people)}
+    exact = {name: row for name, row in known.items() if row is not None}
     if part is not None:
         context = replace(
             risk.AttackContext.of(part.table, part.release, k, seed=own),
@@ -163,8 +167,17 @@ def attacked_part(
             risk.attackers_of(_chosen(flow, fingerprint)) if asked else risk.usual(context, publishable=True)
         )
         for one in chosen:
-            if isinstance(one, risk.Linker) and linker is not None:
-                rows.append(linker)
+            # a set of keys is attacked by one of the same name: it is not what is known of all quasi-identifiers
+            if isinstance(one, risk.Linker | risk.Unit) and one.name in exact:
+                rows.append(exact.pop(one.name))
+                continue
+            if isinstance(one, risk.Unit):
+                # the other rows of a person are outside the sample: it would say too little
+                if asked:
+                    raise ParameterError(
+                        f"unit: of more than {MOST:,} rows, or of a table in pieces, it needs the role unit and a method whose "
+                        "rows list people; take another method, or leave the attacker out"
+                    )
                 continue
             try:
                 row = row_of(one, replace(one.attack(context), counted=True))
@@ -174,9 +187,16 @@ def attacked_part(
                 continue
             row["sentence"] = f"Of a sample of {context.n:,} people: {row['sentence']}"
             rows.append(row)
-    elif linker is not None:
-        rows.append(linker)
+    if part is None or not asked:
+        rows += exact.values()
     return frame_of(rows) if rows else None
+
+
+def _of_people(success: risk.Success | None) -> dict[str, Any] | None:
+    """The attacker who looks for people, of everybody: there is nothing to estimate."""
+    if success is None:
+        return None
+    return {**row_of(risk.Unit(), success), "low": success.rate, "high": success.rate}
 
 
 def _linker(sizes: Sequence[tuple[int, int]], k: int) -> dict[str, Any] | None:

@@ -387,10 +387,18 @@ def _measured(
         f"{sign} {_probability(limit)} is allowed."
     )
     remedies: tuple[Remedy, ...] = ()
-    if threshold is not None and prices is not None and largest(by_keys)[0] >= threshold:
+    by_rows = [name for name in by_keys if name != risk.Unit.name]
+    if risk.Unit.name in rows:  # what people risk, and households, who have several rows
+        says += f" {rows[risk.Unit.name][0]['sentence']}"
+    if not good and who == risk.Unit.name:
+        remedies = (Remedy("make one row of each unit", None, "no price: it is another table then"),)
+    if threshold is not None and prices is not None and by_rows and largest(by_rows)[0] >= threshold:
         enough = smallest_k(threshold)
         if enough > k:
-            remedies = (prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough)),)
+            remedies = (
+                *remedies,
+                prices.of(f"k = {enough}", lambda few: prices.run_again(few, k=enough)),
+            )
     if not good and who == risk.LinkableColumns.name:
         remedies = (*remedies, Remedy("what the line linkable columns says"))
     return worst, CardLine("measured", PASSED if good else FAILED, says, remedies)

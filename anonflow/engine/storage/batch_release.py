@@ -29,6 +29,7 @@ from anonflow.release import Certificate, RandomWords, Release
 from anonflow.release.draw import bucket_count
 from anonflow.release.draw import deal as deal_positions
 from anonflow.release.rows import GeneralizedRows, permute_suppressed
+from anonflow.risk.people import chances_of_lists
 from anonflow.system import open_descriptor, peak_memory
 from anonflow.table import Domain, Records, Schema, Table, row_marks
 from anonflow.table.linkage import Candidates
@@ -52,6 +53,7 @@ __all__ = [
     "draw_batch",
     "draw_hidden",
     "hidden_positions",
+    "named_batch",
     "pairs_of_batch",
     "stored_batches",
 ]
@@ -92,6 +94,8 @@ class ReleaseContext:
         Whether what is checked is a release; else it is what the method made.
     together : tuple of str
         Other columns that may be unique together, those with the most values first.
+    units : str or None
+        The file that says whose each position is, and of which household, where people have several rows.
     """
 
     schema: Schema
@@ -110,6 +114,7 @@ class ReleaseContext:
     overall: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     drawn: bool = True
     together: tuple[str, ...] = ()
+    units: str | None = None
 
     @property
     def dealt(self) -> str:
@@ -201,6 +206,8 @@ class BatchDrawn:
         Column whose diversity is asked for -> how often suppressed records have each text.
     together : sequence of Sketch
         Of the first of the columns that may be unique together, of the first two, and so on.
+    hidden_units : numpy.ndarray, int64
+        Whose the suppressed records are, where people have several rows.
     """
 
     findings: tuple[Tally, ...]
@@ -208,6 +215,7 @@ class BatchDrawn:
     memory: int
     hidden: dict[str, dict[str, int]] = field(default_factory=dict)
     together: Sequence[Sketch] = ()
+    hidden_units: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def deal_rows(context: ReleaseContext) -> None:
@@ -343,6 +351,20 @@ def covering_batch(
     return covering(Records(context.domains, codes), drawn.whole.generalization.take(np.flatnonzero(counted)))
 
 
+def named_batch(context: ReleaseContext, stored: StoredBatch) -> tuple[np.ndarray, np.ndarray | None]:
+    """Positions of a batch's rows, and with which probability each one's person is named by a row that lists it.
+
+    Raises
+    ------
+    AnonflowError, OSError
+        If files are gone.
+    """
+    drawn = _DrawnBatch(context, stored)
+    whole = drawn.whole
+    chance = chances_of_lists(whole.matches, whole.classes, whole.suppressed, context.suppressed, context.k)
+    return drawn.positions, chance
+
+
 def pairs_of_batch(domains: tuple[Domain, ...], stored: StoredBatch, files: Sequence[str]) -> int:
     """How many originals of the whole table a batch's generalized records cover in all; O(m n q / 64) for m of n.
 
@@ -402,11 +424,15 @@ class _DrawnBatch:
         together = (
             Sketch.of_rows([self._cells(name) for name in context.together]) if context.together else ()
         )
-        return BatchDrawn(tallied(findings), labels, peak_memory(), self._hidden_values(), together)
+        return BatchDrawn(
+            tallied(findings), labels, peak_memory(), self._hidden_values(), together, self._hidden_units()
+        )
 
     def checked(self) -> BatchDrawn:
         """What the verifier finds without a draw."""
-        return BatchDrawn(tallied(self._verified(None)), 0, peak_memory(), self._hidden_values())
+        return BatchDrawn(
+            tallied(self._verified(None)), 0, peak_memory(), self._hidden_values(), (), self._hidden_units()
+        )
 
     def of_partitions(self, partitions: np.ndarray) -> np.ndarray:
         """The rows of some partitions that are not suppressed."""
@@ -447,6 +473,17 @@ class _DrawnBatch:
             results[name] = dict(zip(texts, counts, strict=True))
         return results
 
+    def _units(self, at: np.ndarray) -> np.ndarray | None:
+        """Whose some of the rows are; None where a row is taken to be a person."""
+        if self.context.units is None:
+            return None
+        return np.array(np.load(self.context.units, mmap_mode="r")[0, self.positions[at]])
+
+    def _hidden_units(self) -> np.ndarray:
+        """Whose the batch's suppressed records are."""
+        units = self._units(self.hidden)
+        return np.zeros(0, np.int64) if units is None else units
+
     def _hidden_rows(self) -> np.ndarray:
         """Where the other columns of the batch's suppressed records are published: all of these rows look alike."""
         with np.load(self.context.hidden) as content:
@@ -473,7 +510,8 @@ class _DrawnBatch:
     def _check(self, at: np.ndarray, shown: pd.DataFrame | None) -> tuple[Finding, ...]:
         context, rows = self.context, self.whole.take(at)
         others = {name: self._cells(name).iloc[at].array for name in context.columns if name in context.kinds}
-        table = Table.coded(self.records.take(at), context.schema, context.columns, others)
+        units = self._units(at)
+        table = Table.coded(self.records.take(at), context.schema, context.columns, others, units)
         criteria, certificate = list(context.criteria), None
         if shown is None:
             subject: Release | VerifiedRows = VerifiedRows.of(context, rows, self.options)

@@ -109,9 +109,6 @@ def _problems(flow: Flow) -> list[str]:
     by_class = any(criterion.parameters.get("per") == "class" for criterion in of_diversity)
     freeform = any("k-anonymity" not in method.guarantee for method in methods)
     refused = {
-        "the role unit spreads a person's rows over the whole table; leave pieces out, or make one row per unit": (
-            flow.schema.unit_column is not None
-        ),
         "table: units looks for a person's rows in the whole table; leave pieces out": (
             flow.spec.table.units is not None
         ),

@@ -41,6 +41,7 @@ from anonflow.engine.storage.outline import Outline
 from anonflow.engine.storage.release import check_made, draw
 from anonflow.engine.storage.shuffle_buckets import Buckets
 from anonflow.engine.storage.spill import Spill
+from anonflow.engine.storage.unit_layers import Units, put
 from anonflow.errors import DataError
 from anonflow.partition import bounded, random_key
 from anonflow.release import Earlier
@@ -87,6 +88,9 @@ class OnDisk:
         self._said: dict[int, tuple[str, ...]] = {}
         self._diverse: dict[int, InFiles] = {}
         self._orders: dict[tuple[str, bool], tuple[Ordered, np.ndarray]] = {}
+        self._units: Units | None = None
+        self._unit_file: str | None = None
+        self._layers: dict[bool, tuple[str, np.ndarray]] = {}
 
     def __enter__(self) -> OnDisk:
         self._spill.__enter__()
@@ -170,7 +174,20 @@ class OnDisk:
             unnamed, dropped = tuple(flow.table.unnamed), dropped + flow.table.dropped
         filtered = max(0, read - whole.rows) if flow.table is None else flow.table.filtered
         self.outline = Outline(whole.kept, dropped, columns, unnamed, schema, domains, filtered)
+        if schema.unit_column is not None:
+            self._units = self._read_units()
+            self._unit_file = self._units.write(self._spill.file("units.npy"))
         return self.outline
+
+    def _read_units(self) -> Units:
+        """Whose each row is."""
+        schema, held = self.outline.schema, self._flow.table
+        if held is not None:
+            assert held.unit is not None
+            return Units.checked(schema, held.unit, held.household)
+        names = [name for name in (schema.unit_column, schema.household_column) if name is not None]
+        calls = [Call(scan.units_of, (piece, schema, self._read, names), "scan") for piece in self._pieces]
+        return Units.of_hashes(schema, self._executor.all(calls, self._session.fingerprint))
 
     def _cut_source(self, path: Path, columns: tuple[str, ...]) -> tuple[list[pieces.Piece], int]:
         """The pieces of a source, and the rows that it has where steps before look at all of them, else 0."""
@@ -240,6 +257,10 @@ class OnDisk:
         table = self.outline
         names = bounded(Records(table.domains, np.empty((0, len(table.domains)), np.int32)))
         within = [run for run in self._flow.runs if run.anonymize.boundaries] if names else []
+        if self._units is not None:
+            free = self._layer_file(False)[1]
+            own = self._layer_file(True)[1] if within else free
+            return BoundaryClasses(names if within else (), own, free, self._units.most)
         if not within:
             return BoundaryClasses((), np.array([table.n], np.int64))
         return BoundaryClasses(names, self._sorted(within[0].partition.order, True)[1])
@@ -248,20 +269,36 @@ class OnDisk:
         """The table in an order."""
         return self._sorted(name, bounded)[0]
 
+    def _layer_file(self, bounded: bool) -> tuple[str, np.ndarray]:
+        """The file with each position's layer, within boundary classes or without them, and the rows of each layer."""
+        if bounded not in self._layers:
+            assert self._units is not None
+            order, sizes = self._merged("lexicographic", bounded, None)
+            layers, rows = self._units.layers(order, sizes)
+            for file in order.files:
+                os.unlink(file)
+            self._layers[bounded] = put(layers, self._spill.file(f"layers-{int(bounded)}.npy")), rows
+        return self._layers[bounded]
+
     def _sorted(self, name: str, bounded: bool) -> tuple[Ordered, np.ndarray]:
-        """Sort the pieces, and merge them; the rows of each boundary class."""
-        if (name, bounded) in self._orders:
-            return self._orders[name, bounded]
+        """Sort the pieces, and merge them; the rows of each boundary class, and of each layer in it."""
+        if (name, bounded) not in self._orders:
+            layers = None if self._units is None else self._layer_file(bounded)[0]
+            self._orders[name, bounded] = self._merged(name, bounded, layers)
+        return self._orders[name, bounded]
+
+    def _merged(self, name: str, bounded: bool, layers: str | None) -> tuple[Ordered, np.ndarray]:
+        """The pieces, sorted and merged."""
         table, executor, spill = self.outline, self._executor, self._spill
         key = random_key(partition_rng(self._session.seed, -1)) if name == "random" else None
-        compared = external_sort.order_columns(name, table.domains, bounded)
-        begin = f"{name}-bounded" if bounded else name
+        compared = external_sort.order_columns(name, table.domains, bounded, layers is not None)
+        begin = f"{name}{'-bounded' if bounded else ''}{'-layered' if layers is not None else ''}"
         files = [spill.file(f"{begin}-piece-{p}.arrow") for p in range(len(self._pieces))]
         samples = executor.all(
             [
                 Call(
                     external_sort.sort_piece,
-                    (piece, start, table.schema, table.columns, compared, file, key),
+                    (piece, start, table.schema, table.columns, compared, file, key, layers),
                     "sort",
                 )
                 for piece, start, file in zip(self._pieces, self._starts, files, strict=True)
@@ -283,8 +320,7 @@ class OnDisk:
             os.unlink(file)
         counts, classes, sizes = zip(*ranges, strict=True)
         ordered = Ordered(tuple(merged), tuple(np.cumsum(counts).tolist()))
-        self._orders[name, bounded] = ordered, external_sort.class_sizes(classes, sizes)
-        return self._orders[name, bounded]
+        return ordered, external_sort.class_sizes(classes, sizes)
 
     # ------------------------------------------------------------------------------------- results
 
@@ -361,7 +397,7 @@ class OnDisk:
             if criteria:
                 findings += check_made(
                     self._session, self._executor, run_plan, totals, self.outline, self._results(run_plan.run),
-                    self._found, criteria,
+                    self._found, criteria, units=self._unit_file,
                 )  # fmt: skip
         measures = dict(result.measures)
         if "discernibility" in measures and totals.kind != "classes":
@@ -391,6 +427,7 @@ class OnDisk:
         findings, buckets = draw(
             self._session, executor, run_plan, totals, result, self.outline,
             place=self._results(run_plan.run), hidden=hidden, fields=self._fields, scanned=self._found,
+            units=self._unit_file,
         )  # fmt: skip
         session = self._session
         if session.owner is not None and not session.replayed and all(each.holds for each in findings):
@@ -411,9 +448,9 @@ class OnDisk:
         if held is not None:
             by, marks = held.unit_columns, unit_marks(held.units, held.unit_columns, key)
         else:
-            by = tuple(name for name in self._read if table.schema[name].role == "identifier") or tuple(
-                name for name in table.columns if table.schema[name].role == "quasi-identifier"
-            )
+            unit = table.schema.unit_column
+            identifiers = tuple(name for name in self._read if table.schema[name].role in UNPUBLISHED)
+            by = (unit,) if unit is not None else identifiers or table.schema.quasi_identifiers
             calls = [
                 Call(scan.marks_of, (piece, table.schema, self._read, by, key), "look")
                 for piece in self._pieces

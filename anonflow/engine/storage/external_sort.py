@@ -41,18 +41,22 @@ POSITION = "position"
 _RANDOM = "random"
 _CODE = "code:"
 _BOUND = "bound:"
+_LAYER = "layer"
 OTHER = "other:"
 
 
-def order_columns(order: str, domains: Sequence[Domain], bounded: bool) -> tuple[str, ...]:
-    """The columns that rows are compared by, the first first; those of boundary classes before all others."""
+def order_columns(
+    order: str, domains: Sequence[Domain], bounded: bool, layered: bool = False
+) -> tuple[str, ...]:
+    """The columns that rows are compared by, the first first; those of boundary classes and layers before all others."""
     ends = [a for a, domain in enumerate(domains) if bounded and domain.bound is not None]
     compared = {
         "lexicographic": [f"{_CODE}{a}" for a in first_to_last(domains)],
         "random": [_RANDOM],
         "input": [],
     }[order]
-    return (*(f"{_BOUND}{a}:{end}" for a in ends for end in (0, 1)), *compared, POSITION)
+    classes = [f"{_BOUND}{a}:{end}" for a in ends for end in (0, 1)] + [_LAYER] * layered
+    return (*classes, *compared, POSITION)
 
 
 def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
@@ -66,7 +70,7 @@ def codes_of(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 def sort_piece(
     coders: Sequence[Coder], fingerprint: Fingerprint, bounds: Mapping[int, np.ndarray], piece: Piece, start: int, schema: Schema, columns: Sequence[str],
-    compared: Sequence[str], into: str, key: int | None = None,
+    compared: Sequence[str], into: str, key: int | None = None, layers: str | None = None,
 ) -> np.ndarray:  # fmt: skip
     """Code a piece, sort it, and put it aside.
 
@@ -89,6 +93,8 @@ def sort_piece(
         The file that is written.
     key : int, optional
         Of a random order.
+    layers : str, optional
+        The file with the layer of each position, where people have several rows.
 
     Returns
     -------
@@ -114,6 +120,8 @@ def sort_piece(
             a, end = map(int, name.removeprefix(_BOUND).split(":"))
             own, bound = rows[f"{_CODE}{a}"], bounds[a]
             rows[name] = np.where(own < 0, -1, bound[own, end]).astype(np.int64)
+    if layers is not None:
+        rows[_LAYER] = np.load(layers, mmap_mode="r")[start : start + len(codes)].astype(np.int64)
     if _RANDOM in compared:
         assert key is not None
         rows[_RANDOM] = random_places(key, start, len(codes))
@@ -178,7 +186,7 @@ def merge_range(
     rows : int
         In the file.
     classes : numpy.ndarray, shape (c, b), int64
-        What the boundary classes in it are told apart by, in order.
+        What the boundary classes and layers in it are told apart by, in order.
     sizes : numpy.ndarray, shape (c,), int64
         Their rows.
 
@@ -199,7 +207,8 @@ def merge_range(
     order = np.lexsort([table.column(name).to_numpy() for name in reversed(compared)])
     table = table.take(pa.array(order)).combine_chunks()
     write_batches(into, table.to_batches() or [_empty(table)])
-    ends = np.empty((table.num_rows, sum(name.startswith(_BOUND) for name in compared)), np.int64)
+    apart = sum(name.startswith(_BOUND) or name == _LAYER for name in compared)
+    ends = np.empty((table.num_rows, apart), np.int64)
     for b in range(ends.shape[1]):
         ends[:, b] = table.column(compared[b]).to_numpy()
     starts = np.flatnonzero(np.append(True, (ends[1:] != ends[:-1]).any(axis=1))[: len(ends)])

@@ -39,6 +39,7 @@ from anonflow.engine.storage.batch_release import (
     deal_rows,
     draw_batch,
     draw_hidden,
+    named_batch,
     stored_batches,
 )
 from anonflow.engine.storage.scan import Found, Sketch, published_kind, sketched
@@ -48,6 +49,8 @@ from anonflow.release import RandomWords, Release
 from anonflow.release.columns import linked_in_sample, unique_together
 from anonflow.release.draw import bucket_count
 from anonflow.release.randomness import seed_of_table
+from anonflow.risk.attacker import Success
+from anonflow.risk.people import people_named
 from anonflow.table import Records, Table
 from anonflow.table.linkage import Candidates
 from anonflow.table.row_marks import KEY_LENGTH
@@ -63,6 +66,7 @@ __all__ = ["check_made", "draw"]
 def draw(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, result: RunResult, table: Outline,
     *, place: InFiles, hidden: Sequence[int], fields: Mapping[str, pa.DataType], scanned: Found,
+    units: str | None = None,
 ) -> tuple[tuple[Finding, ...], Buckets]:  # fmt: skip
     """Draw and verify batch by batch, deal the rows to buckets, and shuffle these.
 
@@ -81,6 +85,8 @@ def draw(
     fields : mapping
         Published column -> its type in the source.
     scanned : Found
+    units : str, optional
+        The file that says whose each position is, where people have several rows.
 
     Returns
     -------
@@ -93,7 +99,7 @@ def draw(
     AnonflowError
         If something cannot be drawn, or put aside.
     """
-    context = _context(session, totals, result, table, place, fields, scanned)
+    context = _context(session, totals, result, table, place, fields, scanned, units)
     offsets, tallies = session.step(
         "draw", lambda: _draw(session, executor, run_plan, context, place, hidden), result.number
     )
@@ -147,9 +153,30 @@ def _attacked(
             elsewhere += count
         part = AttackedPart(table, release, elsewhere)
     sizes = listed_sizes(result.sizes, totals.kind, result.suppressed, result.k)
+    people = _people(session, executor, run_plan, context, place)
     return attacked_part(
-        session.flow, session.fingerprint, part, totals.guarantee, sizes, result.k, session.seed
+        session.flow, session.fingerprint, part, totals.guarantee, sizes, result.k, session.seed, people
     )
+
+
+def _people(
+    session: Session, executor: Executor, run_plan: RunPlan, context: ReleaseContext, place: Place
+) -> Success | None:
+    """The attacker who looks for people by all their rows; None without units, or where the method lists nobody."""
+    if context.units is None:
+        return None
+    calls = (
+        Call(named_batch, (stored,), "attack", stored.batch.number)
+        for stored in stored_batches(session, run_plan, context.n, place)
+    )
+    chance = np.zeros(context.n)
+    for _, (positions, own) in executor.answers(calls, context):
+        if own is None:
+            return None
+        chance[positions] = own
+    at = np.flatnonzero(~np.isnan(chance))
+    owners = np.load(context.units)[:, at]
+    return people_named(chance[at], owners[0], owners[1] if len(owners) > 1 else None, context.k)
 
 
 def _sample_calls(
@@ -205,7 +232,7 @@ def _put_together(
 
 def _context(
     session: Session, totals: Totals, result: RunResult, table: Outline, place: InFiles,
-    fields: Mapping[str, pa.DataType], scanned: Found,
+    fields: Mapping[str, pa.DataType], scanned: Found, units: str | None,
 ) -> ReleaseContext:  # fmt: skip
     schema = table.schema
     sentences, quiet = sketched(scanned)
@@ -224,7 +251,7 @@ def _context(
     return ReleaseContext(
         schema, table.domains, table.columns, kinds, result.k, totals.guarantee, result.algorithm,
         tuple(read_criteria(session.flow.criteria, totals.guarantee)), table.n, totals.suppressed,
-        seed, key, place.spill, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (),
+        seed, key, place.spill, scanned.texts(), together=tuple(quiet) if len(quiet) > 1 else (), units=units,
     )  # fmt: skip
 
 
@@ -265,7 +292,7 @@ def _draw(
 
 def check_made(
     session: Session, executor: Executor, run_plan: RunPlan, totals: Totals, table: Outline, place: InFiles,
-    scanned: Found, criteria: Sequence[Criterion],
+    scanned: Found, criteria: Sequence[Criterion], *, units: str | None = None,
 ) -> tuple[Finding, ...]:  # fmt: skip
     """Check criteria that look at more than a partition's quasi-identifiers, of a run that is not drawn.
 
@@ -280,6 +307,8 @@ def check_made(
         Where the results of batches are.
     scanned : Found
     criteria : sequence of CriterionRequest
+    units : str, optional
+        The file that says whose each position is, where people have several rows.
 
     Raises
     ------
@@ -292,7 +321,7 @@ def check_made(
     context = ReleaseContext(
         table.schema, table.domains, table.columns, kinds, run_plan.run.anonymize.k, totals.guarantee,
         run_plan.run.anonymize.algorithm, tuple(criteria), table.n, totals.suppressed, b"", "", place.spill,
-        scanned.texts(), False,
+        scanned.texts(), False, units=units,
     )  # fmt: skip
     calls = (
         Call(check_batch, (stored,), "verify", stored.batch.number)
@@ -329,15 +358,28 @@ def _with_hidden(
                 else None
                 for name in (sensitive if given is None else [str(given)])
             ]
+        elif criterion.name == "units":
+            findings.append(_units_of_suppressed(context, batches))
         else:
             alone = criterion.name == "pattern" or not tallies
             findings.append(_of_suppressed(context, criterion) if alone else None)
+    if context.units is not None and all(criterion.name != "units" for criterion in context.criteria):
+        findings.append(_units_of_suppressed(context, batches))  # the verifier looks at it unasked
     if not tallies:  # nobody else is there
         return tuple(Tally(own, 1, int(own.holds is True), own.failed) for own in findings if own is not None)
     return tuple(
         tally if own is None else tally.then(Tally(own, 1, int(own.holds is True), own.failed))
         for tally, own in zip(tallies, findings, strict=True)
     )
+
+
+def _units_of_suppressed(context: ReleaseContext, batches: Sequence[BatchDrawn]) -> Finding | None:
+    """Whether nobody has more than 1/k of the suppressed records; None where nothing of them is published."""
+    if context.units is None or context.suppressed < context.k:
+        return None
+    most = int(np.bincount(np.concatenate([done.hidden_units for done in batches])).max())
+    holds = most * context.k <= context.suppressed
+    return Finding("units", holds, 0 if holds else context.suppressed, parameters={"k": context.k})
 
 
 def _of_suppressed(context: ReleaseContext, criterion: Criterion) -> Finding:

@@ -33,6 +33,7 @@ __all__ = [
     "scan",
     "sketched",
     "stand_in",
+    "units_of",
 ]
 
 MOST = 1_000_000
@@ -472,6 +473,52 @@ def marks_of(
     needed = [name for name in columns if schema[name].missing == "drop" or name in by]
     frame = exact_frame(read_piece(piece, needed, fingerprint.open, schema))
     return unit_marks(frame[kept_rows(frame, schema)], by, key)
+
+
+def units_of(
+    fingerprint: Fingerprint, piece: Piece, schema: Schema, columns: Sequence[str], names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whose a piece's rows are, as hashes that are the same in every piece.
+
+    Parameters
+    ----------
+    fingerprint : Fingerprint
+        Of the source.
+    piece : Piece
+    schema : Schema
+    columns : sequence of str
+        All that the source has of the schema.
+    names : sequence of str
+        The columns of units and households.
+
+    Returns
+    -------
+    hashes : numpy.ndarray, shape (len(names), m), uint64
+        Two units have one hash once in 2^64.
+    blank : numpy.ndarray, shape (len(names), m), bool
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or has changed.
+    """
+    needed = [name for name in columns if schema[name].missing == "drop" or name in names]
+    frame = exact_frame(read_piece(piece, needed, fingerprint.open, schema))
+    frame = frame[kept_rows(frame, schema)]
+    hashes = np.zeros((len(names), len(frame)), np.uint64)
+    blank = np.zeros((len(names), len(frame)), bool)
+    for t, name in enumerate(names):
+        at, distinct = pd.factorize(frame[name])
+        own = np.array([_owner_word(value) for value in distinct] or [""], object)
+        blank[t] = at < 0
+        hashes[t] = pd.util.hash_array(own, categorize=False)[at]
+    return hashes, blank
+
+
+def _owner_word(value: Any) -> str:
+    """A unit's value as text: a whole number reads the same where blanks elsewhere made its column one of floats."""
+    plain = _plain(value)
+    return str(int(plain)) if isinstance(plain, float) and plain.is_integer() else str(plain)
 
 
 def sketched(scanned: Found) -> tuple[list[str], list[str]]:

@@ -1,0 +1,52 @@
+"""People with several rows on the screens: the role is chosen, the verdict says units, bad columns are a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("panel", reason="the dashboards are an extra")
+
+from anonflow.dashboards.data.column_form import ColumnChoice
+from anonflow.dashboards.publish.model import PublishModel
+from anonflow.dashboards.session.workspace import Workspace
+
+VISITS = "patient,age,ward,ill\n" + "".join(
+    f"p{i // 3},{20 + i * 7 % 40},{'AB'[i % 2]},{('flu', 'cold')[i % 5 == 0]}\n" for i in range(60)
+)
+
+
+def opened(tmp_path: Path, text: str) -> tuple[Workspace, ColumnChoice]:
+    workspace = Workspace()
+    (tmp_path / "visits").write_text(text, encoding="utf-8")
+    choice = ColumnChoice(workspace)
+    workspace.open_file("visits.csv", tmp_path / "visits")
+    for column, role in {"age": "quasi-identifier", "ward": "quasi-identifier", "ill": "sensitive"}.items():
+        assert choice.choose(column, "role", role)
+    return workspace, choice
+
+
+def test_the_role_unit_is_chosen_and_the_verdict_says_units(tmp_path: Path) -> None:
+    workspace, choice = opened(tmp_path, VISITS)
+    assert choice.choose("patient", "role", "unit")
+    workspace.set_algorithms(["mondrian"])
+    workspace.set_ks([3])
+    workspace.start()
+    workspace.wait(60)
+    model = PublishModel(workspace)
+    model.draw()
+    model.background.wait(60)
+    assert model.publication is not None, model.problem
+    findings = {each.criterion: each.holds for each in model.publication.findings}
+    assert findings["units"] is True
+    assert b"patient" not in model.content("csv")
+    workspace.close()
+
+
+def test_a_unit_column_with_blanks_is_one_sentence(tmp_path: Path) -> None:
+    workspace, choice = opened(tmp_path, VISITS.replace("p3,", ",", 1))
+    choice.choose("patient", "role", "unit")
+    said = [str(problem) for problem in workspace.problems]
+    assert any("1 rows have no unit; every row needs one" in text for text in said), said
+    workspace.close()
