@@ -13,7 +13,7 @@ import pytest
 from tests import ROOT
 from tests.benchmarks import measuring
 
-SLOW = {"analyses", "census", "chains", "client", "coverage", "optimal", "quickstart", "scale"}
+SLOW = {"analyses", "census", "chains", "client", "coverage", "optimal", "quickstart", "reciprocal", "scale"}
 """Over five seconds, small as they are: processes and solvers have to start."""
 
 
